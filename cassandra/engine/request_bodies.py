@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._impl import bind, bodies, flight
+from cassandra.engine.prepare.body import prepare_body
 from cassandra.protocol.extras import check_payload, request_extras
 from cassandra.protocol.messages.encode import takes_features
 from cassandra.protocol.opcodes import BATCH, EXECUTE, MAX_BODY, PREPARE, QUERY
@@ -311,8 +312,7 @@ class PrepareBody(RequestBody):
         self.query = query
 
     def _render(self, version: int) -> bytes:
-        # PREPARE has a keyspace from version 5 on (native_protocol_v5.spec, section 4.1.5).
-        return bodies.prepare_body(self.query, self.keyspace if version >= 5 else None, version)
+        return prepare_body(self.query, self.keyspace, version)
 
     def describe(self) -> str:
         return f"PREPARE of {query_head(self.query)}"

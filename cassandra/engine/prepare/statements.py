@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Awaitable, Coroutine, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from cassandra._impl import bodies
+from cassandra.engine.prepare.body import prepare_body
 from cassandra.engine.prepare.key_places import key_places
 from cassandra.engine.prepare.sending import Send, send_to_one
 from cassandra.engine.request_bodies import PrepareBody
@@ -228,8 +228,7 @@ class Preparer:
             await asyncio.wait(tasks, timeout=OTHERS_WAIT)
 
     async def _prepare_on(self, connection: Connection, prepared: PreparedStatement) -> None:
-        keyspace = prepared.keyspace if connection.version >= 5 else None
-        body = bodies.prepare_body(prepared.query_string, keyspace, connection.version)
+        body = prepare_body(prepared.query_string, prepared.keyspace, connection.version)
         try:
             await self._ask(connection, PREPARE, body, "a PREPARE")
         except (DriverException, OSError, asyncio.TimeoutError) as error:
