@@ -112,7 +112,8 @@ _HOME = dict.fromkeys(
     ),
     "cassandra.io.parts",
 ) | dict.fromkeys(
-    ("ClientRoutesEndPoint", "ClientRoutesEndPointFactory"), "cassandra.engine.client_routes"
+    ("ClientRoutesEndPoint", "ClientRoutesEndPointFactory"),
+    "cassandra.engine.control.client_routes",
 )
 
 _find = lazy_names(__name__, _HOME)

@@ -32,9 +32,9 @@ from cassandra.client.setting_checks import (
 from cassandra.client.shard_awareness import ShardAwareness, ShardAwareOptions
 from cassandra.client.tls_settings import tls_client
 from cassandra.client.user_types import UserTypes
+from cassandra.engine.control.query_fallback import fallback_of
 from cassandra.engine.endpoint import DefaultEndPointFactory, EndPoint
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile, ProfileManager
-from cassandra.engine.query_fallback import fallback_of
 from cassandra.engine.settings import Settings
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.policies.retry import RetryPolicy
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
         ContactPoints,
     )
     from cassandra.client.session import SessionBase
-    from cassandra.engine.client_routes import ClientRoutes
+    from cassandra.engine.control.client_routes import ClientRoutes
     from cassandra.engine.core import Core
     from cassandra.policies.balancing import HostStateListener, LoadBalancingPolicy
     from cassandra.policies.speculation import SpeculativeExecutionPolicy
@@ -164,7 +164,7 @@ class ClusterBase(Defaults, MetadataSettings, PoolSizes, Identity, ShardAwarenes
         # Imported only if it is given.
         settings = import_module("cassandra.client.routes")
         self._client_routes = settings.routes_of(config, self.endpoint_factory is not None)
-        endpoints = import_module("cassandra.engine.client_routes")
+        endpoints = import_module("cassandra.engine.control.client_routes")
         self.endpoint_factory = endpoints.ClientRoutesEndPointFactory(self._client_routes)
         if not has_contact_points:
             self.contact_points = settings.contact_points_of(config) or self.contact_points

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra.engine.connection import Connection
-from cassandra.engine.query_fallback import ControlConnectionQueryFallback
+from cassandra.engine.control.query_fallback import ControlConnectionQueryFallback
 from cassandra.policies.conviction import SimpleConvictionPolicy
 from cassandra.policies.reconnection import ExponentialReconnectionPolicy
 from cassandra.policies.translation import IdentityTranslator

@@ -11,7 +11,7 @@ from cassandra._version import DRIVER_NAME, __version__
 from cassandra.client.identity import scylla_options
 from cassandra.client.shard_awareness import ShardAwareOptions
 from cassandra.engine.connection import Connection
-from cassandra.engine.query_fallback import fallback_of
+from cassandra.engine.control.query_fallback import fallback_of
 from cassandra.engine.settings import Settings
 
 if TYPE_CHECKING:

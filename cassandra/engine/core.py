@@ -9,14 +9,15 @@ import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cassandra.engine.asking import Asker
 from cassandra.engine.background import Background
 from cassandra.engine.connection import Connection, wire_format_of
-from cassandra.engine.control import ControlConnection, EventHandler
+from cassandra.engine.control.asking import Asker
+from cassandra.engine.control.connection import ControlConnection, EventHandler
+from cassandra.engine.control.contacts import Contacts
+from cassandra.engine.control.query_fallback import QueryFallback
 from cassandra.engine.endpoint import EndPoint
 from cassandra.engine.handshake import Connector
 from cassandra.engine.heartbeats import beat
-from cassandra.engine.hosts.contacts import Contacts
 from cassandra.engine.hosts.node_list import NodeListReader
 from cassandra.engine.hosts.places import Places
 from cassandra.engine.hosts.rumours import Rumours
@@ -26,7 +27,6 @@ from cassandra.engine.listeners import Listeners
 from cassandra.engine.observers import Observers
 from cassandra.engine.policies import Policies
 from cassandra.engine.prepare.statements import Preparer
-from cassandra.engine.query_fallback import QueryFallback
 from cassandra.engine.schema.agreement import Agreement
 from cassandra.engine.schema.reading import SchemaReader
 from cassandra.engine.schema.refreshing import SchemaRefresher
@@ -40,7 +40,7 @@ from cassandra.metadata.host import Host
 from cassandra._impl import flight  # isort: skip
 
 if TYPE_CHECKING:
-    from cassandra.engine.client_routes import RouteWatch
+    from cassandra.engine.control.client_routes import RouteWatch
     from cassandra.engine.shards import ShardTarget
 
 __all__ = ["Core"]

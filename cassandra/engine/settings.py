@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cassandra.engine.control.query_fallback import ControlConnectionQueryFallback
 from cassandra.engine.endpoint import EndPoint
-from cassandra.engine.query_fallback import ControlConnectionQueryFallback
 from cassandra.engine.shard_ports import DEFAULT_LOCAL_PORT_HIGH, DEFAULT_LOCAL_PORT_LOW
 
 if TYPE_CHECKING:
     import datetime
 
-    from cassandra.engine.client_routes import ClientRoutes
+    from cassandra.engine.control.client_routes import ClientRoutes
     from cassandra.engine.tls import TlsClient
     from cassandra.protocol.encrypted import Encryption
 

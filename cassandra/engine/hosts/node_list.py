@@ -16,9 +16,9 @@ from cassandra.errors import ConnectionException, InvalidRequest
 from cassandra.metadata.host import Host
 
 if TYPE_CHECKING:
-    from cassandra.engine.asking import Rows
-    from cassandra.engine.client_routes import RouteWatch
     from cassandra.engine.connection import Connection
+    from cassandra.engine.control.asking import Rows
+    from cassandra.engine.control.client_routes import RouteWatch
     from cassandra.engine.endpoint import EndPoint
     from cassandra.engine.hosts.places import Places
     from cassandra.engine.settings import Settings

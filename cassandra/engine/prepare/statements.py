@@ -22,9 +22,9 @@ from cassandra.query.prepared import PreparedStatement
 from cassandra.query.recently_used import RecentlyUsed
 
 if TYPE_CHECKING:
-    from cassandra.engine.asking import Ask
     from cassandra.engine.background import Spawn
     from cassandra.engine.connection import Connection
+    from cassandra.engine.control.asking import Ask
     from cassandra.engine.session import EngineSession
     from cassandra.engine.settings import Settings
     from cassandra.metadata.cluster_metadata import Metadata

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from cassandra.errors import DriverException
 
 if TYPE_CHECKING:
-    from cassandra.engine.asking import Rows
     from cassandra.engine.connection import Connection
+    from cassandra.engine.control.asking import Rows
     from cassandra.engine.settings import Settings
     from cassandra.metadata.cluster_metadata import Metadata
 

@@ -19,8 +19,8 @@ from cassandra.metadata.schema.pages import COLUMNS_OF_COLUMNS
 from cassandra.metadata.schema.snapshot import KeyspaceSource, Schema, TableSource
 
 if TYPE_CHECKING:
-    from cassandra.engine.asking import Rows
     from cassandra.engine.connection import Connection
+    from cassandra.engine.control.asking import Rows
     from cassandra.engine.schema.targets import Target
     from cassandra.engine.settings import Settings
     from cassandra.metadata.cluster_metadata import Metadata

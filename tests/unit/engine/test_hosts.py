@@ -162,7 +162,7 @@ def an_hour_between_tries(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
         tries.set()
         return 3600.0
 
-    monkeypatch.setattr("cassandra.engine.control._next_delay", next_delay)
+    monkeypatch.setattr("cassandra.engine.control.connection._next_delay", next_delay)
     return tries
 
 
@@ -259,7 +259,7 @@ async def test_an_event_that_was_due_while_the_control_connection_moved_is_follo
 async def test_a_control_connection_that_never_lasts_is_no_storm(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("cassandra.engine.control.SHORT_LIFE", 3600.0)
+    monkeypatch.setattr("cassandra.engine.control.connection.SHORT_LIFE", 3600.0)
     with FakeNode() as node:
         taken: list[float] = []
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from cassandra.engine.control.contacts import Contacts
 from cassandra.engine.endpoint import DefaultEndPoint
-from cassandra.engine.hosts.contacts import Contacts
 from cassandra.metadata.cluster_metadata import Metadata
 from tests.unit.engine.partners import host, settings
 

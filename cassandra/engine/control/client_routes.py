@@ -20,9 +20,9 @@ from cassandra.metadata.endpoint import DEFAULT_PORT
 
 if TYPE_CHECKING:
     from cassandra.client_routes import ClientRoutesConfig
-    from cassandra.engine.asking import Rows
     from cassandra.engine.background import Spawn
     from cassandra.engine.connection import Connection
+    from cassandra.engine.control.asking import Rows
     from cassandra.engine.settings import Settings
 
 __all__ = ["ClientRoutes", "ClientRoutesEndPoint", "ClientRoutesEndPointFactory", "RouteWatch"]

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from cassandra.engine.control import ControlConnection
+from cassandra.engine.control.connection import ControlConnection
+from cassandra.engine.control.contacts import Contacts
 from cassandra.engine.endpoint import DefaultEndPoint, EndPoint
-from cassandra.engine.hosts.contacts import Contacts
 from cassandra.errors import (
     AuthenticationFailed,
     ConnectionException,

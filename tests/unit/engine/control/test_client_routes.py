@@ -22,7 +22,7 @@ from cassandra.connection import (
     ClientRoutesEndPointFactory,
     DefaultEndPointFactory,
 )
-from cassandra.engine.client_routes import ClientRoutes
+from cassandra.engine.control.client_routes import ClientRoutes
 from cassandra.errors import ConnectionException
 from cassandra.policies import AddressTranslator, ConstantReconnectionPolicy
 from cassandra.testing.fake import FakeCluster, FakeNode, Scylla

@@ -28,11 +28,11 @@ from cassandra.protocol.messages.control import RegisterMessage
 from cassandra.protocol.messages.decode import decode_response
 
 if TYPE_CHECKING:
-    from cassandra.engine.asking import Ask
     from cassandra.engine.background import Spawn
     from cassandra.engine.connection import Connection
+    from cassandra.engine.control.asking import Ask
+    from cassandra.engine.control.contacts import Contacts
     from cassandra.engine.endpoint import EndPoint
-    from cassandra.engine.hosts.contacts import Contacts
     from cassandra.engine.hosts.topology import NodeList
     from cassandra.engine.settings import Settings
     from cassandra.metadata.host import Host
