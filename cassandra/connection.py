@@ -18,7 +18,7 @@ from cassandra.engine.endpoint import (
     SniEndPointFactory,
     UnixSocketEndPoint,
 )
-from cassandra.engine.shard_ports import (
+from cassandra.engine.pools.shard_ports import (
     DEFAULT_LOCAL_PORT_HIGH,
     DEFAULT_LOCAL_PORT_LOW,
     DefaultShardAwarePortGenerator,

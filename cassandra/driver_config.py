@@ -18,7 +18,7 @@ from typing import Any
 
 from cassandra._lazy import lazy_names
 from cassandra.consistency import consistency_value_to_name
-from cassandra.engine.pool import ORPHAN_SHARE
+from cassandra.engine.pools.pool import ORPHAN_SHARE
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.policies.balancing import DCAwareRoundRobinPolicy, RackAwareRoundRobinPolicy
 from cassandra.policies.reconnection import (

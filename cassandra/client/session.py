@@ -19,7 +19,7 @@ from cassandra.query.settings import CallOptions
 from cassandra.util.intervals import OncePerInterval
 
 if TYPE_CHECKING:
-    from cassandra.engine.pool import HostPool
+    from cassandra.engine.pools.pool import HostPool
     from cassandra.engine.request import Request
     from cassandra.engine.session import EngineSession
     from cassandra.metadata.host import Host

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from cassandra.engine.shard_ports import (
+from cassandra.engine.pools.shard_ports import (
     DEFAULT_LOCAL_PORT_HIGH,
     DEFAULT_LOCAL_PORT_LOW,
     ShardAwarePortGenerator,
 )
-from cassandra.engine.shards import ShardPool
+from cassandra.engine.pools.shards import ShardPool
 
 if TYPE_CHECKING:
     from cassandra.engine.core import Core

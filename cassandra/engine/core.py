@@ -41,7 +41,7 @@ from cassandra._impl import flight  # isort: skip
 
 if TYPE_CHECKING:
     from cassandra.engine.control.client_routes import RouteWatch
-    from cassandra.engine.shards import ShardTarget
+    from cassandra.engine.pools.shards import ShardTarget
 
 __all__ = ["Core"]
 

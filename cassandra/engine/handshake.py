@@ -22,8 +22,12 @@ from weakref import WeakSet
 from cassandra.auth import PlainTextAuthenticator, PlainTextAuthProvider, Token
 from cassandra.engine.connection import Connection, FutureResponder
 from cassandra.engine.endpoint import EndPoint, is_ip_address
+from cassandra.engine.pools.shard_ports import (
+    ShardAwarePortGenerator,
+    connected,
+    connected_to_shard,
+)
 from cassandra.engine.settings import Settings
-from cassandra.engine.shard_ports import ShardAwarePortGenerator, connected, connected_to_shard
 from cassandra.errors import (
     AuthenticationFailed,
     ConnectionException,
@@ -48,7 +52,7 @@ from cassandra.protocol.connection import (
 from cassandra.versions import ProtocolVersion
 
 if TYPE_CHECKING:
-    from cassandra.engine.shards import ShardTarget
+    from cassandra.engine.pools.shards import ShardTarget
 
 log = logging.getLogger("cassandra.connection")
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from cassandra.engine.connection import METADATA_IDS, Connection
 from cassandra.engine.mishaps import failure_of
-from cassandra.engine.pool import HostPool, PoolOwner
+from cassandra.engine.pools.pool import HostPool, PoolOwner
+from cassandra.engine.pools.shards import ShardPool, ShardTarget, shard_aware_port
 from cassandra.engine.request_bodies import MessageBody
 from cassandra.engine.schema.agreement import (
     LOCAL_VERSION_QUERY,
     SchemaAgreementScope,
     wait_for_one_version,
 )
-from cassandra.engine.shards import ShardPool, ShardTarget, shard_aware_port
 from cassandra.errors import (
     ConnectionException,
     ConnectionShutdown,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra.engine.control.query_fallback import ControlConnectionQueryFallback
 from cassandra.engine.endpoint import EndPoint
-from cassandra.engine.shard_ports import DEFAULT_LOCAL_PORT_HIGH, DEFAULT_LOCAL_PORT_LOW
+from cassandra.engine.pools.shard_ports import DEFAULT_LOCAL_PORT_HIGH, DEFAULT_LOCAL_PORT_LOW
 
 if TYPE_CHECKING:
     import datetime

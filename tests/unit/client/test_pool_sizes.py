@@ -13,7 +13,7 @@ from cassandra.cluster import Cluster
 from cassandra.connection import ConnectionException
 from cassandra.engine.connection import Connection
 from cassandra.engine.endpoint import DefaultEndPoint
-from cassandra.engine.pool import HostPool, PoolOwner
+from cassandra.engine.pools.pool import HostPool, PoolOwner
 from cassandra.errors import NoHostAvailable
 from cassandra.metadata.host import Host
 from cassandra.policies import HostDistance, ReconnectionPolicy
@@ -230,7 +230,7 @@ async def test_a_host_that_dropped_connections_at_once_is_used_again_when_it_kee
 async def test_a_pool_whose_further_connections_never_last_is_no_storm(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("cassandra.engine.pool.SHORT_LIFE", 3600.0)
+    monkeypatch.setattr("cassandra.engine.pools.pool.SHORT_LIFE", 3600.0)
     delays: list[float] = []
 
     async def open_connection(host: Any) -> Connection:

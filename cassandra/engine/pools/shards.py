@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra._impl import flight
 from cassandra.engine.endpoint import DefaultEndPoint
-from cassandra.engine.pool import HostPool, PoolOwner
+from cassandra.engine.pools.pool import HostPool, PoolOwner
 from cassandra.errors import ConnectionShutdown
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from cassandra.errors import ConnectionShutdown
 
 if TYPE_CHECKING:
     from cassandra.engine.background import Spawn
-    from cassandra.engine.shard_table import ShardTable
+    from cassandra.engine.pools.shard_table import ShardTable
     from cassandra.metadata.host import Host
 
 log = logging.getLogger("cassandra.pool")
@@ -99,7 +99,7 @@ class HostPool(KnownPool):
         self.distance = distance
         self.size = size
         self.connections: list[Connection] = []
-        # By shard, if the host is a ScyllaDB node and shards count (see `engine.shards`).
+        # By shard, if the host is a ScyllaDB node and shards count (see `engine.pools.shards`).
         self.shards: ShardTable | None = None
         self.closed = False
         self._open, self._on_failure, self._spawn, self._new_schedule = owner
