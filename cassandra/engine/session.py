@@ -13,14 +13,13 @@ from cassandra.engine.pools.pool import HostPool, PoolOwner
 from cassandra.engine.pools.shards import ShardPool, ShardTarget, shard_aware_port
 from cassandra.engine.request_bodies import MessageBody
 from cassandra.engine.schema.agreement import (
-    LOCAL_VERSION_QUERY,
     SchemaAgreementScope,
+    versions_in,
     wait_for_one_version,
 )
 from cassandra.errors import (
     ConnectionException,
     ConnectionShutdown,
-    DriverException,
     NoHostAvailable,
 )
 from cassandra.policies.balancing import HostDistance
@@ -424,37 +423,9 @@ class EngineSession:
         )
 
     async def _schema_versions(self, scope: SchemaAgreementScope) -> set[Any]:
-        """The distinct versions; an exception stands for the version of a host that has not given
-        one.
-        """
-        nearest = min((pool.distance for pool in self.pools.values()), default=HostDistance.LOCAL)
-        farthest = {
-            SchemaAgreementScope.RACK: nearest,
-            SchemaAgreementScope.DC: max(nearest, HostDistance.LOCAL),
-            SchemaAgreementScope.CLUSTER: HostDistance.REMOTE,
-        }[scope]
         if self.closed:
             raise self.closed_error()
-        connections = [
-            pool.connections[0]
-            for pool in self.pools.values()
-            if pool.connections and pool.distance <= farthest
-        ]
-        if not connections:
-            raise ConnectionException(f"no host in the scope {scope.value!r} is connected")
-        answers = await asyncio.gather(
-            *(self.core.asker.rows(connection, LOCAL_VERSION_QUERY) for connection in connections),
-            return_exceptions=True,
-        )
-        versions: set[Any] = set()
-        for answer in answers:
-            if isinstance(answer, BaseException):
-                if not isinstance(answer, (DriverException, OSError)):
-                    raise answer
-                versions.update((answer, None))  # not one version, whatever the others say
-            else:
-                versions.update(row["schema_version"] for row in answer)
-        return versions
+        return await versions_in(scope, self.pools.values(), self.core.asker.rows)
 
     def see_through(self, request: Request, coroutine: Coroutine[Any, Any, None]) -> None:
         """Run the coroutine that `request` waits for.

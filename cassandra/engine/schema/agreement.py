@@ -6,14 +6,16 @@ import asyncio
 import enum
 import logging
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from cassandra.errors import DriverException
+from cassandra.errors import ConnectionException, DriverException
+from cassandra.policies.balancing import HostDistance
 
 if TYPE_CHECKING:
     from cassandra.engine.connection import Connection
     from cassandra.engine.control.asking import Rows
+    from cassandra.engine.pools.pool import HostPool
     from cassandra.engine.settings import Settings
     from cassandra.metadata.cluster_metadata import Metadata
 
@@ -132,6 +134,42 @@ async def wait_for_one_version(
             return False
         await asyncio.sleep(interval)
         interval = min(interval * 1.7, LONGEST_INTERVAL)
+
+
+async def versions_in(
+    scope: SchemaAgreementScope, pools: Iterable[HostPool], rows: Rows
+) -> set[Any]:
+    """Ask each host in `scope` that has an open connection for its schema version.
+
+    :returns: the distinct versions. An exception stands for the version of a host that has not
+        given one.
+    :raises ConnectionException: if no host in the scope is connected.
+    """
+    pools = list(pools)
+    nearest = min((pool.distance for pool in pools), default=HostDistance.LOCAL)
+    farthest = {
+        SchemaAgreementScope.RACK: nearest,
+        SchemaAgreementScope.DC: max(nearest, HostDistance.LOCAL),
+        SchemaAgreementScope.CLUSTER: HostDistance.REMOTE,
+    }[scope]
+    connections = [
+        pool.connections[0] for pool in pools if pool.connections and pool.distance <= farthest
+    ]
+    if not connections:
+        raise ConnectionException(f"no host in the scope {scope.value!r} is connected")
+    answers = await asyncio.gather(
+        *(rows(connection, LOCAL_VERSION_QUERY) for connection in connections),
+        return_exceptions=True,
+    )
+    versions: set[Any] = set()
+    for answer in answers:
+        if isinstance(answer, BaseException):
+            if not isinstance(answer, (DriverException, OSError)):
+                raise answer
+            versions.update((answer, None))  # not one version, whatever the others say
+        else:
+            versions.update(row["schema_version"] for row in answer)
+    return versions
 
 
 SchemaAgreementScope.__module__ = "cassandra.cluster"

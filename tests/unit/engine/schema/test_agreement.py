@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import uuid
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from cassandra.engine.schema.agreement import Agreement
+from cassandra.engine.schema.agreement import Agreement, SchemaAgreementScope, versions_in
 from cassandra.errors import ConnectionException, ConnectionShutdown
 from cassandra.metadata.cluster_metadata import Metadata
+from cassandra.policies.balancing import HostDistance
 from tests.unit.engine.partners import connection, host, settings
 
 UP, DOWN = uuid.UUID(int=1), uuid.UUID(int=2)
@@ -81,3 +83,55 @@ async def test_a_cluster_that_is_shut_down_never_answers() -> None:
     versions.errors = [ConnectionShutdown("the cluster is shut down")]
     with pytest.raises(ConnectionShutdown):
         await agreement(versions, is_over=True).wait(connection(), 5)
+
+
+# -- the hosts of a scope --------------------------------------------------------------------------
+
+
+def pools(*distances: int) -> list[Any]:
+    """A pool of one connection at each distance; the connection's address ends with it."""
+    return [
+        SimpleNamespace(distance=distance, connections=[connection(f"10.0.0.{distance + 1}")])
+        for distance in distances
+    ]
+
+
+@pytest.mark.parametrize(
+    ("scope", "distances", "asked"),
+    [
+        ("rack", (0, 0, 1, 2), 2),
+        ("dc", (0, 0, 1, 2), 3),
+        ("cluster", (0, 0, 1, 2), 4),
+        ("rack", (1, 1, 2), 2),  # no racks are known: the nearest hosts are the rack
+        ("dc", (1, 2), 1),
+    ],
+)
+async def test_the_hosts_of_a_scope_are_asked(
+    scope: str, distances: tuple[int, ...], asked: int
+) -> None:
+    assert (HostDistance.LOCAL_RACK, HostDistance.LOCAL, HostDistance.REMOTE) == (0, 1, 2)
+    versions = Versions()
+    found = await versions_in(SchemaAgreementScope(scope), pools(*distances), versions.rows)
+    assert found == {"one"}
+    assert len(versions.asked) == asked
+
+
+async def test_a_host_without_an_answer_keeps_the_others_from_agreeing() -> None:
+    versions = Versions()
+    versions.errors = [ConnectionException("lost")]
+    found = await versions_in(SchemaAgreementScope.CLUSTER, pools(0, 1), versions.rows)
+    assert len(found) == 3
+
+
+async def test_a_fault_of_the_driver_is_not_taken_for_an_answer() -> None:
+    versions = Versions()
+    versions.errors = [ZeroDivisionError()]
+    with pytest.raises(ZeroDivisionError):
+        await versions_in(SchemaAgreementScope.CLUSTER, pools(0, 1), versions.rows)
+
+
+async def test_a_scope_without_a_connected_host() -> None:
+    far = pools(0)
+    far[0].connections.clear()
+    with pytest.raises(ConnectionException, match="'dc'"):
+        await versions_in(SchemaAgreementScope.DC, far, Versions().rows)
