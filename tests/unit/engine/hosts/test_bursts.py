@@ -26,6 +26,15 @@ async def test_a_burst_is_one_action(monkeypatch: pytest.MonkeyPatch) -> None:
     assert timer.due is None
 
 
+async def test_the_action_waits_for_the_rest_of_the_burst() -> None:
+    timer = BurstTimer(lambda: 3600.0, lambda: None)
+    before = asyncio.get_running_loop().time()
+    timer.add()
+    assert timer.due is not None
+    assert timer.due >= before + REFRESH_DELAY
+    timer.cancel()
+
+
 async def test_no_event_puts_the_action_off_beyond_the_window() -> None:
     window = REFRESH_DELAY / 10  # shorter than the delay after the last event
     timer = BurstTimer(lambda: window, lambda: None)

@@ -122,6 +122,15 @@ async def test_a_change_of_ones_own_is_read_through_its_connection() -> None:
     assert parts.reader.read_[1][1] is parts.control
 
 
+async def test_the_event_of_a_change_of_ones_own_is_not_read_once_more() -> None:
+    parts = Parts(schema_event_refresh_window=0.01)
+    parts.refresher.on_event(TABLE)
+    await parts.refresher.after_ddl(TABLE, connection())
+    await until(lambda: parts.refresher._timer is None)
+    await turns()
+    assert parts.reader.targets == [Target("TABLE", "a", "t")]
+
+
 async def test_what_comes_during_a_round_is_the_next_round() -> None:
     parts = Parts()
     parts.reader.gate = asyncio.Event()
