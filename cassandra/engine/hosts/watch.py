@@ -72,6 +72,7 @@ class HostWatch:
 
     def on_connection_failure(self, host: Host, error: Exception) -> None:
         """A connection to `host` broke or could not be opened."""
+        # The last connection may end after its host has left the cluster.
         if not self._closed and host in self._metadata.all_hosts():
             convicted = host.signal_connection_failure(error)
             self._happened(Event.CONNECTION_FAILED, host, error, convicted)
@@ -93,6 +94,7 @@ class HostWatch:
     def on_said_down(self, host: Host) -> None:
         """The cluster says that `host` is down."""
         error = ConnectionException(f"the cluster says that {host} is down", host.endpoint)
+        # Connections are trusted before rumours: this counts only if there are none.
         convicted = (
             not self._sessions.have_pool(host)
             and not self._sessions.ignore(host)
@@ -112,9 +114,11 @@ class HostWatch:
         """
         if rebuild:
             self._metadata.forget_placement()
+        # Before the swap: who hears of a host that has left can still look it up.
         for host in node_list.removed:
             self._happened(Event.LEFT, host)
         self._metadata.replace_hosts(node_list.hosts)
+        # Before the first session the hosts are no news: policies get them by `populate`.
         first_time = not self._sessions and not self._listeners.policies
         for host in node_list.relocated:
             self._happened(Event.RELOCATED, host)
@@ -184,6 +188,7 @@ class HostWatch:
     def _forget(self, host: Host) -> None:
         host.set_down()
         gone = ConnectionException(f"{host} has left the cluster", host.endpoint)
+        # Before the listeners hear of it: what they execute must not go there any more.
         for session in self._sessions:
             session.forget_host(host, gone)
         self._listeners.tell("on_remove", host)

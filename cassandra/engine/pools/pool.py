@@ -152,7 +152,8 @@ class HostPool(KnownPool):
                 if errors
                 else ConnectionShutdown(f"{self.host} closes connections at once", self.host)
             )
-        if len(self.connections) < self.size:  # also if one was lost while others were opened
+        # Also if one was lost while others were opened.
+        if len(self.connections) < self.size:
             log.debug(
                 "%r lacks a connection: %s", self, errors[0] if errors else "it was lost at once"
             )
@@ -204,7 +205,8 @@ class HostPool(KnownPool):
             if not waiter.done:
                 try:
                     waiter.on_room(self.host, connection)
-                except BaseException as error:  # those behind it wait for the same room
+                except BaseException as error:
+                    # Its own fault. Those behind it wait for the same room.
                     waiter.fail(mishap(error))
         if (
             self._closing
@@ -225,10 +227,15 @@ class HostPool(KnownPool):
         is idle.
         """
         log.warning("%r has %d abandoned requests: it is replaced", connection, connection.orphans)
+        self._retire(connection)
+        self.refill()
+
+    def _retire(self, connection: Connection) -> None:
+        """Give a connection no further requests, and close it when it is idle."""
         # Out of the list first: no new request may take one of its last streams.
         self.connections.remove(connection)
         self._closing.append(connection)
-        self.refill()
+        # Abandoned requests do not count: their answers may never come.
         if connection.in_flight == connection.orphans:
             connection.close()
 
@@ -244,12 +251,10 @@ class HostPool(KnownPool):
             : max(len(self.connections) - size, 0)
         ]
         for connection in surplus:
-            self.connections.remove(connection)
-            self._closing.append(connection)
-            if connection.in_flight == connection.orphans:
-                connection.close()
+            self._retire(connection)
         if self._filling is not None and not self._filling.done():
-            self._filling.add_done_callback(lambda _: self.refill())  # it counted by the old size
+            # It counted by the old size.
+            self._filling.add_done_callback(lambda _: self.refill())
         else:
             self.refill()
 
@@ -265,7 +270,8 @@ class HostPool(KnownPool):
             self._fail_waiters(error)
             self._on_failure(self, error)
         elif error is None and not self.closed and not self.connections:
-            self.refill()  # what was opened is gone already
+            # What was opened is gone already.
+            self.refill()
 
     def _on_connection_closed(self, connection: Connection, error: Exception | None) -> None:
         if connection in self._closing:

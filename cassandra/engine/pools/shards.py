@@ -180,7 +180,8 @@ class ShardPool(HostPool):
         )
         errors = [result for result in results if isinstance(result, BaseException)]
         if errors:
-            self._opens_left += len(errors)  # the bound is for connections that are opened
+            # The bound is for connections that are opened.
+            self._opens_left += len(errors)
             log.debug("%r: %d connections were not opened: %s", self, len(errors), errors[0])
         return len(wanted) - len(errors)
 
@@ -190,6 +191,8 @@ class ShardPool(HostPool):
             return
         connection = await self._open(self.host, target)
         features = connection.features
+        # Behind a NAT that changes the client's port it is any shard. The connection is still kept
+        # if its shard lacks one.
         self._port_works = features is not None and features.shard_id == target.shard
         self._adopt(connection)
 
@@ -214,6 +217,7 @@ class ShardPool(HostPool):
         assert self.shards is not None
         assert connection.features is not None
         shard = connection.features.shard_id
+        # A server that contradicts itself: the table has no place for this shard.
         if shard >= self.shards.count:
             connection.close()
             raise ConnectionShutdown(f"{self.host} has no shard {shard}", self.host)
@@ -239,10 +243,7 @@ class ShardPool(HostPool):
             return
         # The node came back as another one: what is open belongs to its former life.
         for connection in list(self.connections) if known is not None else ():
-            self.connections.remove(connection)
-            self._closing.append(connection)
-            if connection.in_flight == connection.orphans:
-                connection.close()
+            self._retire(connection)
         self._port_works = None
         self.shards = flight.ShardTable(info.shards_count, info.sharding_ignore_msb, self._tablets)
         self.size = info.shards_count * self._per_shard
@@ -279,18 +280,11 @@ class ShardPool(HostPool):
 
     def _retire(self, connection: Connection) -> None:
         self._leave(connection)
-        self.connections.remove(connection)
-        self._closing.append(connection)
-        if connection.in_flight == connection.orphans:
-            connection.close()
+        super()._retire(connection)
 
     def _leave(self, connection: Connection) -> None:
         if self.shards is not None:
             self.shards.remove(connection)
-
-    def _replace(self, connection: Connection) -> None:
-        self._leave(connection)
-        super()._replace(connection)
 
     def _on_connection_closed(self, connection: Connection, error: Exception | None) -> None:
         self._leave(connection)
