@@ -23,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # by its path, 
 
 from benchmarks import peers
 from benchmarks._requirements import need
+from benchmarks._tables import show_table
 
 need("geomet", "numpy", "pytest")
 
@@ -167,14 +168,7 @@ def main() -> None:
     result = measure(not arguments.no_peers)
     arguments.json.parent.mkdir(parents=True, exist_ok=True)
     arguments.json.write_text(json.dumps(result, indent=1))
-    table = rows(result)
-    widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
-    for row in table:
-        cells = [
-            cell.ljust(width) if at < 2 else cell.rjust(width)
-            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        print("  ".join(cells).rstrip())
+    show_table(rows(result), names=2)
     print(
         f"\nns per call, least of {PASSES} runs of {_worker_codecs.REPEATS} repeats. "
         f"768 floats swapped by bare C: {result['floor']} ns, "

@@ -12,6 +12,9 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
 
 CODE = """
 import resource, time
@@ -28,6 +31,10 @@ def measure(module: str, repeats: int) -> tuple[float, int]:
     environment = {
         key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"
     }
+    # This tree's package, wherever the script is started from.
+    environment["PYTHONPATH"] = os.pathsep.join(
+        [str(ROOT), *filter(None, [environment.get("PYTHONPATH")])]
+    )
     runs = []
     for _ in range(repeats + 1):  # the first one may have to write the bytecode
         done = subprocess.run(

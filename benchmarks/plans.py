@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # by its path, 
 
 from benchmarks import peers
 from benchmarks._requirements import need
+from benchmarks._tables import show_table
 
 SCRIPT = Path(__file__).resolve().parent / "_worker_plans.py"
 PASSES = 2
@@ -113,14 +114,7 @@ def main() -> None:
     found = measure(drivers, arguments.hosts, arguments.vnodes)
     arguments.json.parent.mkdir(parents=True, exist_ok=True)
     arguments.json.write_text(json.dumps(found, indent=1))
-    lines = table(found, arguments.hosts, arguments.vnodes)
-    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
-    for line in lines:
-        cells = [
-            cell.rjust(width) if at else cell.ljust(width)
-            for at, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ]
-        print("  ".join(cells).rstrip())
+    show_table(table(found, arguments.hosts, arguments.vnodes), names=1)
     print({driver: result["version"] for driver, result in found.items()})
 
 

@@ -18,6 +18,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # by its path, from anywhere
 
 from benchmarks import peers
+from benchmarks._tables import show_table
 from benchmarks._worker_type_calls import CALLS
 
 SCRIPT = Path(__file__).resolve().parent / "_worker_type_calls.py"
@@ -84,14 +85,7 @@ def main() -> None:
     result = measure(not arguments.no_peers)
     arguments.json.parent.mkdir(parents=True, exist_ok=True)
     arguments.json.write_text(json.dumps(result, indent=1))
-    table = rows(result)
-    widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
-    for row in table:
-        cells = [
-            cell.ljust(width) if at < 2 else cell.rjust(width)
-            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        print("  ".join(cells).rstrip())
+    show_table(rows(result), names=2)
     slower = [
         f"{name}.{call}"
         for name in result[OURS]

@@ -16,9 +16,9 @@ class ApplicationInfoBase:
 class ApplicationInfo(ApplicationInfoBase):
     """The name and the version of a program, and an id of this client.
 
-    :param application_name: sent as APPLICATION_NAME; None for none.
-    :param application_version: sent as APPLICATION_VERSION; None for none.
-    :param client_id: sent as CLIENT_ID; None for none.
+    :param application_name: sent as APPLICATION_NAME; None sends no name.
+    :param application_version: sent as APPLICATION_VERSION; None sends no version.
+    :param client_id: sent as CLIENT_ID; None sends no id.
     :raises TypeError: if one of them is not a text.
     """
 

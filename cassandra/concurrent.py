@@ -287,13 +287,7 @@ class _Run:
                 )
                 return True
             future = self._session.execute_async(statement, parameters, **self._options)
-            arguments = (future, position)
-            future.add_callbacks(
-                callback=self._on_success,
-                callback_args=arguments,
-                errback=self._on_error,
-                errback_args=arguments,
-            )
+            _call_back(future, position, self._on_success, self._on_error)
         except Exception as error:
             self._complete(position, ExecutionResult(False, error))
         return True
@@ -332,7 +326,20 @@ class _Run:
                 waiter.acquire()
 
 
-def _result_set(future: CallbackFuture, rows: Any) -> Any:
+def _call_back(
+    future: CallbackFuture,
+    place: int,
+    on_success: Callable[..., object],
+    on_error: Callable[..., object],
+) -> None:
+    """Have one of both called when `future` completes, with it and the place of its statement."""
+    arguments = (future, place)
+    future.add_callbacks(
+        callback=on_success, callback_args=arguments, errback=on_error, errback_args=arguments
+    )
+
+
+def _result_set(future: CallbackFuture, rows: object) -> Any:
     """Return the result of an execution, also of a stand-in for a future."""
     if isinstance(future, ResponseFuture):
         return future.result()
@@ -417,13 +424,7 @@ class _UnwatchedRun:
         statement, parameters = self._statements[place]
         try:
             future = self._session.execute_async(statement, parameters, **self._options)
-            arguments = (future, place)
-            future.add_callbacks(
-                callback=self._on_success,
-                callback_args=arguments,
-                errback=self._on_error,
-                errback_args=arguments,
-            )
+            _call_back(future, place, self._on_success, self._on_error)
         except Exception as error:
             self._on_error(error, None, place)
 

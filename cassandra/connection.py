@@ -18,7 +18,7 @@ from cassandra.engine.endpoint import (
     SniEndPointFactory,
     UnixSocketEndPoint,
 )
-from cassandra.engine.shard_ports import (
+from cassandra.engine.pools.shard_ports import (
     DEFAULT_LOCAL_PORT_HIGH,
     DEFAULT_LOCAL_PORT_LOW,
     DefaultShardAwarePortGenerator,
@@ -112,7 +112,8 @@ _HOME = dict.fromkeys(
     ),
     "cassandra.io.parts",
 ) | dict.fromkeys(
-    ("ClientRoutesEndPoint", "ClientRoutesEndPointFactory"), "cassandra.engine.client_routes"
+    ("ClientRoutesEndPoint", "ClientRoutesEndPointFactory"),
+    "cassandra.engine.control.client_routes",
 )
 
 _find = lazy_names(__name__, _HOME)

@@ -18,7 +18,7 @@ from typing import Any
 
 from cassandra._lazy import lazy_names
 from cassandra.consistency import consistency_value_to_name
-from cassandra.engine.pool import ORPHAN_SHARE
+from cassandra.engine.pools.pool import ORPHAN_SHARE
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.policies.balancing import DCAwareRoundRobinPolicy, RackAwareRoundRobinPolicy
 from cassandra.policies.reconnection import (
@@ -230,7 +230,7 @@ def _retry(policy: object) -> _Group:
     return group
 
 
-def _balancing(policy: Any) -> _Group:
+def _balancing(policy: object) -> _Group:
     group: _Group = {"policy": _custom(policy)}
     place = policy
     while hasattr(place, "_child_policy"):

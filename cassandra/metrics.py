@@ -66,7 +66,7 @@ class RequestTimer(Mapping[str, float]):
             self._max = seconds
 
     def percentile(self, percent: float) -> float:
-        """Return the seconds within which `percent` of a hundred answers came, or 0.0 for none."""
+        """Return the seconds within which `percent` % of the answers came; 0.0 without one."""
         counts = list(self._counts)
         left = sum(counts) * percent / 100
         if left <= 0:
@@ -238,12 +238,12 @@ class Metrics:
 
     @property
     def tablet_hits(self) -> int:
-        """How many requests found the tablet of their partition (ScyllaDB)."""
+        """How many requests found the tablet of their partition, which ScyllaDB has."""
         return self._of_tablets("hits")
 
     @property
     def tablet_misses(self) -> int:
-        """How many requests to tables with tablets did not know theirs (yet)."""
+        """How many requests were for a tablet that was not known yet."""
         return self._of_tablets("misses")
 
     def _of_tablets(self, name: str) -> int:

@@ -7,7 +7,7 @@ from cassandra.metadata.host import Host
 __all__ = ["Host", "NoConnectionsAvailable"]
 
 # The engine's pools, for `isinstance` and mocks.
-_HOME = dict.fromkeys(("HostConnection", "HostConnectionPool"), "cassandra.engine.pool")
+_HOME = dict.fromkeys(("HostConnection", "HostConnectionPool"), "cassandra.engine.pools.pool")
 _RENAMED = dict.fromkeys(_HOME, "HostPool")
 
 __getattr__ = lazy_names(__name__, _HOME, _RENAMED)

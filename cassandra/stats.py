@@ -32,7 +32,7 @@ class Stat:
         """Return the value to begin with."""
         return None
 
-    def __get__(self, holder: Any, owner: type | None = None) -> Any:
+    def __get__(self, holder: object, owner: type | None = None) -> Any:
         if holder is None:
             return self
         if self.func is not None:
@@ -42,7 +42,7 @@ class Stat:
             values[self.name] = self.first()
         return values[self.name]
 
-    def __set__(self, holder: Any, value: object) -> None:
+    def __set__(self, holder: object, value: object) -> None:
         if self.func is not None:
             raise AttributeError(f"the stat {self.name!r} is computed, and cannot be set")
         vars(holder)[self.name] = value
@@ -107,7 +107,7 @@ class StatsCollection:
         return f"<StatsCollection {self._name}: {self.get_stats()}>"
 
 
-def _values(holder: Any, stats: tuple[Stat, ...]) -> dict[str, Any]:
+def _values(holder: object, stats: tuple[Stat, ...]) -> dict[str, Any]:
     found = {stat.name: stat.__get__(holder) for stat in stats}
     return {
         name: dict(value) if isinstance(value, Distribution) else value

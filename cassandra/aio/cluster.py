@@ -117,7 +117,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
     def add_execution_profile(
         self, name: Hashable, profile: ExecutionProfile, pool_wait_timeout: float | None = 5
     ) -> Awaitable[None]:
-        """Add a profile to those that `execution_profile=` may name, at once.
+        """Add an execution profile, which `execution_profile=` may name from now on.
 
         :param pool_wait_timeout: seconds that the awaitable waits at most; None for no limit.
         :returns: an awaitable, for those who want to wait until the connections are open that only
@@ -127,16 +127,16 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         policy = self._add_profile(name, profile)
         opening: list[asyncio.Task[bool]] = []
         if policy is not None and self._core is not None:
-            opening = self._core.adopt_policy(policy, self)
+            opening = self._core.policies.adopt(policy, self)
         return _PoolsOpen(name, opening, pool_wait_timeout)
 
     def _attach_policy(self, policy: SpeculativeExecutionPolicy) -> None:
         if self._core is not None:
-            self._core.attach_policy(policy)
+            self._core.policies.attach(policy)
 
     def _resize_pools(self) -> None:
         if self._core is not None:
-            self._core.resize_pools()
+            self._core.sessions.resize_pools()
 
     async def register_user_type(self, keyspace: str, user_type: str, klass: type[Any]) -> None:
         """Read values of a user-defined type as instances of a class, and accept such parameters.

@@ -6,9 +6,18 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
-from cassandra.client.columnar import BEGUN, READ, ROWS_READ, columnar_module, rows_message
+from cassandra.client.columnar import (
+    BEGUN,
+    READ,
+    ROWS_READ,
+    column_plans,
+    columnar_module,
+    rows_message,
+)
 
 if TYPE_CHECKING:
+    from cassandra.client.columnar import PlanOf
+    from cassandra.protocol.columnar.column_buffers import ColumnPlan
     from cassandra.protocol.columnar.layouts import ColumnArray, Layout
 
 
@@ -116,15 +125,9 @@ class ColumnarResult:
         )
 
     def _columns(self, options: dict[str, Any]) -> tuple[Layout, AsyncIterator[ColumnArray]]:
-        columnar = columnar_module()
         self._check_columns()
-        chosen = (
-            columnar.ColumnOptions(**options).checked() if options else columnar.DEFAULT_OPTIONS
-        )
-        plan = columnar.column_plan(rows_message(self._message).metadata, chosen)
-        return plan.layout, self._pages(
-            plan, lambda metadata: columnar.column_plan(metadata, chosen)
-        )
+        plan, plan_of = column_plans(self._message, options)
+        return plan.layout, self._pages(plan, plan_of)
 
     def _check_columns(self) -> None:
         if self._begun:
@@ -141,7 +144,7 @@ class ColumnarResult:
             raise RuntimeError(ROWS_READ)
         self._begun = what
 
-    async def _pages(self, plan: Any, plan_of: Any) -> AsyncIterator[ColumnArray]:
+    async def _pages(self, plan: ColumnPlan, plan_of: PlanOf) -> AsyncIterator[ColumnArray]:
         columnar = columnar_module()
         self._check_columns()
         message = rows_message(self._message)

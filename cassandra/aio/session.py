@@ -17,9 +17,9 @@ from cassandra.client.session import SessionBase
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.engine.request import Request
 from cassandra.engine.schema.agreement import SchemaAgreementScope
-from cassandra.metadata.schema.names import escape_name
 from cassandra.query.prepared import PreparedStatement
 from cassandra.query.settings import NOT_SET
+from cassandra.util.cql_text import escape_name
 
 if TYPE_CHECKING:
     from cassandra.aio.cluster import Cluster

@@ -1,6 +1,6 @@
 """The settings of a cluster with their types, for type checkers and editors.
 
-`cassandra.client.configuration.ClusterBase` says what each of them means and has the defaults. A
+`cassandra.client.defaults.Defaults` says what each of them means and has the defaults. A
 test compares the names here with those there.
 """
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from cassandra.auth import AuthProvider
     from cassandra.client.shard_awareness import ShardAwareOptions
     from cassandra.client_routes import ClientRoutesConfig
+    from cassandra.engine.control.query_fallback import ControlConnectionQueryFallback
     from cassandra.engine.endpoint import EndPoint, EndPointFactory
     from cassandra.engine.profile import ExecutionProfile
-    from cassandra.engine.query_fallback import ControlConnectionQueryFallback
     from cassandra.metadata.host import Host
     from cassandra.policies.balancing import LoadBalancingPolicy
     from cassandra.policies.conviction import ConvictionPolicy

@@ -8,7 +8,7 @@ columns, since the pages that were read are gone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from cassandra.protocol.messages.results import ResultMessage
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS
 
 if TYPE_CHECKING:
+    from cassandra.protocol.columnar.column_buffers import ColumnPlan
     from cassandra.protocol.columnar.layouts import ColumnArray, Layout
 
 BEGUN = (
@@ -27,6 +28,9 @@ READ = (
     "the columns of this result have been read already: "
     "of a result of several pages that is possible once"
 )
+
+
+PlanOf = Callable[[Any], Any]  # a result's metadata to its column plan
 
 
 def columnar_module() -> ModuleType:
@@ -52,6 +56,21 @@ def rows_message(message: object) -> ResultMessage:
     if message.kind != RESULT_KIND_ROWS:
         raise RuntimeError("the result of this statement has no rows, and so no columns")
     return message
+
+
+def column_plans(message: object, options: dict[str, Any]) -> tuple[Any, PlanOf]:
+    """Return the column plan of a page, and what makes those of further pages.
+
+    :param options: of `ColumnOptions`.
+    :raises ValueError: if an option has a value that it cannot have.
+    """
+    columnar = columnar_module()
+    chosen = columnar.ColumnOptions(**options).checked() if options else columnar.DEFAULT_OPTIONS
+
+    def plan_of(metadata: object) -> Any:
+        return columnar.column_plan(metadata, chosen)
+
+    return plan_of(rows_message(message).metadata), plan_of
 
 
 class ColumnarResult:
@@ -153,21 +172,15 @@ class ColumnarResult:
 
     def _columns(self, options: dict[str, Any]) -> tuple[Layout, Iterator[ColumnArray]]:
         """Return (layout, pages); nothing is fetched before the first page is asked for."""
-        columnar = columnar_module()
         self._check_columns()
-        chosen = (
-            columnar.ColumnOptions(**options).checked() if options else columnar.DEFAULT_OPTIONS
-        )
-        plan = columnar.column_plan(rows_message(self._message).metadata, chosen)
-        return plan.layout, self._pages(
-            plan, lambda metadata: columnar.column_plan(metadata, chosen)
-        )
+        plan, plan_of = column_plans(self._message, options)
+        return plan.layout, self._pages(plan, plan_of)
 
     def _check_columns(self) -> None:
         if self._iterator is not None or self._is_list:
             raise RuntimeError(READ if isinstance(self._iterator, _ReadByColumns) else BEGUN)
 
-    def _pages(self, plan: Any, plan_of: Any) -> Iterator[ColumnArray]:
+    def _pages(self, plan: ColumnPlan, plan_of: PlanOf) -> Iterator[ColumnArray]:
         columnar = columnar_module()
         self._check_columns()
         message = rows_message(self._message)

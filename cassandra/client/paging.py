@@ -1,9 +1,9 @@
 """One page ahead: a page that is asked for while the one before it is read, and taken when it is
 wanted.
 
-Both faces page alike: at most one page is ahead, it is asked for once, and whoever wants the next
-page takes it, whether it has come or not. On asyncio a future of the request is all that this
-needs; between threads it is a `PageAhead`.
+Both faces page alike: at most one page is ahead, it is asked for once, and the first caller that
+wants the next page takes it, even if it has not come yet. On asyncio a future of the request is all
+that this needs; between threads it is a `PageAhead`.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cassandra.client_routes import ClientRoutesConfig
-from cassandra.engine.client_routes import ClientRoutes
+from cassandra.engine.control.client_routes import ClientRoutes
 from cassandra.engine.tls import TlsClient
 
 __all__ = ["check_names", "contact_points_of", "routes_of"]

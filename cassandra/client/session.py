@@ -19,7 +19,7 @@ from cassandra.query.settings import CallOptions
 from cassandra.util.intervals import OncePerInterval
 
 if TYPE_CHECKING:
-    from cassandra.engine.pool import HostPool
+    from cassandra.engine.pools.pool import HostPool
     from cassandra.engine.request import Request
     from cassandra.engine.session import EngineSession
     from cassandra.metadata.host import Host
@@ -62,17 +62,21 @@ class SessionBase(RequestMaker):
         self.encoder = Encoder()
         self.timestamp_generator: Callable[[], int] | None = cluster.timestamp_generator
         self._engine = engine_session
-        self._default_profile: ExecutionProfile = cluster.profile_manager.default
+        profile: ExecutionProfile = cluster.profile_manager.default
         if cluster.config_mode is not ConfigMode.PROFILES:
             # Old-style settings may be changed for this session alone.
-            self._default_profile = self._default_profile.clone()
+            profile = profile.clone()
         # Made once: most calls give no options of their own.
-        self._default_options = CallOptions(self._default_profile)
+        self._default_options = CallOptions(profile)
         self._prepared_texts: PreparedTexts = RecentlyUsed(PREPARED_TEXTS)
         self._batch_warnings = OncePerInterval(BATCH_WARNING_INTERVAL)
         self._request_init_listeners: list[
             tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
         ] = []
+
+    @property
+    def _default_profile(self) -> ExecutionProfile:
+        return self._default_options.profile
 
     # -- old-style settings ------------------------------------------------------------------------
 

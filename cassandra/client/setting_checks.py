@@ -4,8 +4,21 @@ from __future__ import annotations
 
 import datetime
 import math
+from collections.abc import Sequence
 
-__all__ = ["TIMES", "as_timedelta", "check_seconds"]
+from cassandra.protocol.compression import available_compressions
+
+__all__ = [
+    "TIMES",
+    "as_timedelta",
+    "check_auth_provider",
+    "check_compression",
+    "check_encryption",
+    "check_page_size",
+    "check_seconds",
+    "checked_keyspaces",
+    "checked_port",
+]
 
 # Settings in seconds, and the least value that each may have.
 TIMES = {
@@ -47,3 +60,74 @@ def as_timedelta(name: str, value: object) -> datetime.timedelta | None:
     check_seconds(name, value, 0.0)
     assert isinstance(value, (int, float))
     return datetime.timedelta(seconds=value)
+
+
+def checked_port(port: object) -> int:
+    """Return a port as a number. From an environment variable it is a text.
+
+    :raises ValueError: if it is not a number from 1 to 65535.
+    """
+    if isinstance(port, bool) or not isinstance(port, (int, str)) or not 1 <= int(port) <= 65535:
+        raise ValueError(f"port must be a number from 1 to 65535, but is {port!r}")
+    return int(port)
+
+
+def check_auth_provider(provider: object) -> None:
+    """Raise TypeError unless `provider` is None, or makes authenticators."""
+    if provider is not None and not hasattr(provider, "new_authenticator"):
+        raise TypeError(
+            f"auth_provider must be an AuthProvider, but is of type {type(provider).__name__}; "
+            "PlainTextAuthProvider serves for a user name and a password"
+        )
+
+
+def check_encryption(policy: object) -> None:
+    """Raise TypeError unless `policy` is None, or says which columns are encrypted."""
+    if policy is not None and not hasattr(policy, "contains_column"):
+        raise TypeError(
+            "column_encryption_policy must be a ColumnEncryptionPolicy, but is of type "
+            f"{type(policy).__name__}"
+        )
+
+
+def check_page_size(size: object) -> None:
+    """Raise ValueError unless `size` is a number of rows."""
+    # To Python, True is the number 1.
+    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+        raise ValueError(
+            f"schema_metadata_page_size must be a number of rows from 1 on, but is {size!r}"
+        )
+
+
+def checked_keyspaces(keyspaces: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Return a copy of the list of keyspaces: the program may change its own later.
+
+    :raises TypeError: if it is not a list of names.
+    """
+    # A text is a sequence of names too, of one letter each.
+    if isinstance(keyspaces, str) or not all(isinstance(name, str) for name in keyspaces or ()):
+        raise TypeError(f"schema_metadata_keyspaces must be a list of names, but is {keyspaces!r}")
+    return tuple(keyspaces) if keyspaces is not None else None
+
+
+def check_compression(compression: object) -> None:
+    """Raise an error unless `compression` is a choice, and its package is installed.
+
+    :raises TypeError: if it is neither a boolean, None nor a name.
+    :raises ValueError: if the name is unknown, or its package is missing.
+    """
+    if compression in (None, True, False):
+        return
+    if not isinstance(compression, str):
+        raise TypeError(
+            f"compression is True, False or an algorithm's name, but is {compression!r}"
+        )
+    if compression not in ("lz4", "snappy"):
+        raise ValueError(f"compression must be 'lz4' or 'snappy', but is {compression!r}")
+    # An algorithm that is asked for by name must not be left out in silence.
+    if compression not in available_compressions():
+        package = {"lz4": "lz4", "snappy": "python-snappy"}[compression]
+        raise ValueError(
+            f"compression {compression!r} needs the package {package!r}: "
+            f"pip install turbocql[{compression}]"
+        )

@@ -1,16 +1,16 @@
-"""The settings of shards of ScyllaDB nodes, and what a cluster tells of them."""
+"""The settings for shards of ScyllaDB nodes, and methods of a cluster that describe them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from cassandra.engine.shard_ports import (
+from cassandra.engine.pools.shard_ports import (
     DEFAULT_LOCAL_PORT_HIGH,
     DEFAULT_LOCAL_PORT_LOW,
     ShardAwarePortGenerator,
 )
-from cassandra.engine.shards import ShardPool
+from cassandra.engine.pools.shards import ShardPool
 
 if TYPE_CHECKING:
     from cassandra.engine.core import Core
@@ -59,7 +59,7 @@ class ShardAwareOptions:
 
 
 class ShardAwareness:
-    """A part of `Cluster`."""
+    """The methods of a cluster that describe shards."""
 
     _core: Core | None = None
 
@@ -67,7 +67,7 @@ class ShardAwareness:
         """Return True if requests go to the shards of ScyllaDB nodes.
 
         It is False before `connect`, with ``shard_aware_options={"disable": True}``, and if no node
-        has told of its shards.
+        has shards.
         """
         return bool(self.shard_aware_stats())
 

@@ -110,7 +110,7 @@ def _context_of(options: dict[str, Any]) -> ssl.SSLContext:
     return context
 
 
-def _restrict(context: ssl.SSLContext, version: Any) -> None:
+def _restrict(context: ssl.SSLContext, version: object) -> None:
     """Allow the version of TLS that a constant of the older style stands for, and no other."""
     if version is None:
         return

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from cassandra.errors import UserTypeDoesNotExist
 
 if TYPE_CHECKING:
-    from cassandra.engine.core import Core
     from cassandra.metadata.cluster_metadata import Metadata
 
 __all__ = ["UserTypes"]
@@ -34,12 +33,15 @@ class UserTypes:
         """Note the names of a type's fields, for clusters that do not read the schema."""
         self._fields[keyspace, name] = fields
 
-    async def read_fields(self, core: Core) -> None:
-        """Ask for the fields of the types that are registered and exist."""
+    async def read_fields(self, fields_of: Callable[[str, str], Awaitable[Sequence[str]]]) -> None:
+        """Ask for the fields of the types that are registered and exist.
+
+        :param fields_of: reads the names of the fields of a keyspace's type.
+        """
         for keyspace, types in self.classes.items():
             for name in types:
                 try:
-                    fields = await core.user_type_fields(keyspace, name)
+                    fields = await fields_of(keyspace, name)
                 except UserTypeDoesNotExist:
                     continue
                 self.take_fields(keyspace, name, fields)

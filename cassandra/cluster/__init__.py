@@ -22,13 +22,13 @@ from cassandra.cluster.cluster import Cluster
 from cassandra.cluster.response_future import ResponseFuture
 from cassandra.cluster.result_set import ResultSet
 from cassandra.cluster.session import Session
+from cassandra.engine.control.query_fallback import ControlConnectionQueryFallback
 from cassandra.engine.profile import (
     EXEC_PROFILE_DEFAULT,
     ExecutionProfile,
     ProfileManager,
     default_lbp_factory,
 )
-from cassandra.engine.query_fallback import ControlConnectionQueryFallback
 from cassandra.engine.schema.agreement import SchemaAgreementScope
 from cassandra.errors import (
     LoginRefused,

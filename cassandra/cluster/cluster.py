@@ -265,17 +265,17 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
         core = self._core
         if policy is None or core is None:
             return
-        opening = self.run(_call(core.adopt_policy, policy, self))
+        opening = self.run(_call(core.policies.adopt, policy, self))
         if pool_wait_timeout != 0:
             self.run(pools_opened(opening, pool_wait_timeout, name))
 
     def _attach_policy(self, policy: SpeculativeExecutionPolicy) -> None:
         if self._core is not None:
-            self.run(_call(self._core.attach_policy, policy))
+            self.run(_call(self._core.policies.attach, policy))
 
     def _resize_pools(self) -> None:
         if self._core is not None:
-            self.run(_call(self._core.resize_pools))
+            self.run(_call(self._core.sessions.resize_pools))
 
     def register_user_type(self, keyspace: str, user_type: str, klass: type[Any]) -> None:
         """Read values of a user-defined type as instances of a class, and accept such parameters.

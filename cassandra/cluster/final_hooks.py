@@ -72,7 +72,7 @@ def set_final_exception(self: ResponseFuture, response: BaseException) -> None:
 def finish_wrapped(future: ResponseFuture) -> None:
     """Complete `future` by its own methods, which a tracer has wrapped.
 
-    If the wrapper fails, or does not call what it wraps, the request is complete all the same.
+    The request completes even if the wrapper fails, or does not call what it wraps.
     """
     error = future._error
     future._handed_rows = None

@@ -75,7 +75,7 @@ class KnownSession:
         )
 
     def execute_concurrent_with_args(
-        self, statement: Any, parameters: Iterable[Any], *args: Any, **kwargs: Any
+        self, statement: object, parameters: Iterable[Any], *args: Any, **kwargs: Any
     ) -> Any:
         """Call `cassandra.concurrent.execute_concurrent_with_args` with this session."""
         return import_module("cassandra.concurrent").execute_concurrent_with_args(

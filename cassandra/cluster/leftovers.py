@@ -7,7 +7,7 @@ from collections.abc import Callable
 from random import random
 from typing import Any, NoReturn
 
-from cassandra.engine.query_fallback import ControlConnectionQueryFallback
+from cassandra.engine.control.query_fallback import ControlConnectionQueryFallback
 from cassandra.marshal import int64_pack
 
 __all__ = [

@@ -17,9 +17,9 @@ from cassandra.cluster.result_set import ResultSet
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.engine.request import Request
 from cassandra.engine.schema.agreement import SchemaAgreementScope
-from cassandra.metadata.schema.names import escape_name
 from cassandra.query.prepared import PreparedStatement
 from cassandra.query.settings import NOT_SET, CallOptions
+from cassandra.util.cql_text import escape_name
 
 if TYPE_CHECKING:
     from cassandra.cluster.cluster import Cluster

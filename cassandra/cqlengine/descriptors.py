@@ -123,7 +123,7 @@ class hybrid_classmethod:
         return self.instmethod.__get__(instance, owner)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Only here for those who look whether it can be called."""
+        """Raise NotImplementedError: it exists for code that checks if this can be called."""
         raise NotImplementedError
 
 

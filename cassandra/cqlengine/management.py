@@ -21,7 +21,7 @@ from cassandra.cqlengine.running import Call, Operation, Request, arun, run, sim
 from cassandra.cqlengine.schema_changes import Field, ServerColumn
 from cassandra.cqlengine.usertype import UserType
 from cassandra.errors import AlreadyExists, InvalidRequest
-from cassandra.metadata.schema.names import protect_name
+from cassandra.util.cql_text import protect_name
 
 __all__ = [
     "CQLENG_ALLOW_SCHEMA_MANAGEMENT",
@@ -353,7 +353,7 @@ def _check_model(model: object) -> None:
 
 
 def _sync_operation(
-    model: Any, keyspaces: Keyspaces, connections: Connections, dry_run: bool
+    model: type[BaseModel], keyspaces: Keyspaces, connections: Connections, dry_run: bool
 ) -> Operation[list[str]]:
     _check_environment()
     _check_model(model)
@@ -371,7 +371,7 @@ def _sync_operation(
     return texts
 
 
-def _sync_one(model: Any, table: str, changes: _Changes) -> Operation[None]:
+def _sync_one(model: type[BaseModel], table: str, changes: _Changes) -> Operation[None]:
     keyspace, connection = changes.keyspace, changes.connection
     found = yield from _rows("keyspaces", connection, keyspace_name=keyspace)
     # Not created here: only the program knows which replication it needs.
@@ -400,7 +400,11 @@ def _sync_one(model: Any, table: str, changes: _Changes) -> Operation[None]:
 
 
 def _alter(
-    model: Any, table: str, name: str, existing: dict[str, ServerColumn], changes: _Changes
+    model: type[BaseModel],
+    table: str,
+    name: str,
+    existing: dict[str, ServerColumn],
+    changes: _Changes,
 ) -> Operation[None]:
     alters, told = schema_changes.add_columns(model, table, existing)
     for message in told:
@@ -429,7 +433,7 @@ def sync_table(
 
     Columns, indexes and types are added, and options are set that differ.
 
-    What is there is never dropped or narrowed; what cannot be changed is told by a warning.
+    Nothing is dropped or narrowed. A warning names what cannot be changed.
     Several processes may do this at
     the same time.
 
@@ -453,7 +457,9 @@ async def async_table(
     return await arun(_sync_operation(model, keyspaces, connections, dry_run))
 
 
-def _drop_operation(model: Any, keyspaces: Keyspaces, connections: Connections) -> Operation[None]:
+def _drop_operation(
+    model: type[BaseModel], keyspaces: Keyspaces, connections: Connections
+) -> Operation[None]:
     _check_environment()
     _check_model(model)
     for connection in _names(connections, "connections"):

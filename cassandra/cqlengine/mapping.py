@@ -12,7 +12,7 @@ from cassandra.cqlengine.columns.base import Column
 from cassandra.cqlengine.connection import default_keyspace
 from cassandra.cqlengine.errors import CQLEngineException, ValidationError
 from cassandra.cqlengine.values import Values
-from cassandra.metadata.schema.names import protect_name
+from cassandra.util.cql_text import protect_name
 
 if TYPE_CHECKING:
     from cassandra.cqlengine.models import BaseModel
@@ -194,7 +194,7 @@ class Mapping:
             )
         values[self.index[self.discriminator or ""]] = value
 
-    def class_of(self, value: Any) -> Any:
+    def class_of(self, value: object) -> Any:
         """Return the class of rows with the discriminator `value`.
 
         :raises PolymorphicModelException: if there is none, or it is not a subclass of this one.
@@ -231,7 +231,7 @@ class Mapping:
 
     # -- plans ----------------------------------------------------------------------------------
 
-    def plan(self, key: Any, made: Callable[[], Plan]) -> Plan:
+    def plan(self, key: object, made: Callable[[], Plan]) -> Plan:
         """Return the plan of the shape `key`, made now if it is not known."""
         plan = self.plans.get(key)
         if plan is None:

@@ -40,7 +40,7 @@ from cassandra.cqlengine.query.expressions import ColumnQueryEvaluator
 from cassandra.cqlengine.query.model_queryset import ModelQuerySet
 from cassandra.cqlengine.running import Operation, arun, run
 from cassandra.cqlengine.values import Values, changed_positions, own
-from cassandra.metadata.schema.names import protect_name
+from cassandra.util.cql_text import protect_name
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -207,7 +207,7 @@ class ModelMetaClass(ABCMeta):
             _adopt(cls)
 
 
-def _adopt(model: Any) -> None:
+def _adopt(model: type[Any]) -> None:
     """Make a model of a class whose metaclass has a `__new__` of its own, and descriptors of
     columns.
     """
@@ -226,7 +226,9 @@ def _adopt(model: Any) -> None:
     _join_family(model, mapping, model.__bases__, model.__abstract__)
 
 
-def _join_family(model: Any, mapping: Mapping, parents: Sequence[Any], abstract: bool) -> None:
+def _join_family(
+    model: type[Any], mapping: Mapping, parents: Sequence[Any], abstract: bool
+) -> None:
     """Let the classes that share a table know each other by their discriminator values."""
     if mapping.discriminator is None:
         return

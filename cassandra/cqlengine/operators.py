@@ -25,7 +25,7 @@ __all__ = [
 
 
 class QueryOperatorException(Exception):
-    """There is no operator of that name."""
+    """An operator is unknown."""
 
 
 class OpMapMeta(type):
@@ -44,7 +44,7 @@ class OpMapMeta(type):
 
 
 class BaseQueryOperator(UnicodeMixin):
-    """An operator: `symbol` is its name in filters, `cql_symbol` what stands in the statement."""
+    """An operator: `symbol` is its name in filters, `cql_symbol` its form in CQL."""
 
     symbol: ClassVar[str | None] = None
     cql_symbol: ClassVar[str | None] = None

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra.cqlengine.errors import CQLEngineException
-from cassandra.metadata.schema.names import protect_name
+from cassandra.util.cql_text import protect_name
 
 if TYPE_CHECKING:
     from cassandra.cqlengine.columns.base import Column

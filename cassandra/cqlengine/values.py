@@ -48,7 +48,7 @@ class Kept:
         self._other = (values.was, values.explicit)
 
     def swap(self) -> None:
-        """Go back to what was known before; called again, forth to what was known after it."""
+        """Restore what was known before; a second call takes that back."""
         values = self._values
         other = self._other
         self._other = (values.was, values.explicit)

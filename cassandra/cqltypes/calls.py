@@ -18,11 +18,15 @@ A class whose coding, or that of a type inside it, is a program's own keeps the 
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import cassandra._impl as implementations
 from cassandra._forks import renew_in_child
 from cassandra._threads import RLock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 __all__ = ["NAMES", "install", "is_stock", "protect", "stock_methods", "withdraw"]
 
@@ -45,12 +49,12 @@ def _renew_lock() -> None:
     _lock = RLock()
 
 
-def _put(cls: Any, name: str, method: Any) -> None:
+def _put(cls: type[Any], name: str, method: object) -> None:
     _replaced.setdefault(cls, {}).setdefault(name, cls.__dict__.get(name, _NOTHING))
     _set(cls, name, method)
 
 
-def is_stock(cls: Any, method: Any) -> bool:
+def is_stock(cls: type[Any], method: object) -> bool:
     """Return True if `method`, as `cls` gives or holds it, is its own and not a program's.
 
     A method of another type class is a program's choice: ``serialize = UTF8Type.serialize``.
@@ -65,7 +69,7 @@ def is_stock(cls: Any, method: Any) -> bool:
     return bound_to is cls or isinstance(method, classmethod)
 
 
-def _versions_matter(cls: Any) -> bool:
+def _versions_matter(cls: type[Any]) -> bool:
     """Return True if the coding is a program's own: it is called with the protocol version."""
     return cls._overridden() or any(
         isinstance(part, type) and _versions_matter(part)
@@ -74,7 +78,7 @@ def _versions_matter(cls: Any) -> bool:
     )
 
 
-def install(cls: Any, generation: Any) -> None:
+def install(cls: type[Any], generation: Callable[[], int]) -> None:
     """Put the fast methods into `cls`, if its coding allows it.
 
     :param generation: returns the number of changes so far (see `_Plans`).
@@ -94,14 +98,14 @@ def install(cls: Any, generation: Any) -> None:
             withdraw()
 
 
-def _keep_stock(cls: Any) -> None:
+def _keep_stock(cls: type[Any]) -> None:
     """Let `cls` have the class methods itself wherever it inherits them."""
     for name in NAMES:
         if name not in cls.__dict__ and is_stock(cls, getattr(cls, name)):
             _put(cls, name, stock_methods[name])
 
 
-def protect(cls: Any) -> None:
+def protect(cls: type[Any]) -> None:
     """Take the fast methods of its parents away from the new class `cls`."""
     for name in NAMES:
         holder = next((one for one in cls.__mro__ if name in one.__dict__), None)

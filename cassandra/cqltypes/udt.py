@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from cassandra._bounded import Bounded, text_size
 from cassandra.cqltypes.base import CassandraTypeType, public, sub_codec, trim_if_startswith
 from cassandra.cqltypes.containers import TupleType
+from cassandra.util.cql_text import protect_type_or_function
 
 if TYPE_CHECKING:
     from cassandra.cqltypes.base import _CassandraType
@@ -104,7 +105,7 @@ class UserType(TupleType):
     @classmethod
     def cql_parameterized_type(cls) -> str:
         """Return a text like ``frozen<name>``."""
-        return f"frozen<{quoted(cls.typename)}>"
+        return f"frozen<{protect_type_or_function(cls.typename)}>"
 
     @classmethod
     def cass_parameterized_type_with(cls, subtypes: Sequence[Any], full: bool = False) -> str:
@@ -136,18 +137,11 @@ def _unhex(name: str | type[_CassandraType]) -> str:
         raise ValueError(f"{name!r} is not the hex code of a name: {error}") from None
 
 
-def quoted(name: str) -> str:
-    """Return `name` as CQL has it: quoted if it is not plain lower case."""
-    if name.isidentifier() and name.isascii() and name == name.lower():
-        return name
-    return '"' + name.replace('"', '""') + '"'
-
-
 def make_named_tuple(name: str, names: tuple[str, ...]) -> Any:
     """Return the named-tuple class of a type's fields.
 
-    A field whose name a named tuple cannot have goes by position (``field_1_``). None if two fields
-    have one name: values are plain tuples then.
+    A field whose name is not valid in a named tuple is named by its position (``field_1_``).
+    Returns None if two fields have the same name: values are plain tuples then.
     """
     # The name of a named tuple has to be an identifier; a type's name may be any text.
     title = name if name.isidentifier() and name.isascii() and not iskeyword(name) else "udt"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from cassandra.errors import DriverException
 
-__all__ = ["Background"]
+__all__ = ["Background", "Spawn"]
 
 log = logging.getLogger("cassandra.cluster")
 
@@ -17,6 +17,12 @@ T = TypeVar("T")
 
 ROUNDS = 3  # what ends may start something once more
 PATIENCE = 1.0  # seconds that cancelled tasks get in each round
+
+
+class Spawn(Protocol):
+    """Runs a coroutine in the background, at the longest until the engine is closed."""
+
+    def __call__(self, coroutine: Coroutine[Any, Any, T], /) -> asyncio.Task[T]: ...
 
 
 class Background:

@@ -1,56 +1,49 @@
 """The engine of one cluster: creates its parts, connects, closes, and wires them.
 
-Each part says what it does: `HostWatch` keeps the hosts' states, `ControlConnection` the node list
-and the events, `SchemaRefresher` the schema, `Preparer` the prepared statements. `Listeners` and
-`Observers` notify others, and `Asker` sends small requests of the engine's own.
+Each part says what it does, and takes what it uses: none but a session holds the `Core`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
-import uuid
 from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cassandra.encoder import cql_quote
-from cassandra.engine.asking import Asker
 from cassandra.engine.background import Background
 from cassandra.engine.connection import Connection, wire_format_of
-from cassandra.engine.control import ControlConnection
+from cassandra.engine.control.asking import Asker
+from cassandra.engine.control.connection import ControlConnection, EventHandler
+from cassandra.engine.control.contacts import Contacts
+from cassandra.engine.control.query_fallback import QueryFallback
 from cassandra.engine.endpoint import EndPoint
 from cassandra.engine.handshake import Connector
 from cassandra.engine.heartbeats import beat
+from cassandra.engine.hosts.node_list import NodeListReader
 from cassandra.engine.hosts.places import Places
+from cassandra.engine.hosts.rumours import Rumours
 from cassandra.engine.hosts.watch import HostWatch
 from cassandra.engine.known_names import open_by_factory
 from cassandra.engine.listeners import Listeners
-from cassandra.engine.mishaps import let_out
 from cassandra.engine.observers import Observers
+from cassandra.engine.policies import Policies
 from cassandra.engine.prepare.statements import Preparer
-from cassandra.engine.query_fallback import QueryFallback
-from cassandra.engine.schema.agreement import wait_for_agreement
-from cassandra.engine.schema.reading import SchemaRefresher
+from cassandra.engine.schema.agreement import Agreement
+from cassandra.engine.schema.reading import SchemaReader
+from cassandra.engine.schema.refreshing import SchemaRefresher
 from cassandra.engine.session import EngineSession
+from cassandra.engine.sessions import Sessions
 from cassandra.engine.settings import Settings
-from cassandra.errors import ConnectionException, ConnectionShutdown, UserTypeDoesNotExist
+from cassandra.errors import ConnectionShutdown
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.metadata.host import Host
-from cassandra.policies.balancing import attach_policy
 
 from cassandra._impl import flight  # isort: skip
 
 if TYPE_CHECKING:
-    from cassandra.engine.shards import ShardTarget
-    from cassandra.policies.balancing import LoadBalancingPolicy
+    from cassandra.engine.control.client_routes import RouteWatch
+    from cassandra.engine.pools.shards import ShardTarget
 
 __all__ = ["Core"]
-
-log = logging.getLogger("cassandra.cluster")
-
-FOLLOW_DELAY = (
-    0.1  # seconds after an event until the pools follow the distances that it may have changed
-)
 
 T = TypeVar("T")
 
@@ -75,27 +68,77 @@ class Core(Observers):
         # The classes that programs have registered. Replaced, never changed: row plans remember
         # which mapping they were made with.
         self.user_types: Mapping[str, Mapping[str, type]] = {}
-        self.sessions: list[EngineSession] = []
         self.closed = False
-        self._following: asyncio.TimerHandle | None = None
         self._background = Background()
-        self.listeners = Listeners(self.follow_distances_soon)
+        self.sessions = Sessions()
+        self.listeners = Listeners(self.sessions.follow_distances_soon)
         self.asker = Asker(settings)
         self.connector = Connector(settings, loop)
         # What requests are rendered for ahead of their connection: as the control connection
         # speaks.
         self.wire_format = wire_format_of(self.connector.version, None)
-        self.places = Places(
-            settings.endpoint_factory, self.connector, metadata.get_host_by_host_id
-        )
         self.hosts = HostWatch(
             metadata, settings, self.sessions, self.listeners, self._background, self._probe
         )
-        self.control = ControlConnection(self)
-        self.query_fallback = QueryFallback(self, settings.query_fallback)
-        self.schema = SchemaRefresher(self)
-        self.preparer = Preparer(self)
-        # Set afterwards: the host watch is made before the parts that it notifies.
+        self.query_fallback = QueryFallback(settings.query_fallback, metadata, self._connection)
+        self.agreement = Agreement(
+            settings, metadata, self.asker.rows, self._required, lambda: self.closed
+        )
+        self.schema_reader = SchemaReader(settings, metadata, self.asker.rows, self.asker.pages)
+        self.schema = SchemaRefresher(
+            settings, metadata, self.schema_reader, self.agreement.wait, self._required, self.spawn
+        )
+        self.policies = Policies(self, metadata, self.listeners, self.hosts.bring_up, self.spawn)
+        self.preparer = Preparer(
+            settings, metadata, self.sessions, self.asker.ask, self.spawn, server=self
+        )
+        # The parts above ask for the control connection when they need it: it is made last.
+        self._routes = self._watched_routes()
+        self.control = self._new_control()
+        self._rumours = Rumours(
+            settings, metadata, self.hosts, on_stranger=self.control.on_topology_change
+        )
+        self._wire()
+
+    def _watched_routes(self) -> RouteWatch | None:
+        routes = self.settings.client_routes
+        if routes is None:
+            return None
+        # Its class is not imported here: most clusters have no routes.
+        return routes.watched_by(
+            self.settings,
+            self.asker.rows,
+            self._connection,
+            on_change=self.hosts.look_again,
+            spawn=self.spawn,
+        )
+
+    def _new_control(self) -> ControlConnection:
+        settings, metadata = self.settings, self.metadata
+        by_host_id = metadata.get_host_by_host_id
+        places = Places(settings.endpoint_factory, self.connector, by_host_id)
+        return ControlConnection(
+            settings,
+            self._open_control,
+            self.asker.ask,
+            Contacts(settings, metadata, self.connector.in_thread, self.sessions.ignore),
+            NodeListReader(settings, metadata, places, self.asker.rows, self._routes),
+            self.hosts,
+            self.schema,
+            self.spawn,
+        )
+
+    def _wire(self) -> None:
+        """Register the parts with each other, now that all of them exist."""
+        handlers: dict[str, EventHandler] = {
+            "TOPOLOGY_CHANGE": self.control.on_topology_change,
+            "STATUS_CHANGE": self._rumours.on_event,
+            "SCHEMA_CHANGE": self.schema.on_event,
+        }
+        if self._routes is not None:
+            handlers[self._routes.event_type] = self._routes.on_event
+        self.control.handlers = handlers
+        self.control.on_adopted = self._on_control_adopted
         self.hosts.on_host_up = self.control.on_host_up
         self.hosts.prepare_on = self.preparer.prepare_all_on
 
@@ -107,7 +150,7 @@ class Core(Observers):
     @property
     def marks_transactions(self) -> bool:
         """True if the servers mark prepared lightweight transactions, as ScyllaDB does."""
-        connection = self.control.connection
+        connection = self._connection()
         features = connection.features if connection is not None else None
         return features is not None and features.lwt_info is not None
 
@@ -137,12 +180,11 @@ class Core(Observers):
         # First: nothing that ends below may open a connection or a session again.
         self.closed = True
         self.control.close()
-        if self._following is not None:
-            self._following.cancel()
+        self._rumours.close()
+        self.sessions.stop_following()
         self.schema.close()
         self.hosts.close()
-        for session in list(self.sessions):
-            session.close()
+        self.sessions.close()
         self.timers.close()
         self.connector.close()
         # After the parts: tasks that they start while they close are cancelled here, too.
@@ -170,37 +212,13 @@ class Core(Observers):
         if self.closed:
             raise ConnectionShutdown("the cluster is shut down")
         session = EngineSession(self, keyspace, distance)
-        self.sessions.append(session)
+        self.sessions.add(session)
         try:
             await session.open(wait_for_all)
         except BaseException:
             session.close()
             raise
         return session
-
-    def forget_session(self, session: EngineSession) -> None:
-        """`session` is closed."""
-        if session in self.sessions:
-            self.sessions.remove(session)
-
-    def resize_pools(self) -> None:
-        """Have the pools of all sessions follow the settings."""
-        for session in list(self.sessions):
-            session.resize_pools()
-
-    def follow_distances_soon(self) -> None:
-        """Have the pools follow the distances of the hosts, once for a burst of events."""
-        if self._following is None and not self.closed:
-            self._following = self.loop.call_later(FOLLOW_DELAY, self._follow_distances)
-
-    def _follow_distances(self) -> None:
-        self._following = None
-        for session in list(self.sessions):
-            try:
-                session.follow_distances()
-            except BaseException as error:  # of a policy
-                log.exception("the distances of the hosts could not be followed")
-                let_out(error)
 
     # -- connections -------------------------------------------------------------------------------
 
@@ -224,90 +242,35 @@ class Core(Observers):
         connection = await self.open_connection(host.endpoint)
         connection.close()
 
+    async def _open_control(self, endpoint: EndPoint) -> Connection:
+        return await self.open_connection(endpoint, is_control=True)
+
+    def _on_control_adopted(self, connection: Connection) -> None:
+        self.wire_format = connection.wire_format
+        if self._routes is not None:
+            self._routes.catch_up()
+
+    def _connection(self) -> Connection | None:
+        """Return the control connection, or None while there is none."""
+        return self.control.connection
+
+    def _required(self) -> Connection:
+        """Return the control connection, or raise if there is none."""
+        return self.control.required()
+
     def _connections(self) -> list[Connection]:
-        connections = [
-            connection
-            for session in self.sessions
-            for pool in session.pools.values()
-            for connection in pool.connections
-        ]
+        connections = self.sessions.connections()
         if self.control.connection is not None:
             connections.append(self.control.connection)
         return connections
 
     def in_flight(self, host: Host) -> int:
         """Return the number of requests to `host` that are not answered yet, of all sessions."""
-        pools = (session.pools.get(host) for session in self.sessions)
-        return sum(flight.in_flight_of(pool.connections) for pool in pools if pool is not None)
-
-    # -- policies ----------------------------------------------------------------------------------
-
-    def populate_policy(self, policy: LoadBalancingPolicy, cluster: object) -> None:
-        """Tell a load balancing policy of the hosts, now and from now on."""
-        self.listeners.populate(policy, cluster, self.metadata.all_hosts())
-        self.attach_policy(policy)
-
-    def adopt_policy(
-        self, policy: LoadBalancingPolicy, cluster: object
-    ) -> list[asyncio.Task[bool]]:
-        """Populate a load balancing policy that came after `connect`, and open its pools.
-
-        :returns: the tasks that open them.
-        """
-        self.populate_policy(policy, cluster)
-        # Also hosts whose state is not known yet: only a try can tell.
-        return [
-            self.spawn(self.hosts.bring_up(host))
-            for host in self.metadata.all_hosts()
-            if host.is_up is not False
-        ]
-
-    def attach_policy(self, policy: object) -> None:
-        """Let a policy of any kind look at the requests in flight, if it wants to."""
-        attach_policy(policy, self)
-
-    # -- what the faces ask for --------------------------------------------------------------------
-
-    async def wait_for_schema_agreement(
-        self, connection: Connection, max_wait: float | None = None
-    ) -> bool:
-        """Wait until all live nodes have one schema version; return False if that takes too long.
-
-        :param connection: the one to ask on, while it is open.
-        :param max_wait: seconds; None for `Settings.max_schema_agreement_wait`.
-        """
-        wait = self.settings.max_schema_agreement_wait if max_wait is None else max_wait
-        if wait <= 0:
-            return False
-
-        async def query(text: str) -> list[dict[str, Any]]:
-            # The coordinator of a change has the new version for certain; other nodes may not have
-            # it yet.
-            through = self.control.connection if connection.closed else connection
-            if through is None:
-                raise ConnectionException("there is no control connection at the moment")
-            return await self.asker.rows(through, text)
-
-        return await wait_for_agreement(
-            query, self._is_live, lambda: self.closed, wait, self.loop.time
-        )
-
-    def _is_live(self, host_id: uuid.UUID) -> bool:
-        host = self.metadata.get_host_by_host_id(host_id)
-        # A node that is down cannot agree: to wait for it would always take the whole time.
-        return host is not None and host.is_up is not False
+        return self.sessions.in_flight(host)
 
     async def user_type_fields(self, keyspace: str, name: str) -> list[str]:
         """Read the names of the fields of a user-defined type.
 
         :raises UserTypeDoesNotExist: if the cluster has no such type.
         """
-        fields = await self.asker.rows(
-            self.control.required(),
-            "SELECT field_names FROM system_schema.types "
-            f"WHERE keyspace_name = {cql_quote(keyspace)} AND type_name = {cql_quote(name)}",
-        )
-        if not fields:
-            raise UserTypeDoesNotExist(f"there is no user-defined type {keyspace}.{name}")
-        names: list[str] = list(fields[0]["field_names"])
-        return names
+        return await self.schema_reader.user_type_fields(self._required(), keyspace, name)

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._impl import bodies, tablets
 from cassandra.engine.mishaps import mishap
+from cassandra.engine.pools.shard_table import ShardTable, first_with_room, in_flight_of
 from cassandra.engine.resolving import bound_request, request_for, resolve
 from cassandra.engine.serial_reads import in_order
-from cassandra.engine.shard_table import ShardTable, first_with_room, in_flight_of
 from cassandra.engine.timer_wheel import TimerWheel
 from cassandra.errors import ConnectionException
 from cassandra.protocol.messages.results import VOID_BODY, VOID_RESULT, rows_result
@@ -32,7 +32,7 @@ from cassandra.protocol.streams import MAX_STREAMS, StreamIds
 
 if TYPE_CHECKING:
     from cassandra.engine.connection import Connection, Responder
-    from cassandra.engine.pool import HostPool
+    from cassandra.engine.pools.pool import HostPool
     from cassandra.engine.request_bodies import AnyBody
     from cassandra.engine.session import EngineSession
     from cassandra.metadata.host import Host

@@ -23,8 +23,12 @@ from cassandra._threads import green_library, run_in_thread
 from cassandra.auth import Authenticator, PlainTextAuthenticator, PlainTextAuthProvider, Token
 from cassandra.engine.connection import Connection, FutureResponder
 from cassandra.engine.endpoint import EndPoint, is_ip_address
+from cassandra.engine.pools.shard_ports import (
+    ShardAwarePortGenerator,
+    connected,
+    connected_to_shard,
+)
 from cassandra.engine.settings import Settings
-from cassandra.engine.shard_ports import ShardAwarePortGenerator, connected, connected_to_shard
 from cassandra.errors import (
     AuthenticationFailed,
     ConnectionException,
@@ -49,7 +53,7 @@ from cassandra.protocol.connection import (
 from cassandra.versions import ProtocolVersion
 
 if TYPE_CHECKING:
-    from cassandra.engine.shards import ShardTarget
+    from cassandra.engine.pools.shards import ShardTarget
 
 log = logging.getLogger("cassandra.connection")
 

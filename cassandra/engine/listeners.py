@@ -1,4 +1,4 @@
-"""Those who are told of hosts: load balancing policies, and listeners of the program."""
+"""Listeners to events of hosts: load balancing policies, and those of the program."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cassandra.engine.mishaps import let_out
 
 if TYPE_CHECKING:
     from cassandra.metadata.host import Host
-    from cassandra.policies.balancing import LoadBalancingPolicy
+    from cassandra.policies.balancing import LoadBalancingPolicy, PolicyCluster
 
 __all__ = ["Listeners"]
 
@@ -18,7 +18,7 @@ log = logging.getLogger("cassandra.cluster")
 
 
 class Listeners:
-    """Tells of events of hosts, whatever the ones who are told do about it.
+    """Passes events of hosts on to listeners. Errors of one do not keep others from hearing.
 
     :param after: called after each event, which may have changed what policies think of hosts.
     """
@@ -40,7 +40,9 @@ class Listeners:
         """Tell the load balancing policies alone."""
         self._tell(tuple(self.policies), event, host)
 
-    def populate(self, policy: LoadBalancingPolicy, cluster: Any, hosts: Sequence[Host]) -> None:
+    def populate(
+        self, policy: LoadBalancingPolicy, cluster: PolicyCluster, hosts: Sequence[Host]
+    ) -> None:
         """Tell a load balancing policy of the hosts, now and from now on."""
         policy.populate(cluster, hosts)
         for host in hosts:

@@ -14,18 +14,19 @@ __all__ = ["failure_of", "let_out", "mishap"]
 
 
 def mishap(error: BaseException) -> Exception:
-    """`failure_of` for what was caught on the loop itself: SystemExit and KeyboardInterrupt leave
-    it all the same, later.
+    """`failure_of` for an error that was caught on the loop itself.
+
+    SystemExit and KeyboardInterrupt still leave the loop, a little later.
     """
     let_out(error)
     return failure_of(error)
 
 
 def failure_of(error: BaseException) -> Exception:
-    """The error that a piece of work ends with because code that was called for it raised `error`.
+    """Return the error that a piece of work fails with after its code raised `error`.
 
-    :returns: `error`, or a RuntimeError in its place if it would end whoever waits, or cannot be
-        raised to a waiter.
+    :returns: `error`, or a RuntimeError in its place if it would end the waiting thread or task, or
+        cannot be raised there.
     """
     # Futures refuse StopIteration, and generators take both for an end.
     if isinstance(error, Exception) and not isinstance(error, (StopIteration, StopAsyncIteration)):

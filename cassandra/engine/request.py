@@ -45,7 +45,7 @@ from cassandra.query.statement import query_head
 if TYPE_CHECKING:
     from cassandra.engine.connection import Connection
     from cassandra.engine.flight import Attempt, RequestBase
-    from cassandra.engine.pool import HostPool
+    from cassandra.engine.pools.pool import HostPool
     from cassandra.errors import ReadTimeout, Unavailable, WriteTimeout
     from cassandra.metadata.host import Host
     from cassandra.policies.retry import Decision

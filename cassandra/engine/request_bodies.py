@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._impl import bind, bodies, flight
+from cassandra.engine.prepare.body import prepare_body
 from cassandra.protocol.extras import check_payload, request_extras
 from cassandra.protocol.messages.encode import takes_features
 from cassandra.protocol.opcodes import BATCH, EXECUTE, MAX_BODY, PREPARE, QUERY
@@ -126,7 +127,8 @@ class RequestBody(BodyMethods, QueryParams):
     __slots__ = ("_wire_format", "body", "custom_payload", "tracing")
 
     def __init__(self, keyspace: str | None = None) -> None:
-        QueryParams.__init__(self, 0, keyspace=keyspace)  # `flight.resolve` gives it the rest
+        QueryParams.__init__(self, 0)  # `flight.resolve` gives it the rest
+        self.keyspace = keyspace
         self.tracing = False
         self.custom_payload: Mapping[str, bytes | None] | None = None
         self.body: bytes | None = None
@@ -310,8 +312,7 @@ class PrepareBody(RequestBody):
         self.query = query
 
     def _render(self, version: int) -> bytes:
-        # PREPARE has a keyspace from version 5 on (native_protocol_v5.spec, section 4.1.5).
-        return bodies.prepare_body(self.query, self.keyspace if version >= 5 else None, version)
+        return prepare_body(self.query, self.keyspace, version)
 
     def describe(self) -> str:
         return f"PREPARE of {query_head(self.query)}"

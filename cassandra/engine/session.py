@@ -9,21 +9,19 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from cassandra.engine.connection import METADATA_IDS, Connection
 from cassandra.engine.mishaps import failure_of
-from cassandra.engine.pool import HostPool
+from cassandra.engine.pools.pool import HostPool, PoolOwner
+from cassandra.engine.pools.shards import ShardPool, ShardTarget, shard_aware_port
 from cassandra.engine.request_bodies import MessageBody
 from cassandra.engine.schema.agreement import (
-    LOCAL_VERSION_QUERY,
     SchemaAgreementScope,
+    versions_in,
     wait_for_one_version,
 )
-from cassandra.engine.shards import ShardPool, ShardTarget, shard_aware_port
 from cassandra.errors import (
     ConnectionException,
     ConnectionShutdown,
-    DriverException,
     NoHostAvailable,
 )
-from cassandra.metadata.schema.names import escape_name
 from cassandra.policies.balancing import HostDistance
 from cassandra.protocol.encrypted import decrypting
 from cassandra.protocol.expected import check_answer
@@ -32,6 +30,7 @@ from cassandra.protocol.messages.decode import decode_response
 from cassandra.protocol.messages.encode import takes_features
 from cassandra.protocol.messages.results import ResultMessage
 from cassandra.protocol.opcodes import RESULT, RESULT_KIND_ROWS
+from cassandra.util.cql_text import escape_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
@@ -175,19 +174,20 @@ class EngineSession:
 
     def _new_pool(self, host: Host, distance: int) -> HostPool:
         settings = self.core.settings
-        made = (
-            host,
-            distance,
-            settings.connections_per_host(distance),
+        size = settings.connections_per_host(distance)
+        owner = PoolOwner(
             self._open_connection,
             self._on_failure,
             self.core.spawn,
             settings.reconnection_policy.new_schedule,
         )
         if not settings.shard_aware:
-            return HostPool(*made)
+            return HostPool(host, distance, size, owner)
         return ShardPool(
-            *made,
+            host,
+            distance,
+            size,
+            owner,
             tablets=self.core.metadata.tablets,
             port_of=partial(shard_aware_port, settings, host.endpoint),
         )
@@ -213,7 +213,7 @@ class EngineSession:
                 if (
                     pool.in_flight
                 ):  # what is under way may come to its end; plans have the host no more
-                    self.core.follow_distances_soon()
+                    self.core.sessions.follow_distances_soon()
                 else:
                     self.remove_pool(
                         host,
@@ -403,7 +403,7 @@ class EngineSession:
     ) -> None:
         agreed = False
         try:
-            agreed = await self.core.wait_for_schema_agreement(connection)
+            agreed = await self.core.agreement.wait(connection)
         except Exception as error:
             log.warning("the wait for schema agreement failed: %s", error)
         await self.core.schema.after_ddl(event, connection)
@@ -423,37 +423,9 @@ class EngineSession:
         )
 
     async def _schema_versions(self, scope: SchemaAgreementScope) -> set[Any]:
-        """The distinct versions; an exception stands for the version of a host that has not given
-        one.
-        """
-        nearest = min((pool.distance for pool in self.pools.values()), default=HostDistance.LOCAL)
-        farthest = {
-            SchemaAgreementScope.RACK: nearest,
-            SchemaAgreementScope.DC: max(nearest, HostDistance.LOCAL),
-            SchemaAgreementScope.CLUSTER: HostDistance.REMOTE,
-        }[scope]
         if self.closed:
             raise self.closed_error()
-        connections = [
-            pool.connections[0]
-            for pool in self.pools.values()
-            if pool.connections and pool.distance <= farthest
-        ]
-        if not connections:
-            raise ConnectionException(f"no host in the scope {scope.value!r} is connected")
-        answers = await asyncio.gather(
-            *(self.core.asker.rows(connection, LOCAL_VERSION_QUERY) for connection in connections),
-            return_exceptions=True,
-        )
-        versions: set[Any] = set()
-        for answer in answers:
-            if isinstance(answer, BaseException):
-                if not isinstance(answer, (DriverException, OSError)):
-                    raise answer
-                versions.update((answer, None))  # not one version, whatever the others say
-            else:
-                versions.update(row["schema_version"] for row in answer)
-        return versions
+        return await versions_in(scope, self.pools.values(), self.core.asker.rows)
 
     def see_through(self, request: Request, coroutine: Coroutine[Any, Any, None]) -> None:
         """Run the coroutine that `request` waits for.
@@ -499,4 +471,4 @@ class EngineSession:
         for delayed in list(self.delayed):
             delayed.fail(error)
         self.core.query_fallback.release(self)
-        self.core.forget_session(self)
+        self.core.sessions.remove(self)

@@ -1,25 +1,26 @@
-"""What the engine is told once, by either face."""
+"""The settings of an engine, which either face passes to it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cassandra.engine.control.query_fallback import ControlConnectionQueryFallback
 from cassandra.engine.endpoint import EndPoint
-from cassandra.engine.query_fallback import ControlConnectionQueryFallback
-from cassandra.engine.shard_ports import DEFAULT_LOCAL_PORT_HIGH, DEFAULT_LOCAL_PORT_LOW
+from cassandra.engine.pools.shard_ports import DEFAULT_LOCAL_PORT_HIGH, DEFAULT_LOCAL_PORT_LOW
 
 if TYPE_CHECKING:
     import datetime
 
-    from cassandra.engine.client_routes import ClientRoutes
+    from cassandra.engine.control.client_routes import ClientRoutes
     from cassandra.engine.tls import TlsClient
     from cassandra.protocol.encrypted import Encryption
 
 
 class Settings:
-    """Settings of one cluster; times are in seconds. `ClusterBase` documents what each of them
-    means.
+    """Settings of one cluster; times are in seconds.
+
+    `cassandra.client.defaults.Defaults` says what each of them means.
     """
 
     endpoints: Sequence[EndPoint]

@@ -43,7 +43,12 @@ if TYPE_CHECKING:
         UserType,
     )
     from cassandra.metadata.schema.keyspaces import KeyspaceMetadata
-    from cassandra.metadata.schema.names import (
+    from cassandra.metadata.schema.tables import (
+        MaterializedViewMetadata,
+        TableMetadata,
+        TableMetadataV3,
+    )
+    from cassandra.util.cql_text import (
         cql_keywords,
         cql_keywords_reserved,
         cql_keywords_unreserved,
@@ -53,11 +58,6 @@ if TYPE_CHECKING:
         protect_name,
         protect_names,
         protect_value,
-    )
-    from cassandra.metadata.schema.tables import (
-        MaterializedViewMetadata,
-        TableMetadata,
-        TableMetadataV3,
     )
 
 __all__ = [
@@ -135,7 +135,7 @@ _HOME = {
             "protect_names",
             "protect_value",
         ),
-        "cassandra.metadata.schema.names",
+        "cassandra.util.cql_text",
     ),
     **dict.fromkeys(
         ("RLACTableExtension", "RegisteredTableExtension", "TableExtensionInterface"),

@@ -56,7 +56,7 @@ class ColumnEncryptionPolicy:
         raise NotImplementedError
 
     def follow(self, prepared: PreparedStatement) -> bool:
-        """Return True if `prepared` will be told of columns that are added later.
+        """Return True if the policy will notify `prepared` of columns that are added later.
 
         If this is False, each value that is bound asks `contains_column`.
         """

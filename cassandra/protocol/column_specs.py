@@ -355,7 +355,7 @@ class ResultMetadata:
         """The columns as plans of whole pages read them: see `page_reader`."""
         return self.columns
 
-    def page_reader(self, plan: Any) -> Any:
+    def page_reader(self, plan: object) -> Any:
         """Return the reader of pages for a `ColumnPlan` that was made of `page_columns`."""
         return plan
 

@@ -23,6 +23,8 @@ from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
 from cassandra.protocol.rows import check_row_count
 
 if TYPE_CHECKING:
+    from cassandra.cqltypes.base import _CassandraType
+    from cassandra.cqltypes.codecs.base import Codec
     from cassandra.protocol.column_specs import CqlType, UserTypes
     from cassandra.protocol.columnar.layouts import ColumnArray, Layout
 
@@ -74,7 +76,7 @@ def is_encrypted(kind: CqlType) -> bool:
 # -- coding ----------------------------------------------------------------------------------------
 
 
-def _encoder(policy: Encryption, column: ColDesc, plain: Any) -> Callable[[Any], bytes]:
+def _encoder(policy: Encryption, column: ColDesc, plain: Codec) -> Callable[[Any], bytes]:
     def encode(value: object) -> bytes:
         try:
             data = plain.encode(value)
@@ -105,7 +107,7 @@ def _decryptor(policy: Encryption, column: ColDesc) -> Callable[[bytes], bytes]:
     return decrypt
 
 
-def _decoder(policy: Encryption, column: ColDesc, plain: Any) -> Callable[[bytes], Any]:
+def _decoder(policy: Encryption, column: ColDesc, plain: Codec) -> Callable[[bytes], Any]:
     decrypt = _decryptor(policy, column)
 
     def decode(data: bytes) -> Any:
@@ -127,7 +129,7 @@ def _decoder(policy: Encryption, column: ColDesc, plain: Any) -> Callable[[bytes
 _Build = Callable[[ModuleType, int, str], Any]
 
 
-def _subclass(plain: Any, build: _Build, **attributes: object) -> Any:
+def _subclass(plain: type[_CassandraType], build: _Build, **attributes: object) -> Any:
     """Return a subclass of the type `plain` whose codecs `build` makes."""
 
     def build_codec(
@@ -152,7 +154,9 @@ def _subclass(plain: Any, build: _Build, **attributes: object) -> Any:
     )
 
 
-def _encrypted_type(policy: Encryption, column: ColDesc, plain: Any, server: Any) -> Any:
+def _encrypted_type(
+    policy: Encryption, column: ColDesc, plain: type[_CassandraType], server: type[_CassandraType]
+) -> Any:
     """Return the type of values of `column`.
 
     :param plain: the type of its values in the program.
@@ -187,7 +191,7 @@ def _refusing(codecs: ModuleType, name: str, why: str) -> Any:
     return codecs.from_functions(name, encode, decode, empty_is_value=True)
 
 
-def _guarded_type(policy: Encryption, column: ColDesc, server: Any) -> Any:
+def _guarded_type(policy: Encryption, column: ColDesc, server: type[_CassandraType]) -> Any:
     """Return `server` as the type of a column that `policy` does not encrypt yet.
 
     A policy of a program may be told of a column after a statement was prepared. Its values must
@@ -217,7 +221,7 @@ def _guarded_type(policy: Encryption, column: ColDesc, server: Any) -> Any:
     return _subclass(server, build)
 
 
-def _type_in(policy: Encryption, column: ColDesc, server: Any) -> Any:
+def _type_in(policy: Encryption, column: ColDesc, server: type[_CassandraType]) -> Any:
     """Return the type for an encrypted column, or None if it is not encrypted.
 
     A policy keeps the types that were made for it: results of texts ask again and again.
@@ -290,7 +294,7 @@ def _bound_column(column: ColumnMetadata, policy: Encryption, is_complete: bool)
     )
 
 
-def _list_of(server: Any, element: Any) -> Any:
+def _list_of(server: type[_CassandraType], element: type[_CassandraType]) -> Any:
     """Return the type of lists of encrypted values, for the marker of ``column IN ?``."""
 
     def build(codecs: ModuleType, version: int, vectors: str) -> Any:
@@ -345,7 +349,7 @@ class DecryptingMetadata(ResultMetadata):
             for column in self.columns
         ]
 
-    def page_reader(self, plan: Any) -> Any:
+    def page_reader(self, plan: object) -> Any:
         """See `ResultMetadata.page_reader`."""
         return DecryptedPages(plan, self.columns)
 

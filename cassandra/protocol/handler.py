@@ -74,14 +74,14 @@ class ProtocolHandlerBase:
     def decode_message(
         cls,
         protocol_version: int,
-        protocol_features: Any = None,
-        user_type_map: Any = None,
-        stream_id: Any = 0,
-        flags: Any = 0,
-        opcode: Any = 0,
-        body: Any = b"",
-        decompressor: Any = None,
-        result_metadata: Any = _NOT_GIVEN,
+        protocol_features: ProtocolFeatures | None = None,
+        user_type_map: Mapping[str, Mapping[str, type]] | None = None,
+        stream_id: int = 0,
+        flags: int = 0,
+        opcode: int = 0,
+        body: bytes = b"",
+        decompressor: Callable[[bytes], bytes] | None = None,
+        result_metadata: ResultMetadata | Sequence[ColumnMetadata] | None = _NOT_GIVEN,
     ) -> Any:
         """Return the message in `body`.
 
@@ -95,13 +95,16 @@ class ProtocolHandlerBase:
             prepared statement that this answers.
         :raises ProtocolError: for malformed bytes.
         """
-        place = (protocol_version, protocol_features, user_type_map)
-        message = (flags, opcode, body)
+        given: tuple[Any, ...] = (
+            *(protocol_features, user_type_map, stream_id, flags, opcode, body),
+            *(decompressor, result_metadata),
+        )
         if result_metadata is _NOT_GIVEN:
             # Eight arguments: each stands one place before its own.
-            place, message = (protocol_version, None, protocol_features), (stream_id, flags, opcode)
-            stream_id, decompressor, result_metadata = user_type_map, body, decompressor
-        return cls._decode(place, stream_id, message, decompressor, result_metadata)
+            given = (None, *given[:-1])
+        features, user_types, stream, flags, opcode, body, decompress, cached = given
+        place, envelope = (protocol_version, features, user_types), (flags, opcode, body)
+        return cls._decode(place, stream, envelope, decompress, cached)
 
     @classmethod
     def _decode(

@@ -14,6 +14,9 @@ Values: TypeAlias = "ValuesBlock | Sequence[object] | None"
 class QueryParams:
     """The <query_parameters> of one request.
 
+    Two more that version 5 has brought are set afterwards: `keyspace`, for unqualified names, and
+    `now_in_seconds`, the time of the request in seconds since the epoch.
+
     :param consistency: consistency level of the operation.
     :param values: a `ValuesBlock`, or a sequence of bytes, None (null) and UNSET_VALUE. None means
         that there are no values.
@@ -23,8 +26,6 @@ class QueryParams:
     :param paging_state: the state that came with the previous page.
     :param serial_consistency: level of a lightweight transaction's first phase.
     :param timestamp: microseconds since the epoch.
-    :param keyspace: keyspace for unqualified names, from version 5.
-    :param now_in_seconds: the time of the request in seconds since the epoch, from version 5.
     """
 
     __slots__ = (
@@ -50,8 +51,6 @@ class QueryParams:
         paging_state: bytes | None = None,
         serial_consistency: int | None = None,
         timestamp: int | None = None,
-        keyspace: str | None = None,
-        now_in_seconds: int | None = None,
     ) -> None:
         self.consistency = consistency
         self.values: Any = values  # prepared statements always have a block
@@ -61,5 +60,5 @@ class QueryParams:
         self.paging_state = paging_state
         self.serial_consistency = serial_consistency
         self.timestamp = timestamp
-        self.keyspace = keyspace
-        self.now_in_seconds = now_in_seconds
+        self.keyspace: str | None = None
+        self.now_in_seconds: int | None = None

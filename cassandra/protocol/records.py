@@ -75,7 +75,7 @@ def _by_name(row: Mapping[str, Any], name: str) -> Any:
 
 
 def values_of(
-    row: Any,
+    row: object,
     names: Sequence[str],
     version: int,
     key: Sequence[int] | None = None,
@@ -130,7 +130,7 @@ def values_of(
     return tuple(found)
 
 
-def _of_fields(row: Any, fields: Sequence[str], names: Sequence[str]) -> list[Any]:
+def _of_fields(row: object, fields: Sequence[str], names: Sequence[str]) -> list[Any]:
     """Return the values of an instance of a dataclass or attrs class."""
     kind: Any = type(row)
     aliases = attributes_by_alias(kind)

@@ -57,7 +57,7 @@ class BoundStatement(Statement):
             self.custom_payload = custom_payload
         self.table = prepared.table
 
-    def bind(self, values: Any) -> BoundStatement:
+    def bind(self, values: object) -> BoundStatement:
         """Serialize `values` and keep them; returns self.
 
         Names of a mapping that have no bind marker are ignored, unless the prepared statement's

@@ -176,7 +176,7 @@ class PreparedStatement(StatementSettings):
     def is_lwt(self) -> bool:
         """Return True if this is a lightweight transaction.
 
-        ScyllaDB says so; of other servers' statements the text decides.
+        ScyllaDB says so when it prepares the statement. For other servers the text decides.
         """
         return self._is_lwt
 

@@ -6,8 +6,9 @@ import asyncio
 import datetime
 import time
 import uuid
-from collections.abc import Generator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
 
 from cassandra.consistency import ConsistencyLevel
 from cassandra.errors import DriverException, OperationTimedOut
@@ -26,31 +27,9 @@ class TraceUnavailable(DriverException):
     """The trace was not complete within the given time."""
 
 
-class _Select(NamedTuple):
-    """One read: what a session executes."""
-
-    arguments: tuple[SimpleStatement, tuple[uuid.UUID]]
-    options: dict[str, Any]
-
-
 Rows = Sequence[tuple[Any, ...]]
-
-_Step = _Select | float
-_Reading = Generator[_Step, Any, None]
-
-
-def _send(reading: _Reading, rows: Rows) -> _Step | None:
-    try:
-        return reading.send(rows)
-    except StopIteration:
-        return None
-
-
-def _throw(reading: _Reading, error: Exception) -> _Step | None:
-    try:
-        return reading.throw(error)
-    except StopIteration:
-        return None
+_Execute = Callable[..., Awaitable[Any]]
+_Sleep = Callable[[float], Awaitable[None]]
 
 
 class QueryTrace:
@@ -89,19 +68,10 @@ class QueryTrace:
         :param query_cl: consistency level to read with. None takes LOCAL_ONE.
         :raises TraceUnavailable: if the trace is not complete in time.
         """
-        reading = self._reading(max_wait, wait_for_complete, query_cl)
-        step = next(reading, None)
-        while step is not None:
-            if isinstance(step, float):
-                time.sleep(step)
-                step = next(reading, None)
-                continue
-            try:
-                rows = self._session.execute_async(*step.arguments, **step.options).result()
-            except OperationTimedOut as error:
-                step = _throw(reading, error)
-            else:
-                step = _send(reading, rows.all_tuples())
+        blocking = self._populate(self._execute, _sleep, max_wait, wait_for_complete, query_cl)
+        # Nothing that it awaits suspends it, so one step is all of it.
+        with suppress(StopIteration):
+            blocking.send(None)
 
     async def apopulate(
         self,
@@ -110,42 +80,42 @@ class QueryTrace:
         query_cl: int | None = None,
     ) -> None:
         """Do as `populate`, on a session of `cassandra.aio`."""
-        reading = self._reading(max_wait, wait_for_complete, query_cl)
-        step = next(reading, None)
-        while step is not None:
-            if isinstance(step, float):
-                await asyncio.sleep(step)
-                step = next(reading, None)
-                continue
-            try:
-                rows = await self._session.execute(*step.arguments, **step.options)
-            except OperationTimedOut as error:
-                step = _throw(reading, error)
-            else:
-                step = _send(reading, rows.all_tuples())
+        await self._populate(
+            self._session.execute, asyncio.sleep, max_wait, wait_for_complete, query_cl
+        )
 
-    def _reading(
-        self, max_wait: float | None, wait_for_complete: bool, query_cl: int | None
-    ) -> _Reading:
-        """Yield what to read, and take its rows; or yield seconds to wait."""
+    async def _execute(self, *arguments: Any, **options: Any) -> Any:
+        return self._session.execute_async(*arguments, **options).result()
+
+    async def _populate(
+        self,
+        execute: _Execute,
+        sleep: _Sleep,
+        max_wait: float | None,
+        wait_for_complete: bool,
+        query_cl: int | None,
+    ) -> None:
         deadline = None if max_wait is None else time.monotonic() + max_wait
         # One replica is enough: the trace is read again until it is complete.
         level = ConsistencyLevel.LOCAL_ONE if query_cl is None else query_cl
+
+        async def read(table: str, columns: str) -> Rows:
+            rows: Rows = (await self._read(execute, table, columns, level, deadline)).all_tuples()
+            return rows
+
         wait = _FIRST_WAIT
         try:
-            while True:
-                sessions = yield self._select("sessions", _SESSION_COLUMNS, level, deadline)
-                if self._take_session(sessions, wait_for_complete):
-                    break
+            while not self._take_session(
+                await read("sessions", _SESSION_COLUMNS), wait_for_complete
+            ):
                 if deadline is not None and time.monotonic() + wait > deadline:
                     raise TraceUnavailable(
                         f"trace {self.trace_id} was not complete within {max_wait} seconds"
                     )
                 # Growing intervals, so that a slow coordinator is not asked all the time.
-                yield wait
+                await sleep(wait)
                 wait *= 2
-            events = yield self._select("events", _EVENT_COLUMNS, level, deadline)
-            self.events = [TraceEvent(*row) for row in events]
+            self.events = [TraceEvent(*row) for row in await read("events", _EVENT_COLUMNS)]
         except OperationTimedOut as error:
             if deadline is None:
                 raise
@@ -153,7 +123,9 @@ class QueryTrace:
                 f"trace {self.trace_id} could not be read within {max_wait} seconds"
             ) from error
 
-    def _select(self, table: str, columns: str, level: int, deadline: float | None) -> _Select:
+    async def _read(
+        self, execute: _Execute, table: str, columns: str, level: int, deadline: float | None
+    ) -> Any:
         statement = SimpleStatement(
             f"SELECT {columns} FROM system_traces.{table} WHERE session_id = %s",
             consistency_level=level,
@@ -162,7 +134,7 @@ class QueryTrace:
         options: dict[str, Any] = {"trace": False}
         if deadline is not None:
             options["timeout"] = max(deadline - time.monotonic(), _LEAST_TIMEOUT)
-        return _Select((statement, (self.trace_id,)), options)
+        return await execute(statement, (self.trace_id,), **options)
 
     def _take_session(self, rows: Rows, wait_for_complete: bool) -> bool:
         # The duration is written last, so its absence means that events may still be missing.
@@ -185,6 +157,10 @@ class QueryTrace:
             f"started at: {self.started_at}, duration: {self.duration}, "
             f"parameters: {self.parameters}"
         )
+
+
+async def _sleep(seconds: float) -> None:
+    time.sleep(seconds)  # noqa: ASYNC251 - it stands in for a sleep, and runs on no loop
 
 
 class TraceEvent:

@@ -168,9 +168,7 @@ def _train(
     node = LocalNode(1, Place("dc1", "rack1"), subnet.address(1), subnet.jmx_port(1), directory)
     settings = config.node_settings(
         version,
-        address=node.address,
-        port=_PORTS[0],
-        seeds=[node.address],
+        config.Network(node.address, _PORTS[0], seeds=[node.address]),
         directory=directory,
         tokens=tokens_of([node.place], 4)[0],
         authentication=False,

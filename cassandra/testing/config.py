@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from cassandra.testing.topology import Place
 from cassandra.testing.versions import CassandraVersion
@@ -89,12 +89,22 @@ def defaults(version: CassandraVersion) -> dict[str, Any]:
     return dict(_NAMES_OF_4_0.get(key, (key, value)) for key, value in _BASE.items())
 
 
+class Network(NamedTuple):
+    """Where a node is reached, and whom it asks for the others.
+
+    :param port: of the native protocol.
+    :param seeds: addresses.
+    """
+
+    address: str
+    port: int
+    seeds: Sequence[str]
+
+
 def node_settings(
     version: CassandraVersion,
+    network: Network,
     *,
-    address: str,
-    port: int,
-    seeds: Sequence[str],
     directory: str,
     tokens: Sequence[int] | None,
     authentication: bool,
@@ -109,14 +119,14 @@ def node_settings(
     """
     settings = defaults(version)
     settings |= {
-        "listen_address": address,
-        "rpc_address": address,
-        "native_transport_port": port,
+        "listen_address": network.address,
+        "rpc_address": network.address,
+        "native_transport_port": network.port,
         "auto_bootstrap": tokens is None,
         "seed_provider": [
             {
                 "class_name": "org.apache.cassandra.locator.SimpleSeedProvider",
-                "parameters": [{"seeds": ",".join(seeds)}],
+                "parameters": [{"seeds": ",".join(network.seeds)}],
             }
         ],
         "data_file_directories": [f"{directory}/data/data"],

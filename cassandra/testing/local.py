@@ -593,9 +593,7 @@ class LocalCluster:
         node.write_files(
             settings_of.node_settings(
                 self._version,
-                address=node.address,
-                port=self._port,
-                seeds=seeds,
+                settings_of.Network(node.address, self._port, seeds),
                 directory=node.directory,
                 tokens=tokens,
                 authentication=self._authentication,

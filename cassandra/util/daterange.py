@@ -45,7 +45,7 @@ class DateRangePrecision:
     def from_int(cls, number: int) -> str:
         """Return the precision that `number` stands for on the wire.
 
-        :raises ValueError: if it stands for none.
+        :raises ValueError: if there is no such precision.
         """
         if not 0 <= number < len(cls.PRECISIONS):
             raise ValueError(f"{number} does not stand for a precision")

@@ -108,7 +108,7 @@ class SortedSet:
     def __reduce__(self) -> tuple[Any, ...]:
         return self.__class__, (list(self._items),)
 
-    def _find(self, item: Any) -> tuple[bool, int]:
+    def _find(self, item: object) -> tuple[bool, int]:
         """Return (is `item` in, its place or the place where it belongs).
 
         The place is -1 if it is not in, and no order says where it belongs.

@@ -11,17 +11,15 @@ with an address sanitizer.
 
 from __future__ import annotations
 
-import argparse
 import random
-import resource
 import sys
-import time
 from typing import Any
 
 from cassandra import cqltypes as t
 from cassandra._impl import twin
 from cassandra.errors import DecodeError
 from tests.fuzz.kept import Shapes, keep, lines, numbers
+from tests.fuzz.running import run
 from tests.unit.cqltypes.test_parity import TYPES, mutated
 from tests.unit.cqltypes.test_wire import (
     ADDRESS,
@@ -136,24 +134,5 @@ def rewrite(codec: Any, value: Any) -> None:
             raise
 
 
-def main() -> int:
-    """Run, and print what was seen."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=1_000_000)
-    parser.add_argument("--seed", type=int, default=20261120)
-    parser.add_argument(
-        "--no-parity", action="store_true", help="the compiled implementation alone"
-    )
-    arguments = parser.parse_args()
-    start = time.monotonic()
-    seen = fuzz(arguments.count, arguments.seed, not arguments.no_parity)
-    resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    print(
-        f"{arguments.count} inputs, {seen}, {time.monotonic() - start:.0f} s, at most {resident} "
-        f"MB resident"
-    )
-    return 0 if resident < 1500 else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(__doc__, fuzz, 20261120, "inputs"))

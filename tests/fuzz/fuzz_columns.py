@@ -11,11 +11,8 @@ extensions with an address sanitizer.
 
 from __future__ import annotations
 
-import argparse
 import random
-import resource
 import sys
-import time
 from typing import Any
 
 from cassandra import cqltypes as t
@@ -26,6 +23,7 @@ from cassandra.protocol.columnar.pages import ArrowPage
 from tests.conftest import Twins
 from tests.fuzz.fuzz_codecs import NESTED, corpus
 from tests.fuzz.kept import keep, lines, numbers
+from tests.fuzz.running import run
 from tests.unit.cqltypes.test_parity import TYPES, mutated
 from tests.unit.protocol.pages import column_plan, dumped
 from tests.unit.protocol.wire import value
@@ -135,26 +133,5 @@ def check(columns: Any) -> None:
     pyarrow.record_batch(ArrowPage(columns)).validate(full=True)
 
 
-def main() -> int:
-    """Run, and print what was seen."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--count", type=int, default=1_000_000)
-    parser.add_argument("--seed", type=int, default=20261121)
-    parser.add_argument(
-        "--no-parity", action="store_true", help="the compiled implementation alone"
-    )
-    arguments = parser.parse_args()
-    start = time.monotonic()
-    seen = fuzz(arguments.count, arguments.seed, not arguments.no_parity)
-    resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    print(
-        f"{arguments.count} pages, {seen}, {time.monotonic() - start:.0f} s, at most {resident} "
-        f"MB resident"
-    )
-    return 0 if resident < 1500 else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(__doc__, fuzz, 20261121, "pages"))

@@ -23,7 +23,7 @@ UNWANTED = {
     "cassandra.concurrent_executors", "cassandra.datastax", "cassandra.driver_config",
     "cassandra.graph", "cassandra.io", "cassandra.metadata.schema.dse", "cassandra.metrics",
     "cassandra.protocol.parsers", "cassandra.stats", "cassandra.client.cloud",
-    "cassandra.client_routes", "cassandra.client.routes", "cassandra.engine.client_routes",
+    "cassandra.client_routes", "cassandra.client.routes", "cassandra.engine.control.client_routes",
 }  # fmt: skip
 
 

@@ -17,7 +17,7 @@ class ContextQuery:
 
     :param args: the models.
     :param kwargs: `keyspace` and `connection`.
-    :raises ValueError: if there is no model, or something else than models.
+    :raises ValueError: without a model, or if an argument is not a model.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

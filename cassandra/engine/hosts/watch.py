@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from cassandra.engine.hosts.reconnect import Reconnector
 from cassandra.engine.hosts.states import Action, Event, Facts, State, Up, transition
 from cassandra.errors import ConnectionException
-from cassandra.policies.balancing import HostDistance
 
 if TYPE_CHECKING:
     from cassandra.engine.background import Background
     from cassandra.engine.hosts.topology import NodeList
     from cassandra.engine.listeners import Listeners
-    from cassandra.engine.session import EngineSession
+    from cassandra.engine.sessions import Sessions
     from cassandra.engine.settings import Settings
     from cassandra.metadata.cluster_metadata import Metadata
     from cassandra.metadata.host import Host
@@ -41,7 +40,7 @@ class HostWatch:
         self,
         metadata: Metadata,
         settings: Settings,
-        sessions: Sequence[EngineSession],
+        sessions: Sessions,
         listeners: Listeners,
         background: Background,
         probe: Probe,
@@ -73,6 +72,7 @@ class HostWatch:
 
     def on_connection_failure(self, host: Host, error: Exception) -> None:
         """A connection to `host` broke or could not be opened."""
+        # The last connection may end after its host has left the cluster.
         if not self._closed and host in self._metadata.all_hosts():
             convicted = host.signal_connection_failure(error)
             self._happened(Event.CONNECTION_FAILED, host, error, convicted)
@@ -94,23 +94,31 @@ class HostWatch:
     def on_said_down(self, host: Host) -> None:
         """The cluster says that `host` is down."""
         error = ConnectionException(f"the cluster says that {host} is down", host.endpoint)
+        # Connections are trusted before rumours: this counts only if there are none.
         convicted = (
-            not self._has_pool(host)
-            and not self.is_ignored(host)
+            not self._sessions.have_pool(host)
+            and not self._sessions.ignore(host)
             and host.signal_connection_failure(error)
         )
         self._happened(Event.SAID_DOWN, host, error, convicted)
 
     def look_again(self) -> None:
-        """The control connection has moved: the cluster may have said, unheard, who is up."""
+        """The control connection has moved: events about hosts may be missed."""
         for host in self._metadata.all_hosts():
             self._happened(Event.LOOK_AGAIN, host)
 
-    def take_node_list(self, node_list: NodeList) -> None:
-        """Swap the snapshot of the hosts, and act on what has changed."""
+    def take_node_list(self, node_list: NodeList, rebuild: bool = False) -> None:
+        """Swap the snapshot of the hosts, and act on what has changed.
+
+        :param rebuild: compute the placement of partitions again, even if no token has changed.
+        """
+        if rebuild:
+            self._metadata.forget_placement()
+        # Before the swap: who hears of a host that has left can still look it up.
         for host in node_list.removed:
             self._happened(Event.LEFT, host)
         self._metadata.replace_hosts(node_list.hosts)
+        # Before the first session the hosts are no news: policies get them by `populate`.
         first_time = not self._sessions and not self._listeners.policies
         for host in node_list.relocated:
             self._happened(Event.RELOCATED, host)
@@ -121,25 +129,9 @@ class HostWatch:
 
     # -- facts -------------------------------------------------------------------------------------
 
-    def _has_pool(self, host: Host) -> bool:
-        return any(host in session.pools for session in self._sessions)
-
-    def _is_served(self, host: Host) -> bool:
-        """Return True if each session that wants connections to `host` has some."""
-        return all(
-            host in session.pools or session.distance(host) == HostDistance.IGNORED
-            for session in self._sessions
-        )
-
     def knows(self, host: Host) -> bool:
         """Return True unless `host` has left the cluster, or was replaced."""
         return self._metadata.get_host(host.endpoint) is host
-
-    def is_ignored(self, host: Host) -> bool:
-        """Return True if no policy wants connections to `host` at the moment."""
-        return bool(self._sessions) and all(
-            session.distance(host) == HostDistance.IGNORED for session in self._sessions
-        )
 
     def _state(self, host: Host) -> State:
         up = Up.GIVEN_UP if host.state == "forced down" else _UPS[host.is_up]
@@ -150,13 +142,13 @@ class HostWatch:
     def _happened(
         self, event: Event, host: Host, reason: object = None, convicted: bool = False
     ) -> None:
-        has_pool = self._has_pool(host)
+        has_pool = self._sessions.have_pool(host)
         # Policies are asked only if it matters: they may be the program's own.
         facts = Facts(
             convicted,
             has_pool,
-            has_pool and self._is_served(host),
-            event in _ASKS_IF_IGNORED and self.is_ignored(host),
+            has_pool and self._sessions.are_served(host),
+            event in _ASKS_IF_IGNORED and self._sessions.ignore(host),
         )
         _, actions = transition(self._state(host), event, facts)
         for action in actions:
@@ -196,6 +188,7 @@ class HostWatch:
     def _forget(self, host: Host) -> None:
         host.set_down()
         gone = ConnectionException(f"{host} has left the cluster", host.endpoint)
+        # Before the listeners hear of it: what they execute must not go there any more.
         for session in self._sessions:
             session.forget_host(host, gone)
         self._listeners.tell("on_remove", host)
@@ -213,14 +206,14 @@ class HostWatch:
             self.on_answer(host)
             return True
         await self._add_pools(host)
-        if host.is_up is False and self.knows(host) and self.is_ignored(host):
+        if host.is_up is False and self.knows(host) and self._sessions.ignore(host):
             # Policies leave out hosts that are down: whether this one is wanted shows when they
             # know that it is up.
             self.on_answer(host)
             await self._add_pools(host)
         if host.is_up and self._settings.reprepare_on_up:
             await self.prepare_on(host)
-        return self._is_served(host) or not self.knows(host)
+        return self._sessions.are_served(host) or not self.knows(host)
 
     async def _add_pools(self, host: Host) -> None:
         await asyncio.gather(*(session.add_pool(host) for session in list(self._sessions)))

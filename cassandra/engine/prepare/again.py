@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cassandra._impl import bodies
 from cassandra.engine.connection import read_answer
 from cassandra.engine.mishaps import mishap
+from cassandra.engine.prepare.body import prepare_body
 from cassandra.errors import ConnectionException, InvalidRequest
 from cassandra.protocol.messages.errors import ErrorMessage
 from cassandra.protocol.opcodes import PREPARE
@@ -32,14 +32,9 @@ class Reprepare:
     def send(self, connection: Connection) -> None:
         """Ask the server to prepare the statement."""
         prepared = self.prepared
-        keyspace = prepared.keyspace if connection.version >= 5 else None
+        body = prepare_body(prepared.query_string, prepared.keyspace, connection.version)
         try:
-            connection.send(
-                self,
-                PREPARE,
-                0,
-                bodies.prepare_body(prepared.query_string, keyspace, connection.version),
-            )
+            connection.send(self, PREPARE, 0, body)
         except ConnectionException as error:
             self.request.on_reprepare_failed(self.attempt, error)
 

@@ -7,24 +7,27 @@ from __future__ import annotations
 import asyncio
 import logging
 import weakref
-from collections.abc import Awaitable, Coroutine, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Coroutine, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
-from cassandra._impl import bodies
+from cassandra.engine.prepare.body import prepare_body
 from cassandra.engine.prepare.key_places import key_places
-from cassandra.engine.request import Request
+from cassandra.engine.prepare.sending import Send, send_to_one
 from cassandra.engine.request_bodies import PrepareBody
 from cassandra.engine.waiting import outcome_of
 from cassandra.errors import DriverException
-from cassandra.protocol.opcodes import PREPARE, RESULT_KIND_PREPARED
+from cassandra.protocol.opcodes import PREPARE
 from cassandra.query.conditional import is_conditional
 from cassandra.query.prepared import PreparedStatement
 from cassandra.query.recently_used import RecentlyUsed
 
 if TYPE_CHECKING:
+    from cassandra.engine.background import Spawn
     from cassandra.engine.connection import Connection
-    from cassandra.engine.core import Core
+    from cassandra.engine.control.asking import Ask
     from cassandra.engine.session import EngineSession
+    from cassandra.engine.settings import Settings
+    from cassandra.metadata.cluster_metadata import Metadata
     from cassandra.metadata.host import Host
     from cassandra.policies.balancing import LoadBalancingPolicy
     from cassandra.policies.retry import RetryPolicy
@@ -37,12 +40,47 @@ PARALLEL_PREPARES = 16  # on one connection
 OTHERS_WAIT = 1.0  # seconds that prepare() gives the other hosts
 
 
-class Preparer:
-    """Sends PREPARE requests and remembers, weakly, what has been prepared."""
+class Server(Protocol):
+    """What the servers of the cluster do, as far as it matters here."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    @property
+    def protocol_version(self) -> int:
+        """The version agreed on."""
+
+    @property
+    def marks_transactions(self) -> bool:
+        """True if they mark prepared lightweight transactions, as ScyllaDB does."""
+
+
+class Preparer:
+    """Sends PREPARE requests and remembers, weakly, what has been prepared.
+
+    :param sessions: the open sessions of the moment; shared, never replaced.
+    :param ask: sends a request of the engine's own on a connection.
+    :param spawn: runs a coroutine in the background.
+    :param server: what the servers of the cluster do.
+    :param send: prepares on one host of a session's query plan.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        metadata: Metadata,
+        sessions: Iterable[EngineSession],
+        ask: Ask,
+        spawn: Spawn,
+        server: Server,
+        send: Send = send_to_one,
+    ) -> None:
+        self._settings = settings
+        self._metadata = metadata
+        self._sessions = sessions
+        self._ask = ask
+        self._spawn = spawn
+        self._server = server
+        self._send = send
         self._under_way: dict[tuple[Any, ...], asyncio.Task[Any]] = {}
+        # Weakly: what the program has dropped is not prepared again on hosts that come back.
         self._known: weakref.WeakSet[PreparedStatement] = weakref.WeakSet()
 
     async def prepare(
@@ -59,6 +97,7 @@ class Preparer:
         key = (id(session), keyspace or session.keyspace, query)
         if session.closed:
             raise session.closed_error()
+        # A payload is for a server's plug-in, which may answer each of them differently.
         task = self._under_way.get(key) if not custom_payload else None
         if task is None:
             request_body = PrepareBody(query, keyspace, custom_payload)
@@ -106,7 +145,7 @@ class Preparer:
 
     def _begin(self, key: tuple[Any, ...], work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         """Start what further callers with the same key wait for too."""
-        task: asyncio.Task[Any] = self._core.spawn(work)
+        task: asyncio.Task[Any] = self._spawn(work)
         self._under_way[key] = task
         task.add_done_callback(lambda _: self._under_way.pop(key, None))
         return task
@@ -114,15 +153,15 @@ class Preparer:
     def _made(
         self, session: EngineSession, query: str, keyspace: str | None, response: Any
     ) -> PreparedStatement:
-        is_marked = self._core.marks_transactions
-        policy = self._core.settings.column_encryption_policy
+        is_marked = self._server.marks_transactions
+        policy = self._settings.column_encryption_policy
         prepared = PreparedStatement(
             response.bind_metadata,
             response.query_id,
-            response.pk_indexes or key_places(self._core.metadata, response.bind_metadata),
+            response.pk_indexes or key_places(self._metadata, response.bind_metadata),
             query,
             keyspace or session.keyspace,
-            self._core.protocol_version,
+            self._server.protocol_version,
             response.result_metadata,
             response.result_metadata_id,
             response.is_lwt or (not is_marked and is_conditional(query)),
@@ -130,7 +169,7 @@ class Preparer:
         )
         if not getattr(policy, "deterministic", True):
             # The server tells of the partition key alone, and only from version 4 on.
-            schema = self._core.metadata.keyspaces.get(prepared.table_keyspace or "")
+            schema = self._metadata.keyspaces.get(prepared.table_keyspace or "")
             table = schema.tables.get(prepared.table or "") if schema is not None else None
             if table is not None:
                 prepared.renew_plans(column.name for column in table.primary_key)
@@ -166,7 +205,7 @@ class Preparer:
     ) -> Any:
         """The answer of the first host; the other ones have been asked too."""
         response, host = await self._send(session, request_body, policy, retry_policy, timeout)
-        if self._core.settings.prepare_on_all_hosts and len(session.pools) > 1:
+        if self._settings.prepare_on_all_hosts and len(session.pools) > 1:
             await self._prepare_on_others(
                 session,
                 self._made(session, request_body.query, request_body.keyspace, response),
@@ -174,48 +213,13 @@ class Preparer:
             )
         return response
 
-    async def _send(
-        self,
-        session: EngineSession,
-        request_body: PrepareBody,
-        policy: LoadBalancingPolicy,
-        retry_policy: RetryPolicy,
-        timeout: float | None,
-    ) -> tuple[Any, Any]:
-        done: asyncio.Future[Request] = self._core.loop.create_future()
-
-        def on_done(request: Request) -> None:
-            if not done.done():
-                done.set_result(request)
-
-        request = Request(session, _PREPARE, request_body, on_done)
-        request.policy = policy
-        request.retry_policy = retry_policy
-        request.timeout = timeout
-        request.start()
-        try:
-            await done
-        except asyncio.CancelledError:
-            request.cancel()
-            raise
-        if request.error is not None:
-            raise request.error
-        host = request.attempts[-1].host
-        if (
-            getattr(request.response, "kind", None) != RESULT_KIND_PREPARED
-        ):  # a retry policy has ignored the error
-            raise DriverException(
-                f"the statement was not prepared on {host}: the retry policy ignored the error"
-            )
-        return request.response, host
-
     async def _prepare_on_others(
         self, session: EngineSession, prepared: PreparedStatement, first: Host
     ) -> None:
         """Prepare on the other hosts, all at once. A failure costs only a round trip later."""
         others = [pool.pick() for host, pool in session.pools.items() if host != first]
         tasks = [
-            self._core.spawn(self._prepare_on(connection, prepared))
+            self._spawn(self._prepare_on(connection, prepared))
             for connection in others
             if connection is not None
         ]
@@ -224,10 +228,9 @@ class Preparer:
             await asyncio.wait(tasks, timeout=OTHERS_WAIT)
 
     async def _prepare_on(self, connection: Connection, prepared: PreparedStatement) -> None:
-        keyspace = prepared.keyspace if connection.version >= 5 else None
-        body = bodies.prepare_body(prepared.query_string, keyspace, connection.version)
+        body = prepare_body(prepared.query_string, prepared.keyspace, connection.version)
         try:
-            await self._core.asker.ask(connection, PREPARE, body, "a PREPARE")
+            await self._ask(connection, PREPARE, body, "a PREPARE")
         except (DriverException, OSError, asyncio.TimeoutError) as error:
             log.debug("%s was not prepared on %s: %s", prepared, connection.endpoint, error)
 
@@ -251,7 +254,7 @@ class Preparer:
                 if connection is not None and connection.keyspace in (None, prepared.keyspace):
                     await self._prepare_on(connection, prepared)
 
-        session = next((session for session in self._core.sessions if host in session.pools), None)
+        session = next((session for session in self._sessions if host in session.pools), None)
         if session is not None:
             await asyncio.gather(*(prepare_one(session, prepared) for prepared in statements))
 
@@ -267,14 +270,3 @@ async def all_or_first_error(
         if isinstance(outcome, BaseException):
             raise outcome
     return outcomes  # type: ignore[return-value]
-
-
-class _Prepare:
-    """What policies see of a PREPARE: it may go to any host, and be sent again."""
-
-    is_idempotent = True
-    routing_key = None
-    keyspace = None
-
-
-_PREPARE = _Prepare()

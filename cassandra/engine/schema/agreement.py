@@ -5,10 +5,19 @@ from __future__ import annotations
 import asyncio
 import enum
 import logging
-from collections.abc import Awaitable, Callable
-from typing import Any
+import uuid
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
-from cassandra.errors import DriverException
+from cassandra.errors import ConnectionException, DriverException
+from cassandra.policies.balancing import HostDistance
+
+if TYPE_CHECKING:
+    from cassandra.engine.connection import Connection
+    from cassandra.engine.control.asking import Rows
+    from cassandra.engine.pools.pool import HostPool
+    from cassandra.engine.settings import Settings
+    from cassandra.metadata.cluster_metadata import Metadata
 
 log = logging.getLogger("cassandra.cluster")
 
@@ -33,42 +42,70 @@ class SchemaAgreementScope(str, enum.Enum):
     CLUSTER = "cluster"
 
 
-async def wait_for_agreement(
-    query: Callable[[str], Awaitable[list[dict[str, Any]]]],
-    is_live: Callable[[Any], bool],
-    is_over: Callable[[], bool],
-    max_wait: float,
-    clock: Callable[[], float],
-) -> bool:
-    """Ask until one version is left among live nodes; return False after `max_wait` seconds.
+class Agreement:
+    """Waits until all live nodes of a cluster report one schema version.
 
-    A question that gets no answer is asked again, until the time is up: the change itself is made
-    already.
-
-    :param query: runs one statement, on the connection that the change was made on if that is still
-        open.
-    :param is_live: tells by host id if a peer counts.
-    :param is_over: tells if the cluster is shut down, so that nobody will ever answer; the error is
-        raised then.
+    :param rows: returns the rows of a query on a connection, as dicts.
+    :param control: returns the control connection, or raises if there is none.
+    :param is_over: tells if the cluster is shut down, so that nobody will ever answer.
     """
 
-    async def versions() -> set[Any]:
+    __slots__ = ("_control", "_is_over", "_metadata", "_rows", "_settings")
+
+    def __init__(
+        self,
+        settings: Settings,
+        metadata: Metadata,
+        rows: Rows,
+        control: Callable[[], Connection],
+        is_over: Callable[[], bool],
+    ) -> None:
+        self._settings = settings
+        self._metadata = metadata
+        self._rows = rows
+        self._control = control
+        self._is_over = is_over
+
+    async def wait(self, connection: Connection, max_wait: float | None = None) -> bool:
+        """Ask until one version is left among live nodes; return False if that takes too long.
+
+        A question that gets no answer is asked again, until the time is up: the change itself is
+        made already.
+
+        :param connection: the one to ask on, while it is open. The coordinator of a change has the
+            new version for certain; other nodes may not have it yet.
+        :param max_wait: seconds; None for `Settings.max_schema_agreement_wait`.
+        """
+        wait = self._settings.max_schema_agreement_wait if max_wait is None else max_wait
+        # Programs that want no wait say so by 0 or less.
+        if wait <= 0:
+            return False
+        clock = asyncio.get_running_loop().time
+        return await wait_for_one_version(lambda: self._versions(connection), wait, clock)
+
+    async def _versions(self, connection: Connection) -> set[Any]:
         try:
             local, peers = await asyncio.gather(
-                query(LOCAL_VERSION_QUERY), query(PEER_VERSIONS_QUERY)
+                self._ask(connection, LOCAL_VERSION_QUERY),
+                self._ask(connection, PEER_VERSIONS_QUERY),
             )
         except (DriverException, OSError) as error:
-            if is_over():
+            if self._is_over():
                 raise
             return {error, None}  # not one version
-        found = {row["schema_version"] for row in local}
-        return found | {
+        return {row["schema_version"] for row in local} | {
             row["schema_version"]
             for row in peers
-            if row["schema_version"] and is_live(row["host_id"])
+            if row["schema_version"] and self._is_live(row["host_id"])
         }
 
-    return await wait_for_one_version(versions, max_wait, clock)
+    async def _ask(self, connection: Connection, query: str) -> list[dict[str, Any]]:
+        return await self._rows(self._control() if connection.closed else connection, query)
+
+    def _is_live(self, host_id: uuid.UUID) -> bool:
+        host = self._metadata.get_host_by_host_id(host_id)
+        # A node that is down cannot agree: to wait for it would always take the whole time.
+        return host is not None and host.is_up is not False
 
 
 async def wait_for_one_version(
@@ -97,6 +134,42 @@ async def wait_for_one_version(
             return False
         await asyncio.sleep(interval)
         interval = min(interval * 1.7, LONGEST_INTERVAL)
+
+
+async def versions_in(
+    scope: SchemaAgreementScope, pools: Iterable[HostPool], rows: Rows
+) -> set[Any]:
+    """Ask each host in `scope` that has an open connection for its schema version.
+
+    :returns: the distinct versions. An exception stands for the version of a host that has not
+        given one.
+    :raises ConnectionException: if no host in the scope is connected.
+    """
+    pools = list(pools)
+    nearest = min((pool.distance for pool in pools), default=HostDistance.LOCAL)
+    farthest = {
+        SchemaAgreementScope.RACK: nearest,
+        SchemaAgreementScope.DC: max(nearest, HostDistance.LOCAL),
+        SchemaAgreementScope.CLUSTER: HostDistance.REMOTE,
+    }[scope]
+    connections = [
+        pool.connections[0] for pool in pools if pool.connections and pool.distance <= farthest
+    ]
+    if not connections:
+        raise ConnectionException(f"no host in the scope {scope.value!r} is connected")
+    answers = await asyncio.gather(
+        *(rows(connection, LOCAL_VERSION_QUERY) for connection in connections),
+        return_exceptions=True,
+    )
+    versions: set[Any] = set()
+    for answer in answers:
+        if isinstance(answer, BaseException):
+            if not isinstance(answer, (DriverException, OSError)):
+                raise answer
+            versions.update((answer, None))  # not one version, whatever the others say
+        else:
+            versions.update(row["schema_version"] for row in answer)
+    return versions
 
 
 SchemaAgreementScope.__module__ = "cassandra.cluster"

@@ -1,29 +1,18 @@
-"""Reading the schema, and keeping it fresh.
+"""What of the schema is read: the schema tables, through one connection, in pages and side by side.
 
-The schema tables are read through one connection, in pages and side by side, into a `Grouping`. At
-connect all of them are read; later a `Target` at a time: what a DDL statement of a session has
-changed, before its result is handed on, and what events of the server name, after a while, so that
-a burst of them is one reading. Readings go one after another in rounds, and those that come while a
-round runs are joined into the next: what is read later is never overwritten by what was read
-earlier.
+What was read becomes a new snapshot of `Metadata`: all of it, or with a keyspace or a part of one
+in place of what was known before.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra.encoder import cql_quote
-from cassandra.engine.schema.targets import PendingTargets, Target, grouped
-from cassandra.errors import (
-    ConnectionShutdown,
-    DriverException,
-    OperationTimedOut,
-    RequestValidationException,
-)
+from cassandra.errors import OperationTimedOut, RequestValidationException, UserTypeDoesNotExist
 from cassandra.metadata.placement.replication import ReplicationStrategy
 from cassandra.metadata.schema.grouping import Grouping
 from cassandra.metadata.schema.pages import COLUMNS_OF_COLUMNS
@@ -31,17 +20,20 @@ from cassandra.metadata.schema.snapshot import KeyspaceSource, Schema, TableSour
 
 if TYPE_CHECKING:
     from cassandra.engine.connection import Connection
-    from cassandra.engine.core import Core
-    from cassandra.metadata.host import Host
+    from cassandra.engine.control.asking import Rows
+    from cassandra.engine.schema.targets import Target
+    from cassandra.engine.settings import Settings
+    from cassandra.metadata.cluster_metadata import Metadata
+
+__all__ = ["SchemaReader", "Version"]
 
 log = logging.getLogger("cassandra.cluster")
 
 VERSION_QUERY = "SELECT schema_version, release_version FROM system.local WHERE key = 'local'"
-# What could not be read is tried again, after so many seconds, then twice as many, and so on; so
-# many times in a row.
-FIRST_DELAY = 1.0
-MOST_TRIES = 8
-READERS = 8  # targets that are read at a time, on the one connection
+
+# The schema's version, and the release of the node that told it.
+Version = tuple[Any, Any]
+Pages = Callable[["Connection", str], AsyncIterator[Any]]
 
 
 class Part(NamedTuple):
@@ -105,224 +97,51 @@ _ROWS_OF_KIND = {
 }
 
 
-class SchemaRefresher:
-    """Reads the schema for one `Core`, and swaps `Metadata`'s snapshots."""
+class SchemaReader:
+    """Reads the schema, and swaps the snapshots of `metadata`.
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
-        self.enabled = True  # `set_meta_refresh_enabled`
-        self._missing: set[tuple[Any, str]] = set()
-        self._pending = PendingTargets()
-        self._timer: asyncio.TimerHandle | None = None
-        self._failures = 0  # in a row
-        self._wanted: dict[Target, tuple[Connection | None, list[asyncio.Future[None]]]] = {}
-        self._worker: asyncio.Task[None] | None = None
-        self._closed = False
+    :param rows: returns the rows of a query on a connection, as dicts.
+    :param pages: gives the result of a query on a connection page by page.
+    """
 
-    @property
-    def _reads_schema(self) -> bool:
-        return bool(self._core.settings.schema_metadata_enabled)
+    __slots__ = ("_metadata", "_missing", "_pages", "_rows", "_settings")
 
-    @property
-    def _reads_anything(self) -> bool:
-        return self.enabled and (self._reads_schema or self._core.settings.token_metadata_enabled)
-
-    # -- when --------------------------------------------------------------------------------------
-
-    async def on_connected(self, connection: Connection, local: Host) -> None:
-        """The first control connection is open: read what is wanted, before `connect` returns."""
-        if self._reads_anything:
-            await self._read_all(connection, _version_of(local), self._reads_schema)
-
-    def on_moved(self, local: Host) -> None:
-        """Read everything again if it may have changed while the control connection moved."""
-        if self._reads_anything and self._core.metadata.schema.version != _version_of(local):
-            self._core.spawn(self._refresh_quietly([Target()]))
-
-    def on_event(self, event: Mapping[str, Any]) -> None:
-        """The server says that something has changed."""
-        window = self._core.settings.schema_event_refresh_window
-        target = Target.of_event(event)
-        self._forget_tablets(target)
-        if window < 0 or self._closed or not self._concerns(target):
-            return
-        self._pending.add(target)
-        self._read_pending_in(random.uniform(0.0, window))
-
-    def _read_pending_in(self, delay: float) -> None:
-        """Read what is pending after `delay` seconds, or sooner if an earlier time was set."""
-        due = self._core.loop.time() + delay
-        if self._timer is not None:
-            if self._timer.when() <= due:
-                return
-            self._timer.cancel()
-        self._timer = self._core.loop.call_at(due, self._start_pending)
-
-    def _start_pending(self) -> None:
-        self._timer = None
-        targets = self._pending.take()
-        if targets and not self._closed:
-            self._core.spawn(self._refresh_quietly(targets))
-
-    async def after_ddl(self, event: Mapping[str, Any], connection: Connection) -> None:
-        """A session has changed the schema, through `connection`: read what it has changed."""
-        target = Target.of_event(event)
-        self._forget_tablets(target)
-        if not self._concerns(target):
-            return
-        self._pending.discard(target)  # the event of the same change came first
-        await self._refresh_quietly([target], connection)
-
-    def _forget_tablets(self, target: Target) -> None:
-        """What was told of a table ends when it is changed: it may be another one of its name."""
-        tablets = self._core.metadata.tablets
-        if target.kind == "TABLE":
-            tablets.drop(target.keyspace, target.name)
-        elif target.kind in ("KEYSPACE", "REPLICATION"):
-            tablets.drop(target.keyspace)
-
-    def _concerns(self, target: Target) -> bool:
-        """Return True if the change concerns metadata that is read.
-
-        Changes of replication always do if any metadata is read.
-        """
-        if not self._reads_anything:
-            return False
-        if target.kind in ("KEYSPACE", "REPLICATION"):
-            return True
-        wanted = self._core.settings.schema_metadata_keyspaces
-        return self._reads_schema and (wanted is None or target.keyspace in wanted)
-
-    async def _refresh_quietly(
-        self, targets: Iterable[Target], connection: Connection | None = None
-    ) -> None:
-        targets = list(targets)
-        try:
-            await self._refresh(targets, connection)
-            self._failures = 0
-        except (DriverException, OSError, asyncio.TimeoutError) as error:
-            if not self._closed:
-                log.warning("the schema could not be read again: %s", error)
-            self._doubt()
-            self._try_again(targets)
-        except Exception:
-            log.exception("the schema could not be read again")
-            self._doubt()
-
-    def _try_again(self, targets: Iterable[Target]) -> None:
-        """Read what could not be read once more, after a while: no other event may ever name it."""
-        self._failures += 1
-        if self._closed or self._failures > MOST_TRIES:
-            return
-        for target in targets:
-            self._pending.add(target)
-        longest = FIRST_DELAY * 2 ** (self._failures - 1)
-        self._read_pending_in(random.uniform(longest / 2, longest))
-
-    def _doubt(self) -> None:
-        """The snapshot may lack a change: after the next move of the control connection all is read
-        again.
-        """
-        self._core.metadata.replace_schema(self._core.metadata.schema.at(None))
-
-    async def refresh(self, target: Target, max_schema_agreement_wait: float | None = None) -> None:
-        """Wait until the nodes agree on the schema, then read `target` again.
-
-        It is read even if reading is switched off.
-
-        :param max_schema_agreement_wait: seconds; 0 or less for no wait.
-        :raises DriverException: if they do not agree in time; also the errors of the reading.
-        """
-        wait = self._core.settings.max_schema_agreement_wait
-        wait = wait if max_schema_agreement_wait is None else max_schema_agreement_wait
-        connection = self._core.control.required()
-        if wait > 0 and not await self._core.wait_for_schema_agreement(connection, wait):
-            raise DriverException(
-                f"the nodes did not agree on the schema within {wait} seconds: "
-                "it was not read again"
-            )
-        await self._refresh([target._replace(forced=True)])
-
-    # -- rounds ------------------------------------------------------------------------------------
-
-    async def _refresh(
-        self, targets: Iterable[Target], connection: Connection | None = None
-    ) -> None:
-        """Have `targets` read in the next round, through `connection` or the control connection."""
-        if self._closed:
-            raise ConnectionShutdown("the cluster is shut down")
-        futures = []
-        for target in targets:
-            future: asyncio.Future[None] = self._core.loop.create_future()
-            through, waiting = self._wanted.get(target, (None, []))
-            waiting.append(future)
-            self._wanted[target] = (connection or through, waiting)
-            futures.append(future)
-        if self._worker is None or self._worker.done():
-            self._worker = self._core.spawn(self._work())
-        results = await asyncio.gather(*futures, return_exceptions=True)
-        for result in results:
-            if isinstance(result, BaseException):
-                raise result
-
-    async def _work(self) -> None:
-        while self._wanted:
-            wanted, self._wanted = self._wanted, {}
-            try:
-                await self._round(wanted)
-            finally:
-                ended = ConnectionShutdown("the cluster is shut down")
-                for _, waiting in wanted.values():
-                    _complete(waiting, ended)
-
-    async def _round(
-        self, wanted: Mapping[Target, tuple[Connection | None, list[asyncio.Future[None]]]]
-    ) -> None:
-        groups = iter(grouped(wanted).items())
-
-        async def read_groups() -> None:
-            for target, covered in groups:
-                waiting = [future for one in covered for future in wanted[one][1]]
-                through = [
-                    connection for one in covered if (connection := wanted[one][0]) is not None
-                ]
-                try:
-                    await self._read(target, through[-1] if through else None)
-                except Exception as error:  # of whatever kind: it is for the callers that wait
-                    _complete(waiting, error)
-                else:
-                    _complete(waiting, None)
-
-        # A few at a time: each reads several tables, and a connection has a bounded number of
-        # streams.
-        await asyncio.gather(*(read_groups() for _ in range(READERS)))
+    def __init__(self, settings: Settings, metadata: Metadata, rows: Rows, pages: Pages) -> None:
+        self._settings = settings
+        self._metadata = metadata
+        self._rows = rows
+        self._pages = pages
+        # By end point: nodes of one cluster may differ while they are upgraded.
+        self._missing: set[tuple[Any, str]] = set()  # tables that a server does not have
 
     # -- what --------------------------------------------------------------------------------------
 
-    async def _read(self, target: Target, connection: Connection | None) -> None:
-        if connection is None or connection.closed:
-            connection = self._core.control.required()
+    async def read(self, target: Target, connection: Connection) -> None:
+        """Read `target` again, through `connection`."""
+        # The version first: a change during the reading makes the next one necessary.
         if target.kind == "ALL":
-            rows = await self._core.asker.rows(connection, VERSION_QUERY)
+            rows = await self._rows(connection, VERSION_QUERY)
             version = (rows[0]["schema_version"], rows[0]["release_version"]) if rows else None
-            await self._read_all(connection, version, target.forced or self._reads_schema)
+            await self.read_all(
+                connection, version, target.forced or self._settings.schema_metadata_enabled
+            )
         else:
-            known = self._core.metadata.schema.sources.get(target.keyspace)
+            known = self._metadata.schema.sources.get(target.keyspace)
             # Virtual keyspaces, which never change while a node runs, are read as a whole.
             if target.kind in ("KEYSPACE", "REPLICATION") or known is None or known.virtual:
                 await self._read_keyspace(connection, target)
             else:
                 await self._read_element(connection, target)
 
-    async def _read_all(
-        self, connection: Connection, version: tuple[Any, Any] | None, whole: bool
-    ) -> None:
+    async def read_all(self, connection: Connection, version: Version | None, whole: bool) -> None:
         """Read the replication of all keyspaces.
 
+        :param version: the schema's version that is known before the reading.
         :param whole: read all else of the keyspaces too, unless they are filtered away.
         """
+        # Of all keyspaces, even if the schema of few is wanted: requests are routed in any of them.
         parts = self._replication_parts(connection)
-        wanted = self._core.settings.schema_metadata_keyspaces
+        wanted = self._settings.schema_metadata_keyspaces
         if whole and (wanted is None or wanted):
             parts |= {**_PARTS, **self._parts_of_server(connection)}
             if not _is_scylladb(connection):
@@ -337,16 +156,17 @@ class SchemaRefresher:
             sources = grouping.sources()
             if wanted is not None:
                 sources = {name: source for name, source in sources.items() if name in wanted}
-            self._core.metadata.replace_schema(Schema(sources, version))
+            self._metadata.replace_schema(Schema(sources, version))
         else:
-            self._core.metadata.replace_schema(self._core.metadata.schema.at(version))
+            self._metadata.replace_schema(self._metadata.schema.at(version))
 
     async def _read_keyspace(self, connection: Connection, target: Target) -> None:
         name = target.keyspace
-        metadata = self._core.metadata
-        wanted = self._core.settings.schema_metadata_keyspaces
-        held = (self._reads_schema or target.forced) and (wanted is None or name in wanted)
-        known = metadata.schema.sources.get(name)
+        wanted = self._settings.schema_metadata_keyspaces
+        held = (self._settings.schema_metadata_enabled or target.forced) and (
+            wanted is None or name in wanted
+        )
+        known = self._metadata.schema.sources.get(name)
         parts = self._replication_parts(connection)
         if held and (target.kind != "REPLICATION" or known is None):
             parts |= {**_PARTS, **self._parts_of_server(connection)}
@@ -362,7 +182,7 @@ class SchemaRefresher:
         if not held:
             return
         source: KeyspaceSource | None = grouping.sources().get(name)
-        known = metadata.schema.sources.get(name)
+        known = self._metadata.schema.sources.get(name)
         if source is not None and known is not None and "tables" not in parts:
             source = known.replaced(row=source.row, scylla=source.scylla)
         self._take_keyspace(name, source)
@@ -371,7 +191,7 @@ class SchemaRefresher:
         """A table with its views, a view, a type, or all functions or aggregates of one name, of a
         keyspace that is known.
         """
-        known = self._core.metadata.schema.sources.get(target.keyspace)
+        known = self._metadata.schema.sources.get(target.keyspace)
         base = (
             known.tables.get(target.name) if known is not None and target.kind == "TABLE" else None
         )
@@ -388,7 +208,7 @@ class SchemaRefresher:
         )
         conditions = {name: f"{place} {part.name} {among}" for name, part in parts.items()}
         grouping = await self._query(connection, parts, conditions)
-        known = self._core.metadata.schema.sources.get(target.keyspace)
+        known = self._metadata.schema.sources.get(target.keyspace)
         if known is None:  # dropped meanwhile
             return
         if target.kind == "TABLE":
@@ -407,23 +227,37 @@ class SchemaRefresher:
 
     def _take_keyspace(self, name: str, source: KeyspaceSource | None) -> None:
         # Other changes may have come in between: no version says any more what this snapshot is.
-        self._core.metadata.replace_schema(self._core.metadata.schema.with_keyspace(name, source))
+        self._metadata.replace_schema(self._metadata.schema.with_keyspace(name, source))
 
     def _take_replication(self, grouping: Grouping, whole: bool, name: str = "") -> None:
         read = {keyspace: _replication(row) for keyspace, row in grouping.keyspaces.items()}
         if not whole:
             read = {
-                **{k: v for k, v in self._core.metadata.replication.items() if k != name},
+                **{k: v for k, v in self._metadata.replication.items() if k != name},
                 **read,
             }
-        metadata = self._core.metadata
-        metadata.replace_replication({k: v for k, v in read.items() if v is not None})
+        self._metadata.replace_replication({k: v for k, v in read.items() if v is not None})
         with_tablets, leaders = grouping.tablet_keyspaces()
         if not whole:
-            others = metadata.replication.keys() - {name}
-            with_tablets |= set(filter(metadata.tablets.has_keyspace, others))
-            leaders |= set(filter(metadata.tablets.has_leaders, others))
-        metadata.replace_tablet_keyspaces(with_tablets, leaders)
+            others = self._metadata.replication.keys() - {name}
+            with_tablets |= set(filter(self._metadata.tablets.has_keyspace, others))
+            leaders |= set(filter(self._metadata.tablets.has_leaders, others))
+        self._metadata.replace_tablet_keyspaces(with_tablets, leaders)
+
+    async def user_type_fields(self, connection: Connection, keyspace: str, name: str) -> list[str]:
+        """Read the names of the fields of a user-defined type.
+
+        :raises UserTypeDoesNotExist: if the cluster has no such type.
+        """
+        fields = await self._rows(
+            connection,
+            "SELECT field_names FROM system_schema.types "
+            f"WHERE keyspace_name = {cql_quote(keyspace)} AND type_name = {cql_quote(name)}",
+        )
+        if not fields:
+            raise UserTypeDoesNotExist(f"there is no user-defined type {keyspace}.{name}")
+        names: list[str] = list(fields[0]["field_names"])
+        return names
 
     # -- asking ------------------------------------------------------------------------------------
 
@@ -451,7 +285,7 @@ class SchemaRefresher:
             query = f"SELECT {part.columns} FROM {part.table}" + (
                 f" WHERE {condition}" if condition else ""
             )
-            async for page in self._core.asker.pages(connection, query):
+            async for page in self._pages(connection, query):
                 grouping.add(name, page, connection.version)
 
         async def read_optional(name: str, part: Part) -> None:
@@ -473,7 +307,7 @@ class SchemaRefresher:
             )
         )
         # Each page has its own deadline; this one is for servers that send pages without an end.
-        timeout = self._core.settings.schema_read_timeout
+        timeout = self._settings.schema_read_timeout
         try:
             await asyncio.wait_for(reading, timeout)
         except asyncio.TimeoutError:
@@ -484,30 +318,6 @@ class SchemaRefresher:
                 timeout,
             ) from None
         return grouping
-
-    # -- end ---------------------------------------------------------------------------------------
-
-    def close(self) -> None:
-        """Forget what was still to be read."""
-        self._closed = True
-        if self._timer is not None:
-            self._timer.cancel()
-        if self._worker is not None:
-            self._worker.cancel()
-        ended = ConnectionShutdown("the cluster is shut down")
-        for _, waiting in self._wanted.values():
-            _complete(waiting, ended)
-        self._wanted.clear()
-
-
-def _complete(waiting: Iterable[asyncio.Future[None]], error: Exception | None) -> None:
-    for future in waiting:
-        if future.done():
-            continue
-        if error is None:
-            future.set_result(None)
-        else:
-            future.set_exception(error)
 
 
 def _with_tables(
@@ -537,10 +347,6 @@ def _with_tables(
 
 def _is_scylladb(connection: Connection) -> bool:
     return connection.features is not None and connection.features.sharding_info is not None
-
-
-def _version_of(local: Host) -> Any:
-    return local.schema_version, local.release_version
 
 
 def _replication(row: Mapping[str, Any]) -> ReplicationStrategy | None:

@@ -1,9 +1,9 @@
-"""ScyllaDB's tablets, as servers have told of them: the Python twin of `cassandra._accel.tablets`.
+"""ScyllaDB's tablets, as servers report them: the Python twin of `cassandra._accel.tablets`.
 
 A tablet is a range of a table's tokens with replicas of its own, each a host and a shard. A node
-tells of a tablet when a request shows that the client does not know its place
+reports a tablet if a request shows that the client does not know its place
 (docs/dev/protocol-extensions.md of ScyllaDB, "Tablets routing v1" and "v2"). A `TabletMap` keeps
-what was told: for each table a sorted list that is replaced, never changed. A new tablet takes the
+these reports: for each table a sorted list that is replaced, never changed. A new tablet takes the
 place of all that it overlaps. Hosts are numbers in it, so that a tablet takes few bytes.
 
 The engine's loop writes, and any thread may read.
@@ -67,8 +67,8 @@ class TabletMap:
     `hits` and `misses` count the requests whose partition was, or was not, in a tablet that is
     known; only requests to tables with tablets count. `count` is the number of tablets.
 
-    :param limit: the greatest number of tablets. Past it, the table that was told of the longest
-        ago is forgotten, or tablets of the same table if there is no other.
+    :param limit: the greatest number of tablets. Beyond it, the table whose last report is oldest
+        is forgotten, or tablets of the same table if there is no other.
     """
 
     __slots__ = (
@@ -205,7 +205,7 @@ class TabletMap:
     # -- what the servers tell ---------------------------------------------------------------------
 
     def learn(self, keyspace: str | None, table: str | None, payload: bytes | None) -> bool:
-        """Take what a server told of a tablet; return False if it cannot be used.
+        """Take a server's report of a tablet; return False if it cannot be used.
 
         :param payload: the value of ``tablets-routing-v1`` or ``tablets-routing-v2``.
         """
@@ -299,7 +299,7 @@ class TabletMap:
         self.count = 0
 
 
-def token_of_statement(statement: Any) -> int | None:
+def token_of_statement(statement: object) -> int | None:
     """Return the token of a statement's partition key, or None if it is not known."""
     key = getattr(statement, "routing_key", None)
     return token_of(key) if isinstance(key, bytes) else None

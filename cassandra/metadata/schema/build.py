@@ -28,7 +28,6 @@ from cassandra.metadata.schema.elements import (
     UserType,
 )
 from cassandra.metadata.schema.keyspaces import KeyspaceMetadata
-from cassandra.metadata.schema.names import cql_string, maybe_escape_name
 from cassandra.metadata.schema.options import scylla_options
 from cassandra.metadata.schema.pages import ColumnPages
 from cassandra.metadata.schema.snapshot import (
@@ -40,6 +39,7 @@ from cassandra.metadata.schema.snapshot import (
     object_of,
 )
 from cassandra.metadata.schema.tables import MaterializedViewMetadata, TableMetadataV3
+from cassandra.util.cql_text import cql_string, maybe_escape_name
 
 log = logging.getLogger("cassandra.metadata")
 
@@ -413,7 +413,7 @@ def renewed_keyspace(made: KeyspaceMetadata, source: KeyspaceSource) -> Keyspace
     return made
 
 
-def _itself(made: Any) -> Any:
+def _itself(made: object) -> Any:
     return made
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from cassandra.metadata.placement.replication import ReplicationStrategy
 from cassandra.metadata.schema.tables import TableMetadataV3
@@ -77,7 +77,7 @@ class _SchemaParser:
     """Would read the schema over a blocking connection. It can be made, and not used."""
 
     def __init__(
-        self, connection: object, timeout: float, fetch_size: int, metadata_request_timeout: Any
+        self, connection: object, timeout: float, fetch_size: int, metadata_request_timeout: object
     ) -> None:
         self.connection = connection
         self.timeout = timeout
@@ -125,7 +125,7 @@ def get_schema_parser(
     server_version: str,
     dse_version: str | None,
     timeout: float,
-    metadata_request_timeout: Any,
+    metadata_request_timeout: object,
     fetch_size: int | None = None,
 ) -> NoReturn:
     """Raise NotImplementedError: the engine reads the schema."""
@@ -133,7 +133,7 @@ def get_schema_parser(
 
 
 def get_column_from_system_local(
-    connection: object, column_name: str, timeout: float, metadata_request_timeout: Any
+    connection: object, column_name: str, timeout: float, metadata_request_timeout: object
 ) -> NoReturn:
     """Raise NotImplementedError: a session can execute the query."""
     _refuse("get_column_from_system_local()")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra._imports import import_module
-from cassandra.metadata.schema.names import (
+from cassandra.util.cql_text import (
     cql_map,
     cql_string,
     maybe_escape_name,

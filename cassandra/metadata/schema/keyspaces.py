@@ -8,15 +8,16 @@ from typing import Any
 from cassandra.cqltypes.parse import cql_types_from_string
 from cassandra.metadata.placement.replication import ReplicationStrategy
 from cassandra.metadata.schema.elements import Aggregate, Function, IndexMetadata, UserType
-from cassandra.metadata.schema.names import cql_map, maybe_escape_name
-from cassandra.metadata.schema.tables import MaterializedViewMetadata, TableMetadata, incomplete
+from cassandra.metadata.schema.faults import Faulty, incomplete
+from cassandra.metadata.schema.tables import MaterializedViewMetadata, TableMetadata
+from cassandra.util.cql_text import cql_map, maybe_escape_name
 
 __all__ = ["KeyspaceMetadata"]
 
 _CDC_LOG = "_scylla_cdc_log"
 
 
-class KeyspaceMetadata:
+class KeyspaceMetadata(Faulty):
     """A keyspace.
 
     Its parts are mappings by name; functions and aggregates go by signature (``name(type,type)``).
@@ -26,7 +27,6 @@ class KeyspaceMetadata:
 
     __slots__ = (
         "__dict__",
-        "_error",
         "aggregates",
         "durable_writes",
         "functions",
@@ -63,18 +63,7 @@ class KeyspaceMetadata:
         self.aggregates: Mapping[str, Aggregate] = {}
         self.virtual = False
         self.tablets: Mapping[str, Any] | None = None
-        self._error: BaseException | None = None
-
-    @property
-    def _exc_info(self) -> tuple[Any, Any, Any] | None:
-        """The error from making the metadata, as ``sys.exc_info()`` returns it, or None."""
-        error = self._error
-        return (type(error), error, error.__traceback__) if error is not None else None
-
-    def fail(self, error: BaseException) -> None:
-        """Keep the first error: from now on the export is a comment."""
-        if self._error is None:
-            self._error = error
+        self._error = None
 
     def export_as_string(self) -> str:
         """Return the statements that create the keyspace and everything in it, in order.

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from cassandra.metadata.schema.names import maybe_escape_name, protect_value
 from cassandra.metadata.schema.snapshot import RowNames
+from cassandra.util.cql_text import maybe_escape_name, protect_value
 
 __all__ = ["options_as_cql", "scylla_options", "table_options"]
 

@@ -96,7 +96,7 @@ class LazyMapping(dict[str, V]):
     def __getitem__(self, name: str) -> V:
         return self._make(self._names[name])
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def get(self, name: str, default: object = None) -> Any:
         try:
             return self._make(self._names[name])
         except KeyError:

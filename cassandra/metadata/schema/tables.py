@@ -2,38 +2,20 @@
 
 from __future__ import annotations
 
-import traceback
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from cassandra.metadata.schema.elements import ColumnMetadata, TriggerMetadata
 from cassandra.metadata.schema.extensions import after_table_cql
-from cassandra.metadata.schema.names import maybe_escape_name, protect_names, protect_value
+from cassandra.metadata.schema.faults import Faulty, incomplete
 from cassandra.metadata.schema.options import options_as_cql, table_options
 from cassandra.metadata.schema.snapshot import NO_NAMES, RowNames
+from cassandra.util.cql_text import maybe_escape_name, protect_names, protect_value
 
-__all__ = ["MaterializedViewMetadata", "TableMetadata", "TableMetadataV3", "incomplete"]
+__all__ = ["MaterializedViewMetadata", "TableMetadata", "TableMetadataV3"]
 
 T = TypeVar("T", bound="TableMetadata")
-
-
-def incomplete(what: str, error: BaseException, structure: str) -> str:
-    """Return a CQL comment in place of a statement that cannot be made.
-
-    It holds the error and the known part of the structure.
-    """
-    trace = "".join(traceback.format_exception_only(type(error), error)).strip()
-    lines = [
-        f"Warning: {what} is incomplete because of an error processing metadata.",
-        trace,
-        "Approximate structure, for reference:",
-        "(this should not be used to reproduce this schema)",
-        "",
-        structure,
-    ]
-    # A `*/` inside would end the comment.
-    return "/*\n" + "\n".join(lines).replace("*/", "* /") + "\n*/"
 
 
 def primary_key_as_cql(
@@ -62,14 +44,13 @@ def _with(clauses: Sequence[str], separator: str) -> str:
     return f" WITH {separator.join(clauses)}" if clauses else ""
 
 
-class _Columnar:
+class _Columnar(Faulty):
     """The common part of a table and a view.
 
     `_row` is the server's row, and `_names` are its columns.
     """
 
     __slots__ = (
-        "_error",
         "_names",
         "_options",
         "_row",
@@ -93,7 +74,7 @@ class _Columnar:
         self._options = options
         self._names = NO_NAMES
         self._row: Sequence[Any] = ()
-        self._error: BaseException | None = None
+        self._error = None
         self._scylladb = False
 
     def take_row(self, names: RowNames, row: Sequence[Any], scylladb: bool = False) -> None:
@@ -137,18 +118,6 @@ class _Columnar:
     def primary_key(self) -> list[ColumnMetadata]:
         """The columns of the partition key, then those of the clustering key."""
         return [*self.partition_key, *self.clustering_key]
-
-    @property
-    def _exc_info(self) -> tuple[Any, Any, Any] | None:
-        """The error from making the metadata, as ``sys.exc_info()`` returns it, or None."""
-        error = self._error
-        return (type(error), error, error.__traceback__) if error is not None else None
-
-    def fail(self, error: BaseException) -> None:
-        """Keep the first error: from now on exports are comments."""
-        # The first error is the cause; later ones may only follow from it.
-        if self._error is None:
-            self._error = error
 
     def _known_extensions(self) -> list[str]:
         # ScyllaDB has no option of that name: its extensions stand for options of their own.

@@ -67,7 +67,7 @@ class _QueryMessage(MessageType):
                 "continuous paging belongs to the DSE protocol versions; this driver speaks 3, "
                 "4 and 5 and pages by page"
             )
-        return QueryParams(
+        params = QueryParams(
             self.consistency_level,
             self.query_params,
             None,
@@ -76,9 +76,10 @@ class _QueryMessage(MessageType):
             self.paging_state,
             self.serial_consistency_level,
             self.timestamp,
-            self.keyspace,
-            self.now_in_seconds,
         )
+        params.keyspace = self.keyspace
+        params.now_in_seconds = self.now_in_seconds
+        return params
 
     def _write_query_params(self, f: BinaryIO, protocol_version: int) -> None:
         """Write <query_parameters> to `f`; a subclass may override this."""
@@ -276,9 +277,9 @@ class BatchMessage(MessageType):
             None,
             self.serial_consistency_level,
             self.timestamp,
-            self.keyspace,
-            self.now_in_seconds,
         )
+        params.keyspace = self.keyspace
+        params.now_in_seconds = self.now_in_seconds
         return implementations.bodies.batch_body(
             _batch_kind(self.batch_type), self.queries, params, protocol_version
         )

@@ -254,7 +254,7 @@ def nanoseconds_of(value: object) -> Any:
     return nanos + getattr(value, "nanoseconds", 0)
 
 
-def moment_of(value: Any) -> Any:
+def moment_of(value: object) -> Any:
     """Return the milliseconds of a pandas Timestamp; other values as they are.
 
     A Timestamp has more years than `datetime`, so it must not become one.

@@ -248,7 +248,7 @@ class _Corrupted(Answer):
 
 
 def corrupted(answer: Answerable, at: int = -5) -> Answer:
-    """Return an answer with one bit of byte `at` of its frame turned over.
+    """Return an answer with one bit flipped in byte `at` of its frame.
 
     The default is the last byte that a CRC32 protects.
     """

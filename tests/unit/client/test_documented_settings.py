@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+import itertools
 import re
 import socket
+import textwrap
 from collections import namedtuple
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +17,11 @@ import pytest
 
 import cassandra
 from cassandra import aio
-from cassandra.client.configuration import ClusterBase
+from cassandra.client.cluster_settings import ClusterSettings
+from cassandra.client.defaults import Defaults
+from cassandra.client.identity import Identity
+from cassandra.client.metadata_settings import MetadataSettings
+from cassandra.client.pool_sizes import PoolSizes
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.errors import (
     ConnectionException,
@@ -140,7 +147,7 @@ REFUSED = {"scylla_cloud"}
 def test_every_setting_is_read_somewhere() -> None:
     root = Path(cassandra.__file__).parent
     sources = {path: path.read_text() for path in root.rglob("*.py")}
-    settings = {*inspect.signature(Cluster).parameters, *ClusterBase.__annotations__}
+    settings = {*inspect.signature(Cluster).parameters, *Defaults.__annotations__}
     unread = {
         name
         for name in settings - {"contact_points", "settings", "execution_profiles"}
@@ -276,7 +283,7 @@ def test_hosts_have_addresses_and_names_are_asked_again(
         assert [host.address for host in cluster.metadata.all_hosts()] == [node.address]
         core = cluster._core
         assert core is not None
-        assert core.control._candidates() == [
+        assert core.control._contacts.candidates() == [
             DefaultEndPoint(node.address, node.port),
             DefaultEndPoint("db", node.port),
         ]
@@ -379,3 +386,27 @@ async def test_the_wait_for_a_trace(face: Any, node: FakeNode) -> None:
             await value(result.get_query_trace(0.01))
     finally:
         await value(cluster.shutdown())
+
+
+# -- every setting is explained --------------------------------------------------------------------
+
+
+def explained(kind: type) -> set[str]:
+    """The attributes and properties of a class that have a docstring."""
+    (node,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
+    assert isinstance(node, ast.ClassDef)
+    found = {name for name, value in vars(kind).items() if isinstance(value, property)}
+    for before, after in itertools.pairwise(node.body):
+        if isinstance(before, ast.AnnAssign) and isinstance(after, ast.Expr):
+            assert isinstance(before.target, ast.Name)
+            found.add(before.target.id)
+    return found
+
+
+def test_the_reference_explains_every_setting() -> None:
+    page = (Path(cassandra.__file__).parents[1] / "docs" / "api" / "cluster.rst").read_text()
+    kinds = (Defaults, Identity, PoolSizes, MetadataSettings)
+    for kind in kinds:
+        assert f"autoclass:: {kind.__module__}.{kind.__name__}" in page
+    settings = {*ClusterSettings.__annotations__} - {"execution_profiles", "executor_threads"}
+    assert settings - REFUSED - set().union(*map(explained, kinds)) == set()

@@ -13,7 +13,7 @@ from cassandra.cluster import Cluster
 from cassandra.connection import ConnectionException
 from cassandra.engine.connection import Connection
 from cassandra.engine.endpoint import DefaultEndPoint
-from cassandra.engine.pool import HostPool
+from cassandra.engine.pools.pool import HostPool, PoolOwner
 from cassandra.errors import NoHostAvailable
 from cassandra.metadata.host import Host
 from cassandra.policies import HostDistance, ReconnectionPolicy
@@ -156,9 +156,8 @@ def pool_of(size: int, open_connection: Any, new_schedule: Any = lambda: repeat(
     def fails(pool: HostPool, error: Exception) -> None:
         pool.close(error)
 
-    return HostPool(
-        HOST, HostDistance.LOCAL, size, open_connection, fails, asyncio.ensure_future, new_schedule
-    )
+    owner = PoolOwner(open_connection, fails, asyncio.ensure_future, new_schedule)
+    return HostPool(HOST, HostDistance.LOCAL, size, owner)
 
 
 @pytest.mark.parametrize("after", [0, 1], ids=["before the pool has it", "after"])
@@ -231,7 +230,7 @@ async def test_a_host_that_dropped_connections_at_once_is_used_again_when_it_kee
 async def test_a_pool_whose_further_connections_never_last_is_no_storm(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("cassandra.engine.pool.SHORT_LIFE", 3600.0)
+    monkeypatch.setattr("cassandra.engine.pools.pool.SHORT_LIFE", 3600.0)
     delays: list[float] = []
 
     async def open_connection(host: Any) -> Connection:

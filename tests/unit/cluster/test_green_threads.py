@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -219,3 +220,28 @@ except RuntimeError as error:
     print("install uvloop" in str(error))
 """
     assert printed("eventlet", "asyncio", body) == ["True"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the system does not list them")
+def test_no_connection_stays_open(outcome: Outcome) -> None:
+    body = """
+import os
+def sockets():
+    names = []
+    for number in os.listdir("/proc/self/fd"):
+        try:
+            names.append(os.readlink(f"/proc/self/fd/{number}"))
+        except OSError:
+            pass
+    return sum(name.startswith("socket:") for name in names)
+green.sleep(0.01)
+before = sockets()
+for _ in range(3):
+    other = Cluster(["localhost"], port=cluster.port)
+    session = other.connect()
+    session.execute("READ")
+    during = sockets()
+    other.shutdown()
+print(during > before, sockets() - before)
+"""
+    assert outcome(body) == ["True 0"]

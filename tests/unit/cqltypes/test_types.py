@@ -158,6 +158,12 @@ def test_parameters() -> None:
         t.ListType.codec()
 
 
+@pytest.mark.parametrize("name", ["order", "key", "Upper", 'a"b'])
+def test_the_name_of_a_type_is_quoted_if_the_language_keeps_it(name: str) -> None:
+    made = t.UserType.make_udt_class("ks", name, ["a"], [INT])
+    assert made.cql_parameterized_type() == 'frozen<"{}">'.format(name.replace('"', '""'))
+
+
 def test_user_type_classes() -> None:
     made = t.UserType.make_udt_class("ks", "odd name", ["a", "b c", "class", "_x"], [INT] * 4)
     again = t.UserType.make_udt_class("ks", "odd name", ("a", "b c", "class", "_x"), (INT,) * 4)

@@ -110,7 +110,9 @@ async def test_the_control_connection_keeps_away_from_ignored_hosts(nodes: FakeC
         assert core is not None
         only = [DefaultEndPoint(nodes[0].address, nodes.port)]
         core.settings.named_endpoints = core.settings.endpoints = only
-        assert [str(endpoint) for endpoint in core.control._candidates()] == [nodes[0].endpoint]
+        assert [str(endpoint) for endpoint in core.control._contacts.candidates()] == [
+            nodes[0].endpoint
+        ]
 
 
 async def test_what_the_cluster_said_while_the_control_connection_moved_is_not_missed(
@@ -160,7 +162,7 @@ def an_hour_between_tries(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
         tries.set()
         return 3600.0
 
-    monkeypatch.setattr("cassandra.engine.control._next_delay", next_delay)
+    monkeypatch.setattr("cassandra.engine.control.connection._next_delay", next_delay)
     return tries
 
 
@@ -257,7 +259,7 @@ async def test_an_event_that_was_due_while_the_control_connection_moved_is_follo
 async def test_a_control_connection_that_never_lasts_is_no_storm(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("cassandra.engine.control.SHORT_LIFE", 3600.0)
+    monkeypatch.setattr("cassandra.engine.control.connection.SHORT_LIFE", 3600.0)
     with FakeNode() as node:
         taken: list[float] = []
 
@@ -359,7 +361,7 @@ async def test_a_session_that_loses_a_host_alone_gets_it_back() -> None:
             core, victim = cluster._core, nodes[1]
             assert core is not None
             await until(
-                lambda: core._following is None
+                lambda: core.sessions._following is None
             )  # what follows from the events of connecting is over
             victim.prime('USE "ks"', error(ErrorCode.INVALID, "Keyspace 'ks' does not exist"), 1)
             (pool,) = (
@@ -500,7 +502,9 @@ async def test_a_node_that_is_reached_by_another_of_its_names_stays_the_same_hos
             connection = core.control.connection
             assert connection is not None
             core.hosts.take_node_list(
-                await core.control._read_nodes(connection, DefaultEndPoint("127.0.0.77", node.port))
+                await core.control._node_lists.read(
+                    connection, DefaultEndPoint("127.0.0.77", node.port)
+                )
             )
             assert cluster.metadata.all_hosts() == [known]
             assert events.seen == []
@@ -519,8 +523,8 @@ async def test_an_event_while_the_control_connection_is_made_is_acted_on_afterwa
             cluster.register_listener(events)
             connection, control.connection = control.connection, None  # as it is while it moves
             added = await thread(nodes.add_node)
-            await until(lambda: control._refresh_handle is not None)
-            await until(lambda: control._refresh_handle is None and control._refreshing is None)
+            await until(lambda: control._burst.due is not None)
+            await until(lambda: control._burst.due is None and control._refreshing is None)
             assert cluster.metadata.get_host(added.address) is None
             control.connection = connection
             assert connection is not None

@@ -233,10 +233,10 @@ async def test_events_do_not_count_where_their_window_is_negative(nodes: FakeClu
     ) as (cluster, _):
         assert cluster._core is not None
         control = cluster._core.control
-        control._on_topology_change({})
-        control._on_status_change({"change_type": "UP", "address": ("10.9.9.9", 9042)})
-        assert control._refresh_handle is None
-        assert control._rumours == {}
+        control.on_topology_change({})
+        cluster._core._rumours.on_event({"change_type": "UP", "address": ("10.9.9.9", 9042)})
+        assert control._burst.due is None
+        assert cluster._core._rumours._waiting == {}
 
 
 async def test_topology_events_are_joined_but_not_put_off_for_ever(nodes: FakeCluster) -> None:
@@ -244,14 +244,13 @@ async def test_topology_events_are_joined_but_not_put_off_for_ever(nodes: FakeCl
         assert cluster._core is not None
         control = cluster._core.control
         control.schedule_refresh()
-        latest = control._refresh_by
+        latest = control._burst._by
         for _ in range(5):
             control.schedule_refresh()
-            assert control._refresh_by == latest
-            handle = control._refresh_handle
-            assert handle is not None
-            assert handle.when() <= latest + 0.01
-        await until(lambda: control._refresh_handle is None)
+            assert control._burst._by == latest
+            assert control._burst.due is not None
+            assert control._burst.due <= latest + 0.01
+        await until(lambda: control._burst.due is None)
 
 
 async def test_an_error_in_one_listener_does_not_keep_others_from_hearing(
@@ -307,9 +306,9 @@ async def test_a_host_that_is_ignored_now_finishes_what_is_under_way(nodes: Fake
         await thread(held.wait, 8)
         wanted["all"] = False
         assert cluster._core is not None
-        cluster._core.follow_distances_soon()
-        core, looked = cluster._core, cluster._core._following
-        await until(lambda: core._following is not looked)
+        cluster._core.sessions.follow_distances_soon()
+        core, looked = cluster._core, cluster._core.sessions._following
+        await until(lambda: core.sessions._following is not looked)
         assert len(session.get_pool_state()) == 4
         await thread(held.open)
         await asyncio.wait_for(asyncio.gather(*futures), WAIT)

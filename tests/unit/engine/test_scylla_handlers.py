@@ -22,7 +22,7 @@ from cassandra.cluster import Cluster
 from cassandra.protocol import LazyProtocolHandler, NumpyProtocolHandler, ProtocolHandler
 from cassandra.query import tuple_factory
 from cassandra.testing.fake import FakeCluster, Scylla, rows
-from tests.unit.engine.test_shards import all_connected, settings_of, until
+from tests.unit.engine.pools.test_shards import all_connected, settings_of, until
 
 pytest.importorskip("numpy")
 

@@ -21,6 +21,13 @@ EVERYTHING: dict[str, Any] = {
 }
 
 
+def of_version_5(params: QueryParams, **more: Any) -> QueryParams:
+    """`params` with what version 5 has brought."""
+    for name, value in more.items():
+        setattr(params, name, value)
+    return params
+
+
 @pytest.mark.parametrize("version", [3, 4])
 def test_query_with_only_a_consistency(twins: Twins, version: int) -> None:
     body = twins.bodies.query_body("SELECT 1", QueryParams(1), version)
@@ -57,9 +64,8 @@ def test_query_with_everything_on_version_4(twins: Twins) -> None:
 
 
 def test_query_with_everything_on_version_5(twins: Twins) -> None:
-    params = QueryParams(
-        6, keyspace="ks", now_in_seconds=7, value_names=["x", "y", "z"], **EVERYTHING
-    )
+    params = QueryParams(6, value_names=["x", "y", "z"], **EVERYTHING)
+    params.keyspace, params.now_in_seconds = "ks", 7
     body = twins.bodies.query_body("Q", params, 5)
     assert body == (
         b"\x00\x00\x00\x01Q"
@@ -154,7 +160,7 @@ def test_batch_version_4(twins: Twins) -> None:
 
 def test_batch_version_5(twins: Twins) -> None:
     block = twins.bind.ValuesBlock(1, b"\x00\x00\x00\x01v")
-    params = QueryParams(1, keyspace="k", now_in_seconds=2)
+    params = of_version_5(QueryParams(1), keyspace="k", now_in_seconds=2)
     assert twins.bodies.batch_body(0, [(True, b"\x09", block)], params, 5) == (
         b"\x00\x00\x01\x01\x00\x01\x09\x00\x01\x00\x00\x00\x01v"
         b"\x00\x01\x00\x00\x01\x80\x00\x01k\x00\x00\x00\x02"
@@ -179,11 +185,11 @@ def test_prepare(twins: Twins) -> None:
 def test_what_version_5_brought_is_refused_before(twins: Twins, version: int) -> None:
     bodies = twins.bodies
     with pytest.raises(UnsupportedOperation, match=f"keyspace .*version {version}"):
-        bodies.query_body("Q", QueryParams(1, keyspace="ks"), version)
+        bodies.query_body("Q", of_version_5(QueryParams(1), keyspace="ks"), version)
     with pytest.raises(UnsupportedOperation, match=f"now_in_seconds .*version {version}"):
-        bodies.execute_body(b"i", None, QueryParams(1, now_in_seconds=1), version)
+        bodies.execute_body(b"i", None, of_version_5(QueryParams(1), now_in_seconds=1), version)
     with pytest.raises(UnsupportedOperation, match="keyspace"):
-        bodies.batch_body(0, [], QueryParams(1, keyspace="ks"), version)
+        bodies.batch_body(0, [], of_version_5(QueryParams(1), keyspace="ks"), version)
     with pytest.raises(UnsupportedOperation, match="keyspace"):
         bodies.prepare_body("Q", "ks", version)
 
@@ -209,8 +215,8 @@ def test_unset_is_refused_on_version_3(twins: Twins) -> None:
         (QueryParams(1, serial_consistency=-1), ValueError, "-1"),
         (QueryParams(1, page_size=1 << 31), ValueError, "page"),
         (QueryParams(1, timestamp=1 << 63), ValueError, "timestamp"),
-        (QueryParams(1, keyspace="k" * 65536), ValueError, "65536"),
-        (QueryParams(1, now_in_seconds=1 << 31), ValueError, "now_in_seconds"),
+        (of_version_5(QueryParams(1), keyspace="k" * 65536), ValueError, "65536"),
+        (of_version_5(QueryParams(1), now_in_seconds=1 << 31), ValueError, "now_in_seconds"),
         (
             QueryParams(1.0),  # type: ignore[arg-type]
             TypeError,
@@ -237,7 +243,7 @@ def test_unset_is_refused_on_version_3(twins: Twins) -> None:
             "timestamp is 1.5; it has to be an integer",
         ),
         (
-            QueryParams(1, now_in_seconds="1"),  # type: ignore[arg-type]
+            of_version_5(QueryParams(1), now_in_seconds="1"),
             TypeError,
             "now_in_seconds is '1'",
         ),
@@ -247,7 +253,7 @@ def test_unset_is_refused_on_version_3(twins: Twins) -> None:
             "paging_state is 'x'",
         ),
         (
-            QueryParams(1, keyspace=5),  # type: ignore[arg-type]
+            of_version_5(QueryParams(1), keyspace=5),
             TypeError,
             "a keyspace name is 5",
         ),
@@ -333,7 +339,7 @@ def test_names_may_be_of_a_class_derived_from_str(twins: Twins) -> None:
         bodies.prepare_body(Text("Q"), Text("ks"), 5)
         == b"\x00\x00\x00\x01Q\x00\x00\x00\x01\x00\x02ks"
     )
-    named = QueryParams(1, [b"v"], [Text("n")], keyspace=Text("ks"))
+    named = of_version_5(QueryParams(1, [b"v"], [Text("n")]), keyspace=Text("ks"))
     expected = (
         b"\x00\x00\x00\x01Q\x00\x01\x00\x00\x00\xc1\x00\x01\x00\x01n\x00\x00\x00\x01v\x00\x02ks"
     )

@@ -15,12 +15,12 @@ from cassandra._bounded import Bounded, text_size
 from cassandra.cqltypes import base, custom
 from cassandra.errors import DecodeError, ProtocolError
 from cassandra.limits import limits
-from cassandra.metadata.schema.names import maybe_escape_name
 from cassandra.protocol import rowclass
 from cassandra.protocol.column_specs import TypeReader, read_columns
 from cassandra.protocol.primitives import Cursor
 from cassandra.query.markers import Parameters, parameters_of
 from cassandra.query.recently_used import RecentlyUsed
+from cassandra.util.cql_text import maybe_escape_name
 from tests.conftest import Twins
 from tests.processes import WITH_TESTS, run_python
 from tests.unit.cqltypes.test_wire import list_of, tuple_of, vector_of

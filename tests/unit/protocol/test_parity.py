@@ -102,7 +102,8 @@ def test_bodies_are_equal(compiled: Twins, query: str, bound: list[Any], version
         page_size: int | None,
                           state: bytes | None, timestamp: int | None, keyspace: str | None,
                           now: int | None, skip: bool) -> None:  # fmt: skip
-    params = QueryParams(1, bound, None, skip, page_size, state, None, timestamp, keyspace, now)
+    params = QueryParams(1, bound, None, skip, page_size, state, None, timestamp)
+    params.keyspace, params.now_in_seconds = keyspace, now
     python, c = twin("bodies", "python"), compiled.bodies
     calls: list[Callable[[Any], Any]] = [
         lambda m: m.query_body(query, params, version),

@@ -106,7 +106,7 @@ async def test_the_service_is_asked_again_when_no_node_answers(
         core = cluster._core
         assert core is not None
         before = astra.asked
-        await core.control._find_endpoints()
+        await core.control._contacts.find_again()
         assert astra.asked == before + 1
         assert {str(one) for one in core.settings.named_endpoints} == {
             f"127.0.0.1:{port}:{name}"

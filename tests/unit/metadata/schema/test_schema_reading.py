@@ -254,7 +254,7 @@ async def test_a_failed_reading_does_not_fail_the_statement() -> None:
 
 
 async def test_what_could_not_be_read_is_read_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cassandra.engine.schema.reading.FIRST_DELAY", 0.01)
+    monkeypatch.setattr("cassandra.engine.schema.refreshing.FIRST_DELAY", 0.01)
     with FakeNode() as node:
         node.schema = schema("a", "b")
         async with connected(node, schema_event_refresh_window=0) as (cluster, session):
@@ -276,7 +276,7 @@ async def test_what_could_not_be_read_is_read_later(monkeypatch: pytest.MonkeyPa
 async def test_an_event_does_not_wait_for_what_is_tried_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("cassandra.engine.schema.reading.FIRST_DELAY", 3600.0)
+    monkeypatch.setattr("cassandra.engine.schema.refreshing.FIRST_DELAY", 3600.0)
     with FakeNode() as node:
         node.schema = schema("a", "b")
         async with connected(node, schema_event_refresh_window=0) as (cluster, _):

@@ -13,9 +13,7 @@ from cassandra.testing.versions import parse_version
 
 def settings(version: str, **given: Any) -> dict[str, Any]:
     arguments: dict[str, Any] = {
-        "address": "127.0.3.2",
-        "port": 9043,
-        "seeds": ["127.0.3.1", "127.0.3.2"],
+        "network": config.Network("127.0.3.2", 9043, ["127.0.3.1", "127.0.3.2"]),
         "directory": "/d/node2",
         "tokens": [-5, 7],
         "authentication": False,

@@ -22,13 +22,13 @@ from cassandra.connection import (
     ClientRoutesEndPointFactory,
     DefaultEndPointFactory,
 )
-from cassandra.engine.client_routes import ClientRoutes
+from cassandra.engine.control.client_routes import ClientRoutes
 from cassandra.errors import ConnectionException
 from cassandra.policies import AddressTranslator, ConstantReconnectionPolicy
 from cassandra.testing.fake import FakeCluster, FakeNode, Scylla
 from cassandra.testing.tls import TlsMaterial
 from tests.proxies import Proxies, Proxy, behind
-from tests.unit.engine.test_shards import all_connected, until
+from tests.unit.engine.pools.test_shards import all_connected, until
 
 TEXT = "SELECT v FROM ks.t WHERE k = ?"
 

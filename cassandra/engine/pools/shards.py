@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra._impl import flight
 from cassandra.engine.endpoint import DefaultEndPoint
-from cassandra.engine.pool import HostPool
+from cassandra.engine.pools.pool import HostPool, PoolOwner
 from cassandra.errors import ConnectionShutdown
 
 if TYPE_CHECKING:
@@ -83,7 +83,6 @@ class ShardPool(HostPool):
     __slots__ = (
         "_excess",
         "_filling_shards",
-        "_open_shard",
         "_opens_left",
         "_per_shard",
         "_port_of",
@@ -97,16 +96,12 @@ class ShardPool(HostPool):
         host: Host,
         distance: int,
         size: int,
-        open_connection: Callable[..., Awaitable[Connection]],
-        on_failure: Callable[[HostPool, Exception], None],
-        spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
-        new_schedule: Callable[[], Iterable[float]],
+        owner: PoolOwner,
         *,
         tablets: TabletMap,
         port_of: Callable[[ShardingInfo], int | None],
     ) -> None:
-        super().__init__(host, distance, size, open_connection, on_failure, spawn, new_schedule)
-        self._open_shard = open_connection
+        super().__init__(host, distance, size, owner)
         self._per_shard = size
         self._tablets = tablets
         self._port_of = port_of
@@ -185,7 +180,8 @@ class ShardPool(HostPool):
         )
         errors = [result for result in results if isinstance(result, BaseException)]
         if errors:
-            self._opens_left += len(errors)  # the bound is for connections that are opened
+            # The bound is for connections that are opened.
+            self._opens_left += len(errors)
             log.debug("%r: %d connections were not opened: %s", self, len(errors), errors[0])
         return len(wanted) - len(errors)
 
@@ -193,8 +189,10 @@ class ShardPool(HostPool):
         if target is None:
             self._adopt(await self._open(self.host))
             return
-        connection = await self._open_shard(self.host, target)
+        connection = await self._open(self.host, target)
         features = connection.features
+        # Behind a NAT that changes the client's port it is any shard. The connection is still kept
+        # if its shard lacks one.
         self._port_works = features is not None and features.shard_id == target.shard
         self._adopt(connection)
 
@@ -219,6 +217,7 @@ class ShardPool(HostPool):
         assert self.shards is not None
         assert connection.features is not None
         shard = connection.features.shard_id
+        # A server that contradicts itself: the table has no place for this shard.
         if shard >= self.shards.count:
             connection.close()
             raise ConnectionShutdown(f"{self.host} has no shard {shard}", self.host)
@@ -244,10 +243,7 @@ class ShardPool(HostPool):
             return
         # The node came back as another one: what is open belongs to its former life.
         for connection in list(self.connections) if known is not None else ():
-            self.connections.remove(connection)
-            self._closing.append(connection)
-            if connection.in_flight == connection.orphans:
-                connection.close()
+            self._retire(connection)
         self._port_works = None
         self.shards = flight.ShardTable(info.shards_count, info.sharding_ignore_msb, self._tablets)
         self.size = info.shards_count * self._per_shard
@@ -284,18 +280,11 @@ class ShardPool(HostPool):
 
     def _retire(self, connection: Connection) -> None:
         self._leave(connection)
-        self.connections.remove(connection)
-        self._closing.append(connection)
-        if connection.in_flight == connection.orphans:
-            connection.close()
+        super()._retire(connection)
 
     def _leave(self, connection: Connection) -> None:
         if self.shards is not None:
             self.shards.remove(connection)
-
-    def _replace(self, connection: Connection) -> None:
-        self._leave(connection)
-        super()._replace(connection)
 
     def _on_connection_closed(self, connection: Connection, error: Exception | None) -> None:
         self._leave(connection)

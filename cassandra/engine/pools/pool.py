@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from cassandra._impl import flight
 from cassandra.engine.connection import Connection
@@ -15,7 +15,8 @@ from cassandra.engine.mishaps import mishap
 from cassandra.errors import ConnectionShutdown
 
 if TYPE_CHECKING:
-    from cassandra.engine.shard_table import ShardTable
+    from cassandra.engine.background import Spawn
+    from cassandra.engine.pools.shard_table import ShardTable
     from cassandra.metadata.host import Host
 
 log = logging.getLogger("cassandra.pool")
@@ -43,13 +44,28 @@ class Waiter(Protocol):
         """It cannot go on."""
 
 
+class PoolOwner(NamedTuple):
+    """What a pool asks of its session.
+
+    :param open_connection: makes a connection ready to use (handshake done, keyspace set); takes
+        the host, and the shard that is wanted if there is one.
+    :param on_failure: called with the cause when no connection is left and none can be opened.
+    :param spawn: runs what goes on in the background, and sees to its end.
+    :param new_schedule: gives the seconds between tries.
+    """
+
+    open_connection: Callable[..., Awaitable[Connection]]
+    on_failure: Callable[[HostPool, Exception], None]
+    spawn: Spawn
+    new_schedule: Callable[[], Iterable[float]]
+
+
 class HostPool(KnownPool):
     """Open connections to one host, filled up to `size`; requests wait here if all are full.
 
-    `open_connection` makes one ready to use (handshake done, keyspace set). A connection that
-    breaks is opened again at once: requests that have no other host wait for it. `on_failure` is
-    told, with the cause, when that fails and none is left. `spawn` runs what goes on in the
-    background, and sees to its end.
+    A connection that breaks is opened again at once: requests that have no other host wait for it.
+
+    :param owner: what opens the connections, and hears if none is left.
     """
 
     __slots__ = (
@@ -77,22 +93,16 @@ class HostPool(KnownPool):
         host: Host,
         distance: int,
         size: int,
-        open_connection: Callable[[Host], Awaitable[Connection]],
-        on_failure: Callable[[HostPool, Exception], None],
-        spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
-        new_schedule: Callable[[], Iterable[float]],
+        owner: PoolOwner,
     ) -> None:
         self.host = host
         self.distance = distance
         self.size = size
         self.connections: list[Connection] = []
-        # By shard, if the host is a ScyllaDB node and shards count (see `engine.shards`).
+        # By shard, if the host is a ScyllaDB node and shards count (see `engine.pools.shards`).
         self.shards: ShardTable | None = None
         self.closed = False
-        self._open = open_connection
-        self._on_failure = on_failure
-        self._spawn = spawn
-        self._new_schedule = new_schedule
+        self._open, self._on_failure, self._spawn, self._new_schedule = owner
         # Between the tries to open what is missing while others are open.
         self._delays: Iterator[float] | None = None
         self._next_try: asyncio.TimerHandle | None = None
@@ -142,7 +152,8 @@ class HostPool(KnownPool):
                 if errors
                 else ConnectionShutdown(f"{self.host} closes connections at once", self.host)
             )
-        if len(self.connections) < self.size:  # also if one was lost while others were opened
+        # Also if one was lost while others were opened.
+        if len(self.connections) < self.size:
             log.debug(
                 "%r lacks a connection: %s", self, errors[0] if errors else "it was lost at once"
             )
@@ -194,7 +205,8 @@ class HostPool(KnownPool):
             if not waiter.done:
                 try:
                     waiter.on_room(self.host, connection)
-                except BaseException as error:  # those behind it wait for the same room
+                except BaseException as error:
+                    # Its own fault. Those behind it wait for the same room.
                     waiter.fail(mishap(error))
         if (
             self._closing
@@ -215,10 +227,15 @@ class HostPool(KnownPool):
         is idle.
         """
         log.warning("%r has %d abandoned requests: it is replaced", connection, connection.orphans)
+        self._retire(connection)
+        self.refill()
+
+    def _retire(self, connection: Connection) -> None:
+        """Give a connection no further requests, and close it when it is idle."""
         # Out of the list first: no new request may take one of its last streams.
         self.connections.remove(connection)
         self._closing.append(connection)
-        self.refill()
+        # Abandoned requests do not count: their answers may never come.
         if connection.in_flight == connection.orphans:
             connection.close()
 
@@ -234,12 +251,10 @@ class HostPool(KnownPool):
             : max(len(self.connections) - size, 0)
         ]
         for connection in surplus:
-            self.connections.remove(connection)
-            self._closing.append(connection)
-            if connection.in_flight == connection.orphans:
-                connection.close()
+            self._retire(connection)
         if self._filling is not None and not self._filling.done():
-            self._filling.add_done_callback(lambda _: self.refill())  # it counted by the old size
+            # It counted by the old size.
+            self._filling.add_done_callback(lambda _: self.refill())
         else:
             self.refill()
 
@@ -255,7 +270,8 @@ class HostPool(KnownPool):
             self._fail_waiters(error)
             self._on_failure(self, error)
         elif error is None and not self.closed and not self.connections:
-            self.refill()  # what was opened is gone already
+            # What was opened is gone already.
+            self.refill()
 
     def _on_connection_closed(self, connection: Connection, error: Exception | None) -> None:
         if connection in self._closing:

@@ -9,7 +9,7 @@ import pytest
 
 from cassandra import InvalidRequest, aio
 from cassandra.cluster import Cluster, ControlConnectionQueryFallback, NoHostAvailable
-from cassandra.engine.query_fallback import fallback_of
+from cassandra.engine.control.query_fallback import fallback_of
 from cassandra.policies import RoundRobinPolicy
 from cassandra.testing.fake import FakeNode, error, rows
 from cassandra.testing.fake.refusals import ErrorCode

@@ -13,7 +13,7 @@ import pytest
 from cassandra import aio
 from cassandra.cluster import Cluster, ShardAwareOptions
 from cassandra.concurrent import execute_concurrent_with_args
-from cassandra.engine import shard_ports
+from cassandra.engine.pools import shard_ports
 from cassandra.policies import AdaptivePolicy, RoundRobinPolicy, TokenAwarePolicy
 from cassandra.protocol.features import ShardingInfo
 from cassandra.testing.fake import FakeCluster, Scylla, ScyllaNode

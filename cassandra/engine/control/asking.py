@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from cassandra.consistency import ConsistencyLevel
@@ -21,7 +21,11 @@ if TYPE_CHECKING:
     from cassandra.engine.connection import Connection
     from cassandra.engine.settings import Settings
 
-__all__ = ["Asker"]
+__all__ = ["Ask", "Asker", "Rows"]
+
+# `Asker.ask`, with the opcode, the body and the name of what is asked; `Asker.rows`.
+Ask = Callable[["Connection", int, bytes, str], Awaitable[Any]]
+Rows = Callable[["Connection", str], Awaitable["list[dict[str, Any]]"]]
 
 
 class Asker:

@@ -7,6 +7,7 @@ say. One connection serves all sessions then, so all of them have to use one key
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +15,9 @@ from cassandra.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from cassandra.engine.connection import Connection
-    from cassandra.engine.core import Core
     from cassandra.engine.request import Request
     from cassandra.engine.session import EngineSession
+    from cassandra.metadata.cluster_metadata import Metadata
 
 __all__ = ["ControlConnectionQueryFallback", "QueryFallback", "fallback_of"]
 
@@ -62,13 +63,22 @@ def fallback_of(setting: object) -> ControlConnectionQueryFallback:
 
 
 class QueryFallback:
-    """The keyspace that the control connection of a cluster is bound to, and by whom."""
+    """The keyspace that the control connection of a cluster is bound to, and by whom.
 
-    __slots__ = ("_core", "_holders", "_keyspace", "mode")
+    :param control: returns the control connection, or None while there is none.
+    """
 
-    def __init__(self, core: Core, mode: ControlConnectionQueryFallback) -> None:
+    __slots__ = ("_control", "_holders", "_keyspace", "_metadata", "mode")
+
+    def __init__(
+        self,
+        mode: ControlConnectionQueryFallback,
+        metadata: Metadata,
+        control: Callable[[], Connection | None],
+    ) -> None:
         self.mode = mode
-        self._core = core
+        self._metadata = metadata
+        self._control = control
         self._holders: set[EngineSession] = set()
         self._keyspace: str | None = None
 
@@ -84,7 +94,7 @@ class QueryFallback:
 
     def take(self, session: EngineSession, request: Request) -> bool:
         """Send a request that no pool could take; return False if it has to fail."""
-        connection = self._core.control.connection
+        connection = self._control()
         if (
             not self.is_allowed
             or connection is None
@@ -136,8 +146,7 @@ class QueryFallback:
         self._send(request, connection)
 
     def _send(self, request: Request, connection: Connection) -> None:
-        metadata = self._core.metadata
-        host: Any = metadata.get_host(connection.endpoint) or _Place(connection)
+        host: Any = self._metadata.get_host(connection.endpoint) or _Place(connection)
         request.send_to(host, connection)
 
     def release(self, session: EngineSession) -> None:

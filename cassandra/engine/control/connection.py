@@ -11,68 +11,129 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
 
-from cassandra.engine.connection import Connection
-from cassandra.engine.endpoint import EndPoint
-from cassandra.engine.hosts.topology import (
-    LOCAL_QUERY,
-    PEERS_QUERY,
-    PEERS_V2_QUERY,
-    NodeList,
-    is_complete,
-)
+from cassandra.engine.hosts.bursts import BurstTimer
 from cassandra.errors import (
     AuthenticationFailed,
     ConnectionException,
     ConnectionShutdown,
     DriverException,
-    InvalidRequest,
     LoginRefused,
     NoHostAvailable,
 )
-from cassandra.metadata.host import Host
 from cassandra.protocol.messages.control import RegisterMessage
 from cassandra.protocol.messages.decode import decode_response
 
 if TYPE_CHECKING:
-    from cassandra.engine.core import Core
+    from cassandra.engine.background import Spawn
+    from cassandra.engine.connection import Connection
+    from cassandra.engine.control.asking import Ask
+    from cassandra.engine.control.contacts import Contacts
+    from cassandra.engine.endpoint import EndPoint
+    from cassandra.engine.hosts.topology import NodeList
+    from cassandra.engine.settings import Settings
+    from cassandra.metadata.host import Host
+
+__all__ = ["ControlConnection"]
 
 log = logging.getLogger("cassandra.cluster")
 
-EVENT_TYPES = ("TOPOLOGY_CHANGE", "STATUS_CHANGE", "SCHEMA_CHANGE")
-ROUTES_EVENT_TYPE = "CLIENT_ROUTES_CHANGE"  # of ScyllaDB
+EventHandler = Callable[[Mapping[str, Any]], None]
+
 # After so many connections that lived for less than so many seconds, the next one is not opened at
 # once.
 MOST_SHORT_LIVES = 3
 SHORT_LIFE = 1.0
-# seconds after the last of a burst of events; how far clients spread, so that not all come at once
-REFRESH_DELAY = 0.2
+
+
+class NodeLists(Protocol):
+    """What reads the node list: `cassandra.engine.hosts.node_list.NodeListReader`."""
+
+    async def prepare(self, connection: Connection) -> None:
+        """Read what has to be known before `connection` registers for events."""
+
+    async def read(self, connection: Connection, endpoint: EndPoint) -> NodeList:
+        """Read the node list, through `connection` to `endpoint`."""
+
+
+class Hosts(Protocol):
+    """What acts on the node list: `cassandra.engine.hosts.watch.HostWatch`."""
+
+    def take_node_list(self, node_list: NodeList, rebuild: bool = False) -> None:
+        """Swap the snapshot of the hosts, and act on what has changed."""
+
+    def look_again(self) -> None:
+        """Events that say which hosts are up may have been missed."""
+
+    def on_connection_failure(self, host: Host, error: Exception) -> None:
+        """A connection to `host` broke."""
+
+
+class SchemaWatch(Protocol):
+    """What keeps the schema: `cassandra.engine.schema.refreshing.SchemaRefresher`."""
+
+    enabled: bool
+
+    async def on_connected(self, connection: Connection, local: Host) -> None:
+        """The first control connection is open."""
+
+    def on_moved(self, local: Host) -> None:
+        """Read what may have changed while the control connection moved."""
 
 
 class ControlConnection:
-    """Owns the connection, and brings the core's view up to date with what comes over it."""
+    """Owns the connection, and brings hosts and schema up to date with what comes over it.
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    Its events go to `handlers`, by their type; it registers for these types and no others.
+    `on_adopted` is called with each connection that comes into use.
+
+    :param open_connection: opens a connection to an end point.
+    :param ask: sends a request of the engine's own on a connection.
+    :param contacts: tells where to try.
+    :param node_lists: reads the node list.
+    :param spawn: runs a coroutine in the background.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        open_connection: Callable[[EndPoint], Awaitable[Connection]],
+        ask: Ask,
+        contacts: Contacts,
+        node_lists: NodeLists,
+        hosts: Hosts,
+        schema: SchemaWatch,
+        spawn: Spawn,
+    ) -> None:
+        self._settings = settings
+        self._open = open_connection
+        self._ask = ask
+        self._contacts = contacts
+        self._node_lists = node_lists
+        self._hosts = hosts
+        self._schema = schema
+        self._spawn = spawn
+        # Set by the core: some of those that handle events are made after this.
+        self.handlers: Mapping[str, EventHandler] = {}
+        self.on_adopted: Callable[[Connection], None] = _nothing
         self.connection: Connection | None = None
         self.host: Host | None = None
-        self._has_peers_v2 = True
         self._connected_at = 0.0
         self._short_lives = 0
         self._delays: Iterator[float] = iter(())  # between the tries to come back
         self._reconnecting: asyncio.Task[None] | None = None
-        self._refresh_handle: asyncio.TimerHandle | None = None
         self._refreshing: asyncio.Task[None] | None = None
-        self._refresh_by = 0.0  # the loop's time that a refresh is not put off beyond
         self._refresh_missed = False  # it was due while there was no connection
-        self._rumours: dict[Host, asyncio.TimerHandle] = {}
+        # The window is asked for each time: programs may change it while they are connected.
+        self._burst = BurstTimer(
+            lambda: settings.topology_event_refresh_window, self._start_refresh
+        )
+        # Ends the wait between two tries.
         self._host_is_up = asyncio.Event()
         self._closed = False
-        routes = core.settings.client_routes
-        self._routes = routes.watched_by(core) if routes is not None else None
 
     @property
     def current_host(self) -> Host | None:
@@ -94,13 +155,7 @@ class ControlConnection:
 
         :raises NoHostAvailable: with the error of each, if none does.
         """
-        settings = self._core.settings
-        if not settings.endpoints and settings.find_endpoints is not None:
-            settings.endpoints = await self._core.connector.in_thread(settings.find_endpoints)
-        endpoints = list(settings.endpoints)
-        # Many clients have the same list: they must not all come to its first node.
-        random.shuffle(endpoints)
-        await self._connect_to_one(endpoints)
+        await self._connect_to_one(await self._contacts.first())
 
     async def _connect_to_one(self, endpoints: list[EndPoint]) -> None:
         errors: dict[str, Exception] = {}
@@ -129,20 +184,21 @@ class ControlConnection:
         raise failure
 
     async def _connect_to(self, endpoint: EndPoint) -> None:
-        connection = await self._core.open_connection(endpoint, is_control=True)
+        connection = await self._open(endpoint)
         try:
-            if self._routes is not None:
-                # Before REGISTER: a server without routes would not know their event.
-                await self._routes.read(connection)
+            await self._node_lists.prepare(connection)
             # Before REGISTER: the first event may come together with the answer to it.
-            connection.on_event = self._on_event
+            connection.on_event = partial(self._on_event, connection.version)
             # Before the node list is read: a change after the reading is then told by an event.
-            await self._register(connection)
-            node_list = await self._read_nodes(connection, endpoint)
+            message = RegisterMessage(list(self.handlers))
+            await self._ask(
+                connection, message.opcode, message.body(connection.version), "REGISTER"
+            )
+            node_list = await self._node_lists.read(connection, endpoint)
             # At the first connection, connect() waits for the schema. Later ones only look if it
             # changed.
             if self.host is None:
-                await self._core.schema.on_connected(connection, node_list.local)
+                await self._schema.on_connected(connection, node_list.local)
         except BaseException:
             connection.close()
             raise
@@ -153,19 +209,18 @@ class ControlConnection:
         has_moved = self.host is not None
         previous, self.connection = self.connection, connection
         self.host = node_list.local
-        self._connected_at = self._core.loop.time()
-        self._core.wire_format = connection.wire_format
+        self._connected_at = asyncio.get_running_loop().time()
+        # Before the node list is acted on: what listeners send then goes in the new wire format.
+        self.on_adopted(connection)
         connection.on_closed = self._on_closed
         if previous is not None:
             # This end is wanted: it must not count as a failure of the host.
             previous.on_closed = None
             previous.close()
-        self._core.hosts.take_node_list(node_list)
+        self._hosts.take_node_list(node_list)
         if has_moved:
-            self._core.schema.on_moved(node_list.local)
-            self._core.hosts.look_again()
-        if self._routes is not None:
-            self._routes.catch_up()
+            self._schema.on_moved(node_list.local)
+            self._hosts.look_again()
         if self._refresh_missed:
             # Told of after REGISTER, and perhaps after the rows were read.
             self._refresh_missed = False
@@ -174,44 +229,7 @@ class ControlConnection:
         if connection.closed:
             self._on_closed(connection, connection.close_error)
 
-    async def _register(self, connection: Connection) -> None:
-        further = (ROUTES_EVENT_TYPE,) if self._routes is not None else ()
-        message = RegisterMessage([*EVENT_TYPES, *further])
-        await self._core.asker.ask(
-            connection, message.opcode, message.body(connection.version), "REGISTER"
-        )
-
-    async def _read_nodes(self, connection: Connection, endpoint: EndPoint) -> NodeList:
-        if self._routes is not None:
-            # A node that has joined is reached by its route.
-            await self._routes.read_again(connection)
-        local_rows, peer_rows = await asyncio.gather(
-            self._core.asker.rows(connection, LOCAL_QUERY), self._read_peers(connection)
-        )
-        if not local_rows:
-            raise ConnectionException(
-                f"{endpoint} has an empty system.local table: it is not ready", endpoint
-            )
-        local = local_rows[0]
-        metadata = self._core.metadata
-        metadata.cluster_name = local.get("cluster_name")
-        metadata.partitioner = local.get("partitioner")
-        peers = [row for row in peer_rows if is_complete(row)]
-        endpoints = [
-            await self._core.places.of_local(endpoint, local),
-            *await self._core.places.of_rows(peers),
-        ]
-        rows = zip(endpoints, [local, *peers], strict=True)
-        conviction = self._core.settings.conviction_policy_factory
-        return NodeList(rows, metadata.all_hosts(), lambda endpoint: Host(endpoint, conviction))
-
-    async def _read_peers(self, connection: Connection) -> list[dict[str, Any]]:
-        if self._has_peers_v2:
-            try:
-                return await self._core.asker.rows(connection, PEERS_V2_QUERY)
-            except InvalidRequest:
-                self._has_peers_v2 = False  # Cassandra before 4.0, ScyllaDB
-        return await self._core.asker.rows(connection, PEERS_QUERY)
+    # -- the node list -----------------------------------------------------------------------------
 
     async def refresh_nodes(self, rebuild: bool = False) -> None:
         """Read the node list again, now.
@@ -220,86 +238,26 @@ class ControlConnection:
         """
         connection, host = self.required(), self.host
         assert host is not None
-        node_list = await self._read_nodes(connection, host.endpoint)
+        node_list = await self._node_lists.read(connection, host.endpoint)
         # The connection may have moved meanwhile, and then its host is another one.
         if connection is self.connection:
             self.host = node_list.local
-        if rebuild:
-            self._core.metadata.forget_placement()
-        self._core.hosts.take_node_list(node_list)
+        self._hosts.take_node_list(node_list, rebuild)
 
-    # -- events ------------------------------------------------------------------------------------
-
-    def _on_event(self, opcode: int, flags: int, body: bytes) -> None:
-        connection = self.connection
-        # Events may come before the connection is adopted, see `_connect_to`.
-        version = connection.version if connection is not None else self._core.protocol_version
-        event = decode_response(opcode, flags, body, version, None)
-        log.debug("event from the control connection: %s %s", event.event_type, event.event_args)
-        handlers = {
-            "STATUS_CHANGE": self._on_status_change,
-            "TOPOLOGY_CHANGE": self._on_topology_change,
-            "SCHEMA_CHANGE": self._core.schema.on_event,
-        }
-        if self._routes is not None:
-            handlers[ROUTES_EVENT_TYPE] = self._routes.on_event
-        handler = handlers.get(event.event_type)
-        if handler is not None:
-            handler(event.event_args)
-
-    def _on_status_change(self, args: Mapping[str, Any]) -> None:
-        window = self._core.settings.status_event_refresh_window
-        if window < 0:
-            return
-        address, port = args["address"]
-        host = self._core.metadata.get_host(str(address), port) or self._core.metadata.get_host(
-            str(address)
-        )
-        if host is None:
-            # A node that is not in the list yet: reading the list says what it is.
-            self._on_topology_change(args)
-            return
-        # The last word of a burst counts: a node that restarts is told of several times.
-        earlier = self._rumours.pop(host, None)
-        if earlier is not None:
-            earlier.cancel()
-        act = (
-            self._core.hosts.on_said_up
-            if args["change_type"] == "UP"
-            else self._core.hosts.on_said_down
-        )
-        self._rumours[host] = self._core.loop.call_later(
-            _spread(window), self._act_on_rumour, host, act
-        )
-
-    def _act_on_rumour(self, host: Host, act: Callable[[Host], None]) -> None:
-        self._rumours.pop(host, None)
-        # The host may have left the cluster during the delay.
-        if not self._closed and self._core.hosts.knows(host):
-            act(host)
-
-    def _on_topology_change(self, args: Mapping[str, Any]) -> None:
-        if self._core.settings.topology_event_refresh_window >= 0:
+    def on_topology_change(self, event: Mapping[str, Any]) -> None:
+        """The node list has changed: read it again soon."""
+        if self._settings.topology_event_refresh_window >= 0:
             self.schedule_refresh()
 
     def schedule_refresh(self) -> None:
         """Read the node list soon: once for a burst of events, and within
         `topology_event_refresh_window` of its first one.
         """
-        if not self._core.schema.enabled:
-            return
-        now = self._core.loop.time()
-        window = max(self._core.settings.topology_event_refresh_window, 0.0)
-        if self._refresh_handle is not None:
-            self._refresh_handle.cancel()
-        else:
-            # Set by the first event: a steady stream of them must not put the refresh off for ever.
-            self._refresh_by = now + window
-        delay = min(REFRESH_DELAY + _spread(window), max(self._refresh_by - now, 0.0))
-        self._refresh_handle = self._core.loop.call_later(delay, self._start_refresh)
+        # The switch of all metadata is for the node list, too.
+        if self._schema.enabled:
+            self._burst.add()
 
     def _start_refresh(self) -> None:
-        self._refresh_handle = None
         if self._closed:
             return
         if self.connection is None:
@@ -309,7 +267,7 @@ class ControlConnection:
             # The reading under way may have begun before the event: one more has to follow it.
             self.schedule_refresh()
             return
-        self._refreshing = self._core.spawn(self._refresh_quietly())
+        self._refreshing = self._spawn(self._refresh_quietly())
 
     async def _refresh_quietly(self) -> None:
         try:
@@ -322,6 +280,15 @@ class ControlConnection:
                     ConnectionException(f"the node list could not be read: {error}")
                 )
 
+    # -- events ------------------------------------------------------------------------------------
+
+    def _on_event(self, version: int, opcode: int, flags: int, body: bytes) -> None:
+        event = decode_response(opcode, flags, body, version, None)
+        log.debug("event from the control connection: %s %s", event.event_type, event.event_args)
+        handler = self.handlers.get(event.event_type)
+        if handler is not None:
+            handler(event.event_args)
+
     # -- moving on ---------------------------------------------------------------------------------
 
     def _on_closed(self, connection: Connection, error: Exception | None) -> None:
@@ -333,15 +300,15 @@ class ControlConnection:
         )
         self.connection = None
         if self.host is not None and error is not None:
-            self._core.hosts.on_connection_failure(self.host, error)
+            self._hosts.on_connection_failure(self.host, error)
         if self._reconnecting is None or self._reconnecting.done():
-            self._reconnecting = self._core.spawn(self._reconnect())
+            self._reconnecting = self._spawn(self._reconnect())
 
     async def _reconnect(self) -> None:
-        lived = self._core.loop.time() - self._connected_at
+        lived = asyncio.get_running_loop().time() - self._connected_at
         self._short_lives = self._short_lives + 1 if lived < SHORT_LIFE else 0
         if self._short_lives <= MOST_SHORT_LIVES:
-            self._delays = iter(self._core.settings.reconnection_policy.new_schedule())
+            self._delays = iter(self._settings.reconnection_policy.new_schedule())
         else:
             # Accepted, read and dropped at once, again and again, would be a storm.
             self._host_is_up.clear()
@@ -351,13 +318,13 @@ class ControlConnection:
             # below.
             self._host_is_up.clear()
             try:
-                await self._connect_to_one(self._candidates())
+                await self._connect_to_one(self._contacts.candidates())
                 if self.connection is not None:
                     log.info("the control connection is at %s now", self.host)
                     return
                 delay = _next_delay(self._delays)  # it was gone before it was in use
             except NoHostAvailable as error:
-                await self._find_endpoints()
+                await self._contacts.find_again()
                 delay = _next_delay(self._delays)
                 log.warning(
                     "the control connection found no host, next try in %.1f s: %s", delay, error
@@ -368,16 +335,6 @@ class ControlConnection:
                     "the control connection could not be moved, next try in %.1f s", delay
                 )
             await self._wait(delay)
-
-    async def _find_endpoints(self) -> None:
-        """Ask again where the nodes are, if there is somebody to ask."""
-        settings = self._core.settings
-        if settings.find_endpoints is None:
-            return
-        try:
-            settings.named_endpoints = await self._core.connector.in_thread(settings.find_endpoints)
-        except Exception as error:
-            log.warning("it could not be found out where the nodes are: %s", error)
 
     async def _wait(self, delay: float) -> None:
         """Wait so many seconds, or until a host is up."""
@@ -390,30 +347,11 @@ class ControlConnection:
         """A host answers: if the connection is lost, try to make it again at once."""
         self._host_is_up.set()
 
-    def _candidates(self) -> list[EndPoint]:
-        hosts = [
-            host
-            for host in self._core.metadata.all_hosts()
-            if not self._core.hosts.is_ignored(host)
-        ]
-        random.shuffle(hosts)
-        # The sort is stable: hosts in the same state stay in random order.
-        hosts.sort(key=lambda host: host.is_up is not True)
-        endpoints = [host.endpoint for host in hosts]
-        # Names last: by now they may stand for other addresses.
-        settings = self._core.settings
-        for endpoint in (*settings.endpoints, *settings.named_endpoints):
-            if endpoint not in endpoints:
-                endpoints.append(endpoint)
-        return endpoints
-
     def close(self) -> None:
         """Close for good."""
         # First: `_on_closed` of the connection below would start to reconnect.
         self._closed = True
-        for handle in (self._refresh_handle, *self._rumours.values()):
-            if handle is not None:
-                handle.cancel()
+        self._burst.cancel()
         for task in (self._reconnecting, self._refreshing):
             if task is not None:
                 task.cancel()
@@ -422,13 +360,12 @@ class ControlConnection:
             self.connection = None
 
 
-def _spread(window: float) -> float:
-    """Return a random part of a window in seconds, so that not all clients come at once."""
-    return random.uniform(0.0, min(window, REFRESH_DELAY))
-
-
 def _next_delay(schedule: Iterator[float], at_the_end: float = 60.0) -> float:
     """The schedule's next delay in seconds; the control connection never gives up, so past its end
     a constant one.
     """
     return next(schedule, at_the_end)
+
+
+def _nothing(connection: Connection) -> None:
+    pass

@@ -1,0 +1,76 @@
+"""The end points that the control connection is tried at."""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cassandra.engine.endpoint import EndPoint
+    from cassandra.engine.settings import Settings
+    from cassandra.metadata.cluster_metadata import Metadata
+    from cassandra.metadata.host import Host
+
+__all__ = ["Contacts"]
+
+log = logging.getLogger("cassandra.cluster")
+
+
+class Contacts:
+    """The contact points at first, the known hosts later.
+
+    :param in_thread: calls a function that may block.
+    :param is_ignored: tells if no policy wants connections to a host.
+    """
+
+    __slots__ = ("_in_thread", "_is_ignored", "_metadata", "_settings")
+
+    def __init__(
+        self,
+        settings: Settings,
+        metadata: Metadata,
+        in_thread: Callable[[Callable[[], Any]], Awaitable[Any]],
+        is_ignored: Callable[[Host], bool],
+    ) -> None:
+        self._settings = settings
+        self._metadata = metadata
+        self._in_thread = in_thread
+        self._is_ignored = is_ignored
+
+    async def first(self) -> list[EndPoint]:
+        """Return the contact points, in random order.
+
+        Raises what the service that tells of them raises, if there is one.
+        """
+        settings = self._settings
+        if not settings.endpoints and settings.find_endpoints is not None:
+            settings.endpoints = await self._in_thread(settings.find_endpoints)
+        endpoints = list(settings.endpoints)
+        # Many clients have the same list: they must not all come to its first node.
+        random.shuffle(endpoints)
+        return endpoints
+
+    async def find_again(self) -> None:
+        """Ask again where the nodes are, if there is a service to ask."""
+        settings = self._settings
+        if settings.find_endpoints is None:
+            return
+        try:
+            settings.named_endpoints = await self._in_thread(settings.find_endpoints)
+        except Exception as error:
+            log.warning("it could not be found out where the nodes are: %s", error)
+
+    def candidates(self) -> list[EndPoint]:
+        """Return where to try next: hosts known to be up, the other hosts, the contact points."""
+        hosts = [host for host in self._metadata.all_hosts() if not self._is_ignored(host)]
+        random.shuffle(hosts)
+        # The sort is stable: hosts in the same state stay in random order.
+        hosts.sort(key=lambda host: host.is_up is not True)
+        endpoints = [host.endpoint for host in hosts]
+        # Names last: by now they may stand for other addresses.
+        for endpoint in (*self._settings.endpoints, *self._settings.named_endpoints):
+            if endpoint not in endpoints:
+                endpoints.append(endpoint)
+        return endpoints

@@ -1,0 +1,88 @@
+"""What the cluster says of hosts: that they are up, or down."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from cassandra.engine.hosts.bursts import spread
+
+if TYPE_CHECKING:
+    from cassandra.engine.settings import Settings
+    from cassandra.metadata.cluster_metadata import Metadata
+    from cassandra.metadata.host import Host
+
+__all__ = ["Rumours"]
+
+
+class Hosts(Protocol):
+    """What acts on a rumour: `cassandra.engine.hosts.watch.HostWatch`."""
+
+    def knows(self, host: Host) -> bool:
+        """Return True unless `host` has left the cluster, or was replaced."""
+
+    def on_said_up(self, host: Host) -> None:
+        """The cluster says that `host` is up."""
+
+    def on_said_down(self, host: Host) -> None:
+        """The cluster says that `host` is down."""
+
+
+class Rumours:
+    """Passes on what STATUS_CHANGE events say, each after a while, so that the last of a burst
+    counts.
+
+    :param hosts: acts on it.
+    :param on_stranger: called if an event names a host that is not known.
+    """
+
+    __slots__ = ("_closed", "_hosts", "_metadata", "_on_stranger", "_settings", "_waiting")
+
+    def __init__(
+        self,
+        settings: Settings,
+        metadata: Metadata,
+        hosts: Hosts,
+        on_stranger: Callable[[Mapping[str, Any]], None],
+    ) -> None:
+        self._settings = settings
+        self._metadata = metadata
+        self._hosts = hosts
+        self._on_stranger = on_stranger
+        self._waiting: dict[Host, asyncio.TimerHandle] = {}
+        self._closed = False
+
+    def on_event(self, event: Mapping[str, Any]) -> None:
+        """The cluster says that a host is up, or down."""
+        window = self._settings.status_event_refresh_window
+        if window < 0:
+            return
+        address, port = event["address"]
+        host = self._metadata.get_host(str(address), port) or self._metadata.get_host(str(address))
+        if host is None:
+            # A node that is not in the list yet: reading the list says what it is.
+            self._on_stranger(event)
+            return
+        # The last word of a burst counts: a node that restarts is told of several times.
+        earlier = self._waiting.pop(host, None)
+        if earlier is not None:
+            earlier.cancel()
+        is_up = event["change_type"] == "UP"
+        act = self._hosts.on_said_up if is_up else self._hosts.on_said_down
+        self._waiting[host] = asyncio.get_running_loop().call_later(
+            spread(window), self._act, host, act
+        )
+
+    def _act(self, host: Host, act: Callable[[Host], None]) -> None:
+        self._waiting.pop(host, None)
+        # The host may have left the cluster during the delay.
+        if not self._closed and self._hosts.knows(host):
+            act(host)
+
+    def close(self) -> None:
+        """Pass nothing on any more."""
+        self._closed = True
+        for handle in self._waiting.values():
+            handle.cancel()
+        self._waiting.clear()

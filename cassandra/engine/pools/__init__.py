@@ -1,0 +1,1 @@
+"""Pools: the connections of one session to one host, and to each shard of a ScyllaDB node."""

@@ -1,0 +1,16 @@
+"""The body of a PREPARE."""
+
+from __future__ import annotations
+
+from cassandra._impl import bodies
+
+__all__ = ["prepare_body"]
+
+
+def prepare_body(query: str, keyspace: str | None, version: int) -> bytes:
+    """Return the body of a PREPARE of `query`.
+
+    :param keyspace: for names in the text that name none; before version 5 it is the connection's.
+    """
+    # PREPARE has a keyspace from version 5 on (native_protocol_v5.spec, section 4.1.5).
+    return bodies.prepare_body(query, keyspace if version >= 5 else None, version)

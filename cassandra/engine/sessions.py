@@ -1,0 +1,115 @@
+"""The open sessions of a cluster, and their pools as a whole."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cassandra._impl import flight
+from cassandra.engine.mishaps import let_out
+from cassandra.policies.balancing import HostDistance
+
+if TYPE_CHECKING:
+    from cassandra.engine.connection import Connection
+    from cassandra.engine.session import EngineSession
+    from cassandra.metadata.host import Host
+
+__all__ = ["Sessions"]
+
+log = logging.getLogger("cassandra.cluster")
+
+# Seconds after an event until the pools follow the distances that it may have changed.
+FOLLOW_DELAY = 0.1
+
+
+class Sessions:
+    """The open sessions of the moment. Other threads may copy it with `list`."""
+
+    __slots__ = ("_closed", "_following", "_open")
+
+    def __init__(self) -> None:
+        self._open: list[EngineSession] = []
+        self._following: asyncio.TimerHandle | None = None
+        self._closed = False
+
+    def __iter__(self) -> Iterator[EngineSession]:
+        return iter(self._open)
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def add(self, session: EngineSession) -> None:
+        """Add a session that is being opened."""
+        self._open.append(session)
+
+    def remove(self, session: EngineSession) -> None:
+        """`session` is closed."""
+        if session in self._open:
+            self._open.remove(session)
+
+    def stop_following(self) -> None:
+        """Follow no distances from now on: the cluster is being shut down."""
+        # A policy that hears of a host while the cluster closes must not open pools again.
+        self._closed = True
+        if self._following is not None:
+            self._following.cancel()
+
+    def close(self) -> None:
+        """Close all sessions."""
+        for session in list(self._open):
+            session.close()
+
+    # -- their pools -------------------------------------------------------------------------------
+
+    def connections(self) -> list[Connection]:
+        """Return the open connections of all pools."""
+        return [
+            connection
+            for session in self._open
+            for pool in session.pools.values()
+            for connection in pool.connections
+        ]
+
+    def have_pool(self, host: Host) -> bool:
+        """Return True if a session has a pool to `host`."""
+        return any(host in session.pools for session in self._open)
+
+    def are_served(self, host: Host) -> bool:
+        """Return True if each session that wants connections to `host` has some."""
+        return all(
+            host in session.pools or session.distance(host) == HostDistance.IGNORED
+            for session in self._open
+        )
+
+    def ignore(self, host: Host) -> bool:
+        """Return True if there are sessions, and none wants connections to `host` at the moment."""
+        return bool(self._open) and all(
+            session.distance(host) == HostDistance.IGNORED for session in self._open
+        )
+
+    def in_flight(self, host: Host) -> int:
+        """Return the number of requests to `host` that are not answered yet."""
+        pools = (session.pools.get(host) for session in self._open)
+        return sum(flight.in_flight_of(pool.connections) for pool in pools if pool is not None)
+
+    def resize_pools(self) -> None:
+        """Have all pools follow the settings."""
+        for session in list(self._open):
+            session.resize_pools()
+
+    def follow_distances_soon(self) -> None:
+        """Have the pools follow the distances of the hosts, once for a burst of events."""
+        if self._following is None and not self._closed:
+            loop = asyncio.get_running_loop()
+            self._following = loop.call_later(FOLLOW_DELAY, self._follow_distances)
+
+    def _follow_distances(self) -> None:
+        self._following = None
+        for session in list(self._open):
+            try:
+                session.follow_distances()
+            except BaseException as error:  # of a policy
+                log.exception("the distances of the hosts could not be followed")
+                let_out(error)

@@ -1,0 +1,46 @@
+"""What could not be made of the schema's rows: kept with the object, and told by its export."""
+
+from __future__ import annotations
+
+import traceback
+from typing import Any
+
+__all__ = ["Faulty", "incomplete"]
+
+
+class Faulty:
+    """A part of the schema that may be incomplete."""
+
+    __slots__ = ("_error",)
+
+    _error: BaseException | None  # from making the metadata
+
+    @property
+    def _exc_info(self) -> tuple[Any, Any, Any] | None:
+        """The error from making the metadata, as ``sys.exc_info()`` returns it, or None."""
+        error = self._error
+        return (type(error), error, error.__traceback__) if error is not None else None
+
+    def fail(self, error: BaseException) -> None:
+        """Keep the first error: from now on the export is a comment."""
+        # The first error is the cause; later ones may only follow from it.
+        if self._error is None:
+            self._error = error
+
+
+def incomplete(what: str, error: BaseException, structure: str) -> str:
+    """Return a CQL comment in place of a statement that cannot be made.
+
+    It holds the error and the known part of the structure.
+    """
+    trace = "".join(traceback.format_exception_only(type(error), error)).strip()
+    lines = [
+        f"Warning: {what} is incomplete because of an error processing metadata.",
+        trace,
+        "Approximate structure, for reference:",
+        "(this should not be used to reproduce this schema)",
+        "",
+        structure,
+    ]
+    # A `*/` inside would end the comment.
+    return "/*\n" + "\n".join(lines).replace("*/", "* /") + "\n*/"

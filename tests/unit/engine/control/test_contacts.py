@@ -1,0 +1,58 @@
+"""Where the control connection is tried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from cassandra.engine.control.contacts import Contacts
+from cassandra.engine.endpoint import DefaultEndPoint
+from cassandra.metadata.cluster_metadata import Metadata
+from tests.unit.engine.partners import host, settings
+
+A, B, C, D = (DefaultEndPoint(f"10.0.0.{last}") for last in range(1, 5))
+
+
+async def at_once(function: Callable[[], Any]) -> Any:
+    """As `Connector.in_thread`, without a thread."""
+    return function()
+
+
+def contacts(metadata: Metadata | None = None, ignored: str = "", **changed: Any) -> Contacts:
+    return Contacts(
+        settings(**changed), metadata or Metadata(), at_once, lambda host: host.address == ignored
+    )
+
+
+async def test_the_contact_points_come_in_any_order() -> None:
+    found = contacts(endpoints=[A, B, C, D])
+    orders = {tuple(await found.first()) for _ in range(200)}
+    assert len(orders) > 1
+    assert {frozenset(order) for order in orders} == {frozenset((A, B, C, D))}
+
+
+async def test_a_service_is_asked_if_there_are_no_contact_points() -> None:
+    assert await contacts(find_endpoints=lambda: [A]).first() == [A]
+    assert await contacts(endpoints=[B], find_endpoints=lambda: [A]).first() == [B]
+
+
+async def test_hosts_that_are_up_come_first_and_contact_points_last() -> None:
+    metadata = Metadata()
+    metadata.replace_hosts(
+        [host(str(A.address), False), host(str(B.address)), host(str(C.address))]
+    )
+    found = contacts(metadata, ignored="10.0.0.3", endpoints=[A, D], named_endpoints=[D])
+    # Their order is drawn anew each time.
+    assert all(found.candidates() == [B, A, D] for _ in range(50))
+
+
+async def test_a_service_that_fails_leaves_what_is_known() -> None:
+    def broken() -> Any:
+        raise OSError("unreachable")
+
+    found = contacts(endpoints=[A], find_endpoints=broken)
+    await found.find_again()
+    assert found.candidates() == [A]
+    found = contacts(endpoints=[A], find_endpoints=lambda: [B])
+    await found.find_again()
+    assert found.candidates() == [A, B]

@@ -1,0 +1,66 @@
+"""Bursts of events: one action, soon, and not put off for ever."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from cassandra.engine.hosts.bursts import REFRESH_DELAY, BurstTimer, spread
+
+
+async def test_a_burst_is_one_action(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cassandra.engine.hosts.bursts.REFRESH_DELAY", 0.0)
+    acted = asyncio.Event()
+    calls: list[None] = []
+
+    def act() -> None:
+        calls.append(None)
+        acted.set()
+
+    timer = BurstTimer(lambda: 3600.0, act)
+    for _ in range(5):
+        timer.add()
+    await acted.wait()
+    assert len(calls) == 1
+    assert timer.due is None
+
+
+async def test_the_action_waits_for_the_rest_of_the_burst() -> None:
+    timer = BurstTimer(lambda: 3600.0, lambda: None)
+    before = asyncio.get_running_loop().time()
+    timer.add()
+    assert timer.due is not None
+    assert timer.due >= before + REFRESH_DELAY
+    timer.cancel()
+
+
+async def test_no_event_puts_the_action_off_beyond_the_window() -> None:
+    window = REFRESH_DELAY / 10  # shorter than the delay after the last event
+    timer = BurstTimer(lambda: window, lambda: None)
+    before = asyncio.get_running_loop().time()
+    timer.add()
+    first = timer.due
+    timer.add()
+    assert first is not None
+    assert timer.due is not None
+    assert timer.due <= first + 1e-3
+    assert timer.due >= before
+    timer.cancel()
+    assert timer.due is None
+
+
+async def test_without_a_window_the_action_comes_at_once() -> None:
+    acted = asyncio.Event()
+    timer = BurstTimer(lambda: -1.0, acted.set)
+    before = asyncio.get_running_loop().time()
+    timer.add()
+    assert timer.due is not None
+    assert timer.due - before < REFRESH_DELAY
+    await acted.wait()
+
+
+def test_clients_spread_but_not_for_long() -> None:
+    assert spread(0.0) == 0.0
+    assert {0 <= spread(3600.0) <= REFRESH_DELAY for _ in range(100)} == {True}
+    assert {0 <= spread(0.01) <= 0.01 for _ in range(100)} == {True}

@@ -1,0 +1,99 @@
+"""Reading the node list, from the system tables of a node that is not started."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pytest
+
+from cassandra.engine.endpoint import DefaultEndPointFactory
+from cassandra.engine.hosts.node_list import NodeListReader
+from cassandra.engine.hosts.places import Places
+from cassandra.errors import ConnectionException, InvalidRequest
+from cassandra.metadata.cluster_metadata import Metadata
+from cassandra.testing.fake import FakeNode
+from tests.unit.engine.partners import Tables, connection, settings
+
+
+class Routes:
+    """Notes what is asked of it, as `RouteWatch` has it."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    async def read(self, connection: Any) -> bool:
+        self.calls.append("read")
+        return True
+
+    async def read_again(self, connection: Any) -> None:
+        self.calls.append("read again")
+
+
+def reader(tables: Tables, routes: Any = None) -> NodeListReader:
+    metadata = Metadata()
+    places = Places(DefaultEndPointFactory(9042), None, metadata.get_host_by_host_id)  # type: ignore[arg-type]
+    return NodeListReader(settings(), metadata, places, tables.rows, routes)
+
+
+def nodes(count: int = 3) -> list[FakeNode]:
+    found = [FakeNode(f"10.0.0.{at + 1}", 9042) for at in range(count)]
+    for node in found:
+        node.peers = [other for other in found if other is not node]
+    return found
+
+
+async def test_the_nodes_and_the_cluster_are_read() -> None:
+    first, *others = nodes()
+    found = reader(Tables(first))
+    through = connection(first.address)
+    read = await found.read(through, through.endpoint)
+    assert [host.address for host in read.hosts] == [node.address for node in (first, *others)]
+    assert read.local.host_id == first.host_id
+    assert found._metadata.cluster_name == first.cluster_name
+
+
+async def test_older_servers_are_asked_for_the_older_table_from_then_on() -> None:
+    first, second = nodes(2)
+    first.has_peers_v2 = False
+    tables = Tables(first)
+    found = reader(tables)
+    through = connection(first.address)
+    for _ in range(2):
+        read = await found.read(through, through.endpoint)
+        assert [host.address for host in read.hosts] == [first.address, second.address]
+    asked = [query.rpartition(".")[2] for _, query in tables.asked if "peers" in query]
+    assert asked == ["peers_v2", "peers", "peers"]
+
+
+async def test_a_node_without_a_row_of_its_own_is_not_ready() -> None:
+    (node,) = nodes(1)
+    through = connection(node.address)
+    with pytest.raises(ConnectionException, match="not ready"):
+        await reader(Tables(node, local=[])).read(through, through.endpoint)
+
+
+async def test_rows_of_nodes_that_join_or_leave_are_left_out() -> None:
+    (node,) = nodes(1)
+    half = {"peer": "10.0.0.9", "host_id": uuid.uuid4()}
+    through = connection(node.address)
+    read = await reader(Tables(node, peers=[half])).read(through, through.endpoint)
+    assert [host.address for host in read.hosts] == [node.address]
+
+
+async def test_other_refusals_of_the_server_are_errors() -> None:
+    (node,) = nodes(1)
+    through = connection(node.address)
+    with pytest.raises(InvalidRequest):
+        await reader(Tables(node, local=InvalidRequest("no"))).read(through, through.endpoint)
+
+
+async def test_routes_are_read_first() -> None:
+    (node,) = nodes(1)
+    routes = Routes()
+    found = reader(Tables(node), routes)
+    through = connection(node.address)
+    await found.prepare(through)
+    assert routes.calls == ["read"]
+    await found.read(through, through.endpoint)
+    assert routes.calls == ["read", "read again"]

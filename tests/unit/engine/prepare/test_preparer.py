@@ -1,0 +1,185 @@
+"""Preparing statements: who shares a PREPARE, and what is made of its answer, without a socket."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cassandra.cqltypes import Int32Type
+from cassandra.engine.prepare.statements import Preparer
+from cassandra.errors import ConnectionException, ConnectionShutdown, DriverException
+from cassandra.metadata.cluster_metadata import Metadata
+from cassandra.metadata.host import Host
+from cassandra.protocol.column_specs import ColumnMetadata
+from cassandra.query.recently_used import RecentlyUsed
+from tests.unit.engine.partners import connection, host, settings, spawn, turns
+
+FIRST, SECOND = host("10.0.0.1"), host("10.0.0.2")
+READ = "SELECT * FROM t WHERE k = ?"
+
+
+class Pool:
+    """A pool of one connection."""
+
+    def __init__(self, host: Host) -> None:
+        self.connection = connection(host.address)
+
+    def pick(self) -> Any:
+        return self.connection
+
+
+class World:
+    """All that a preparer works with: one session with pools to two hosts."""
+
+    protocol_version = 5
+
+    def __init__(self, *, marks_transactions: bool = False, **changed: Any) -> None:
+        self.marks_transactions = marks_transactions
+        self.sent: list[Any] = []  # request bodies
+        self.asked: list[Any] = []  # connections
+        self.error: Exception | None = None
+        self.ask_error: Exception | None = None
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.query_id = b"id"
+        pools = {FIRST: Pool(FIRST), SECOND: Pool(SECOND)}
+        session: Any = SimpleNamespace(
+            keyspace="ks",
+            closed=False,
+            closed_error=lambda: ConnectionShutdown("the session is shut down"),
+            pools=pools,
+        )
+        self.session = session
+        self.preparer = Preparer(
+            settings(**changed), Metadata(), [session], self.ask, spawn, self, self.send
+        )
+
+    async def send(self, session: Any, request_body: Any, *policies: Any) -> Any:
+        self.sent.append(request_body)
+        await self.gate.wait()
+        if self.error is not None:
+            raise self.error
+        markers = [ColumnMetadata("ks", "t", "k", Int32Type)]
+        answer = SimpleNamespace(
+            bind_metadata=markers,
+            query_id=self.query_id,
+            pk_indexes=[0],
+            result_metadata=None,
+            result_metadata_id=None,
+            is_lwt=False,
+            custom_payload=None,
+        )
+        return answer, FIRST
+
+    async def ask(self, connection: Any, *what: Any) -> Any:
+        self.asked.append(connection.endpoint.address)
+        if self.ask_error is not None:
+            raise self.ask_error
+
+    async def prepare(self, query: str = READ, payload: Any = None) -> Any:
+        policies: Any = (None, None, None)
+        return await self.preparer.prepare(self.session, query, None, payload, *policies)
+
+
+async def test_one_host_by_the_plan_and_the_others_directly() -> None:
+    world = World()
+    prepared = await world.prepare()
+    assert [body.query for body in world.sent] == [READ]
+    assert world.asked == ["10.0.0.2"]
+    assert (prepared.query_id, prepared.keyspace, prepared.routing_key_indexes) == (
+        b"id",
+        "ks",
+        [0],
+    )
+
+
+async def test_the_others_are_left_alone_if_that_is_wanted() -> None:
+    world = World(prepare_on_all_hosts=False)
+    await world.prepare()
+    assert world.asked == []
+
+
+async def test_a_failure_of_another_host_is_no_failure() -> None:
+    world = World()
+    world.ask_error = ConnectionException("lost")
+    assert (await world.prepare()).query_id == b"id"
+
+
+async def test_callers_with_one_text_share_a_request() -> None:
+    world = World()
+    world.gate.clear()
+    callers = [asyncio.ensure_future(world.prepare()) for _ in range(5)]
+    other = asyncio.ensure_future(world.prepare("SELECT 1"))
+    marked = asyncio.ensure_future(world.prepare(payload={"k": b"v"}))
+    await turns()
+    assert sorted(body.query for body in world.sent) == sorted([READ, "SELECT 1", READ])
+    world.gate.set()
+    made = await asyncio.gather(*callers, other, marked)
+    assert len({id(one) for one in made}) == 7  # each caller has a statement of its own
+
+
+async def test_a_caller_that_gives_up_leaves_the_others_alone() -> None:
+    world = World()
+    world.gate.clear()
+    leaving, staying = (asyncio.ensure_future(world.prepare()) for _ in range(2))
+    await turns()
+    leaving.cancel()
+    world.gate.set()
+    assert (await staying).query_id == b"id"
+
+
+async def test_an_error_is_told_to_all_and_not_remembered() -> None:
+    world = World()
+    world.error = DriverException("refused")
+    callers = [world.prepare() for _ in range(3)]
+    found = await asyncio.gather(*callers, return_exceptions=True)
+    assert [type(one) for one in found] == [DriverException] * 3
+    world.error = None
+    assert (await world.prepare()).query_id == b"id"
+
+
+async def test_a_closed_session_prepares_nothing() -> None:
+    world = World()
+    world.session.closed = True
+    with pytest.raises(ConnectionShutdown):
+        await world.prepare()
+    assert world.sent == []
+
+
+async def test_texts_are_remembered() -> None:
+    world = World()
+    known: Any = RecentlyUsed(8)
+    policies: Any = (None, None, None)
+
+    async def prepare_text() -> Any:
+        return await world.preparer.prepare_text(world.session, READ, None, known, *policies)
+
+    made = await asyncio.gather(*(prepare_text() for _ in range(3)), prepare_text())
+    made.append(await prepare_text())
+    assert len({id(one) for one in made}) == 1
+    assert len(world.sent) == 1
+
+
+@pytest.mark.parametrize("marks", [False, True])
+async def test_a_text_tells_of_transactions_only_if_no_server_does(marks: bool) -> None:
+    world = World(marks_transactions=marks)
+    prepared = await world.prepare("UPDATE t SET v = 1 WHERE k = ? IF EXISTS")
+    assert prepared.is_lwt() is not marks
+
+
+async def test_a_host_that_comes_back_gets_what_is_in_use() -> None:
+    world = World(prepare_on_all_hosts=False)
+    first, again = await world.prepare(), await world.prepare()
+    world.query_id = b"other"
+    other = await world.prepare("SELECT 1")
+    await world.preparer.prepare_all_on(SECOND)
+    assert world.asked == ["10.0.0.2"] * 2  # each statement once
+    assert world.preparer.known_by_id(b"id") in (first, again)
+    assert world.preparer.known_by_id(b"other") is other
+    del first, again, other
+    assert world.preparer.known_by_id(b"other") is None
+    await world.preparer.prepare_all_on(SECOND)
+    assert len(world.asked) == 2

@@ -1,0 +1,137 @@
+"""Waiting until live nodes report one schema version, without a node."""
+
+from __future__ import annotations
+
+import uuid
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cassandra.engine.schema.agreement import Agreement, SchemaAgreementScope, versions_in
+from cassandra.errors import ConnectionException, ConnectionShutdown
+from cassandra.metadata.cluster_metadata import Metadata
+from cassandra.policies.balancing import HostDistance
+from tests.unit.engine.partners import connection, host, settings
+
+UP, DOWN = uuid.UUID(int=1), uuid.UUID(int=2)
+
+
+class Versions:
+    """Gives the versions of the node that is asked and of two peers, one of which is down."""
+
+    def __init__(self, *, local: str = "one", up: Any = "one", down: Any = "two") -> None:
+        self.local, self.up, self.down = local, up, down
+        self.asked: list[Any] = []
+        self.errors: list[Exception] = []
+
+    async def rows(self, connection: Any, query: str) -> list[dict[str, Any]]:
+        self.asked.append(connection)
+        if self.errors:
+            raise self.errors.pop()
+        if "system.local" in query:
+            return [{"schema_version": self.local}]
+        return [
+            {"host_id": UP, "schema_version": self.up},
+            {"host_id": DOWN, "schema_version": self.down},
+            {"host_id": uuid.UUID(int=3), "schema_version": "of a stranger"},
+        ]
+
+
+def agreement(versions: Versions, control: Any = None, is_over: bool = False) -> Agreement:
+    hosts = [host("10.0.0.1"), host("10.0.0.2", is_up=False)]
+    hosts[0].host_id, hosts[1].host_id = UP, DOWN
+    metadata = Metadata()
+    metadata.replace_hosts(hosts)
+    return Agreement(settings(), metadata, versions.rows, lambda: control, lambda: is_over)
+
+
+async def test_nodes_that_are_down_do_not_count() -> None:
+    assert await agreement(Versions()).wait(connection())
+
+
+async def test_a_peer_without_a_version_does_not_count() -> None:
+    assert await agreement(Versions(up=None)).wait(connection())
+
+
+async def test_nodes_that_disagree() -> None:
+    versions = Versions(up="two")
+    assert not await agreement(versions).wait(connection(), 0.02)
+    assert len(versions.asked) >= 4  # more than once
+
+
+async def test_no_time_is_no_question() -> None:
+    versions = Versions()
+    assert not await agreement(versions).wait(connection(), 0)
+    assert versions.asked == []
+
+
+async def test_a_lost_answer_is_asked_for_again() -> None:
+    versions = Versions()
+    versions.errors = [ConnectionException("lost")]
+    assert await agreement(versions).wait(connection(), 5)
+
+
+async def test_a_closed_connection_gives_way_to_the_control_connection() -> None:
+    versions, control = Versions(), connection("10.0.0.7")
+    assert await agreement(versions, control).wait(connection(closed=True))
+    assert versions.asked == [control, control]
+
+
+async def test_a_cluster_that_is_shut_down_never_answers() -> None:
+    versions = Versions()
+    versions.errors = [ConnectionShutdown("the cluster is shut down")]
+    with pytest.raises(ConnectionShutdown):
+        await agreement(versions, is_over=True).wait(connection(), 5)
+
+
+# -- the hosts of a scope --------------------------------------------------------------------------
+
+
+def pools(*distances: int) -> list[Any]:
+    """A pool of one connection at each distance; the connection's address ends with it."""
+    return [
+        SimpleNamespace(distance=distance, connections=[connection(f"10.0.0.{distance + 1}")])
+        for distance in distances
+    ]
+
+
+@pytest.mark.parametrize(
+    ("scope", "distances", "asked"),
+    [
+        ("rack", (0, 0, 1, 2), 2),
+        ("dc", (0, 0, 1, 2), 3),
+        ("cluster", (0, 0, 1, 2), 4),
+        ("rack", (1, 1, 2), 2),  # no racks are known: the nearest hosts are the rack
+        ("dc", (1, 2), 1),
+    ],
+)
+async def test_the_hosts_of_a_scope_are_asked(
+    scope: str, distances: tuple[int, ...], asked: int
+) -> None:
+    assert (HostDistance.LOCAL_RACK, HostDistance.LOCAL, HostDistance.REMOTE) == (0, 1, 2)
+    versions = Versions()
+    found = await versions_in(SchemaAgreementScope(scope), pools(*distances), versions.rows)
+    assert found == {"one"}
+    assert len(versions.asked) == asked
+
+
+async def test_a_host_without_an_answer_keeps_the_others_from_agreeing() -> None:
+    versions = Versions()
+    versions.errors = [ConnectionException("lost")]
+    found = await versions_in(SchemaAgreementScope.CLUSTER, pools(0, 1), versions.rows)
+    assert len(found) == 3
+
+
+async def test_a_fault_of_the_driver_is_not_taken_for_an_answer() -> None:
+    versions = Versions()
+    versions.errors = [ZeroDivisionError()]
+    with pytest.raises(ZeroDivisionError):
+        await versions_in(SchemaAgreementScope.CLUSTER, pools(0, 1), versions.rows)
+
+
+async def test_a_scope_without_a_connected_host() -> None:
+    far = pools(0)
+    far[0].connections.clear()
+    with pytest.raises(ConnectionException, match="'dc'"):
+        await versions_in(SchemaAgreementScope.DC, far, Versions().rows)

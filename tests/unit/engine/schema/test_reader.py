@@ -1,0 +1,156 @@
+"""What of the schema is read, from the schema tables of a node that is not started."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cassandra.engine.schema.reading import SchemaReader
+from cassandra.engine.schema.targets import Target
+from cassandra.errors import InvalidRequest, OperationTimedOut, UserTypeDoesNotExist
+from cassandra.metadata.cluster_metadata import Metadata
+from cassandra.testing.fake import FakeNode
+from tests.unit.engine.partners import Tables, connection, settings
+from tests.unit.metadata.schema.rows import add_table, keyspace, schema
+
+
+class Read:
+    """A reader, the tables that it reads and the metadata that it fills."""
+
+    def __init__(self, *keyspaces: str, **changed: Any) -> None:
+        self.node = FakeNode()
+        self.node.schema = schema(*keyspaces)
+        self.tables = Tables(self.node)
+        self.metadata = Metadata()
+        self.reader = SchemaReader(
+            settings(**changed), self.metadata, self.tables.rows, self.tables.pages
+        )
+
+    def asked(self) -> list[str]:
+        """The schema tables that were asked for, and forget them."""
+        found = sorted(query.split(" FROM ")[1].split()[0] for _, query in self.tables.asked)
+        self.tables.asked.clear()
+        return found
+
+    def names(self) -> dict[str, list[str]]:
+        """The tables of each keyspace that is known."""
+        return {name: sorted(found.tables) for name, found in self.metadata.keyspaces.items()}
+
+
+async def test_all_of_it() -> None:
+    read = Read("a", "b")
+    await read.reader.read(Target(), connection())
+    assert read.names() == {"a": ["t0", "t1"], "b": ["t0", "t1"]}
+    assert read.metadata.schema.version == (read.node.schema_version, read.node.release_version)
+    assert set(read.metadata.replication) == {"a", "b"}
+
+
+async def test_replication_alone_if_the_schema_is_not_wanted() -> None:
+    read = Read("a", schema_metadata_enabled=False)
+    await read.reader.read(Target(), connection())
+    assert read.names() == {}
+    assert set(read.metadata.replication) == {"a"}
+    assert read.asked() == ["system.local", "system_schema.keyspaces"]
+    await read.reader.read(Target(forced=True), connection())
+    assert read.names() == {"a": ["t0", "t1"]}
+
+
+async def test_keyspaces_that_are_filtered_away() -> None:
+    read = Read("a", "b", schema_metadata_keyspaces=["b"])
+    await read.reader.read(Target(), connection())
+    assert list(read.names()) == ["b"]
+    assert set(read.metadata.replication) == {"a", "b"}  # routing needs all of them
+
+
+async def test_a_table_is_read_alone() -> None:
+    read = Read("a", "b")
+    await read.reader.read(Target(), connection())
+    add_table(read.node.schema, "a", "new")
+    add_table(read.node.schema, "a", "other")
+    read.asked()
+    await read.reader.read(Target("TABLE", "a", "new"), connection())
+    assert read.names()["a"] == ["new", "t0", "t1"]
+    assert "system_schema.keyspaces" not in read.asked()
+    # Nobody knows any more which version this is.
+    assert read.metadata.schema.version is None
+
+
+async def test_a_keyspace_that_was_dropped() -> None:
+    read = Read("a", "b")
+    await read.reader.read(Target(), connection())
+    read.node.schema = schema("b")
+    await read.reader.read(Target("KEYSPACE", "a"), connection())
+    assert list(read.names()) == ["b"]
+    assert set(read.metadata.replication) == {"b"}
+
+
+async def test_the_replication_of_one_keyspace() -> None:
+    read = Read("a", "b")
+    await read.reader.read(Target(), connection())
+    read.node.schema["system_schema.keyspaces"] = [keyspace("a", 3), keyspace("b")]
+    read.asked()
+    await read.reader.read(Target("REPLICATION", "a"), connection())
+    assert read.asked() == ["system_schema.keyspaces"]
+    assert read.metadata.keyspaces["a"].replication_strategy.replication_factor == 3
+    assert read.names()["a"] == ["t0", "t1"]
+
+
+async def test_a_table_that_the_server_does_not_have_is_asked_for_once() -> None:
+    read = Read("a")
+    read.node.has_peers_v2 = False  # as Cassandra 3: without virtual keyspaces
+    at = connection()
+    await read.reader.read(Target(), at)
+    first = read.asked()
+    await read.reader.read(Target(), at)
+    assert set(first) - set(read.asked()) >= {"system_virtual_schema.tables"}
+    assert read.names() == {"a": ["t0", "t1"]}
+
+
+async def test_a_refusal_of_what_each_server_has_is_an_error() -> None:
+    read = Read("a")
+
+    async def refused(*_: object) -> Any:
+        yield read.tables._page("SELECT * FROM system.nothing_of_that_name")
+
+    reader = SchemaReader(settings(), read.metadata, read.tables.rows, refused)
+    with pytest.raises(InvalidRequest):
+        await reader.read(Target(), connection())
+
+
+async def test_pages_without_an_end() -> None:
+    read = Read("a", schema_read_timeout=0.01)
+
+    async def endless(*_: object) -> Any:
+        await asyncio.Event().wait()
+        yield
+
+    reader = SchemaReader(read.reader._settings, read.metadata, read.tables.rows, endless)
+    with pytest.raises(OperationTimedOut, match="schema_read_timeout"):
+        await reader.read(Target(), connection())
+
+
+async def test_scylladb_is_asked_for_its_own_tables() -> None:
+    read = Read("a")
+    at = connection(features=SimpleNamespace(sharding_info=object()))
+    await read.reader.read(Target("KEYSPACE", "a"), at)
+    asked = read.asked()
+    assert "system_schema.scylla_tables" in asked
+    assert "system_schema.column_masks" not in asked
+
+
+async def test_the_fields_of_a_user_defined_type() -> None:
+    read = Read("a")
+    with pytest.raises(UserTypeDoesNotExist, match=r"a\.place"):
+        await read.reader.user_type_fields(connection(), "a", "place")
+    read.node.schema["system_schema.types"] = [
+        {
+            "keyspace_name": "a",
+            "type_name": "place",
+            "field_names": ["x", "y"],
+            "field_types": ["int", "int"],
+        }
+    ]
+    assert await read.reader.user_type_fields(connection(), "a", "place") == ["x", "y"]

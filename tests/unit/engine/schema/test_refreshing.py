@@ -1,0 +1,197 @@
+"""When the schema is read: rounds, bursts and tries, with a reader that only notes what it reads."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from cassandra.engine.schema.refreshing import MOST_TRIES, SchemaRefresher
+from cassandra.engine.schema.targets import Target
+from cassandra.errors import ConnectionException, ConnectionShutdown, DriverException
+from cassandra.metadata.cluster_metadata import Metadata
+from cassandra.metadata.schema.snapshot import Schema
+from tests.unit.engine.partners import connection, host, settings, spawn, turns
+
+TABLE = {"target_type": "TABLE", "change_type": "UPDATED", "keyspace": "a", "table": "t"}
+
+
+class Reader:
+    """Notes what is read and through which connection; `error` is raised."""
+
+    def __init__(self) -> None:
+        self.read_: list[tuple[Target, Any]] = []
+        self.whole: list[bool] = []
+        self.error: Exception | None = None
+        self.gate: asyncio.Event | None = None
+
+    async def read(self, target: Target, connection: Any) -> None:
+        self.read_.append((target, connection))
+        if self.gate is not None:
+            await self.gate.wait()
+        if self.error is not None:
+            raise self.error
+
+    async def read_all(self, connection: Any, version: Any, whole: bool) -> None:
+        self.whole.append(whole)
+
+    @property
+    def targets(self) -> list[Target]:
+        return [target for target, _ in self.read_]
+
+
+class Parts:
+    """A refresher and what it works with."""
+
+    def __init__(self, **changed: Any) -> None:
+        self.reader = Reader()
+        self.metadata = Metadata()
+        self.control = connection()
+        self.agreed = True
+        usual = {"schema_event_refresh_window": 0.0}
+        self.refresher = SchemaRefresher(
+            settings(**usual | changed),
+            self.metadata,
+            self.reader,
+            self.agree,
+            lambda: self.control,
+            spawn,
+        )
+
+    async def agree(self, connection: Any, max_wait: float) -> bool:
+        return self.agreed
+
+
+async def until(condition: Any) -> None:
+    """Wait for what timers of zero seconds and tasks do."""
+    while not condition():
+        await turns(1)
+
+
+async def test_at_connect_what_is_wanted_is_read() -> None:
+    for enabled, wanted in ((True, [True]), (False, [False])):
+        parts = Parts(schema_metadata_enabled=enabled)
+        await parts.refresher.on_connected(parts.control, host("10.0.0.1"))
+        assert parts.reader.whole == wanted
+    parts = Parts(schema_metadata_enabled=False, token_metadata_enabled=False)
+    await parts.refresher.on_connected(parts.control, host("10.0.0.1"))
+    assert parts.reader.whole == []
+
+
+async def test_after_a_move_only_another_version_is_read() -> None:
+    parts = Parts()
+    local = host("10.0.0.1")
+    parts.metadata.replace_schema(Schema({}, (local.schema_version, local.release_version)))
+    parts.refresher.on_moved(local)
+    await turns()
+    assert parts.reader.targets == []
+    parts.metadata.replace_schema(parts.metadata.schema.at(None))
+    parts.refresher.on_moved(local)
+    await turns()
+    assert parts.reader.targets == [Target()]
+
+
+async def test_a_burst_is_read_once() -> None:
+    parts = Parts()
+    for _ in range(10):
+        parts.refresher.on_event(TABLE)
+    await until(lambda: parts.reader.read_)
+    await turns()
+    assert parts.reader.targets == [Target("TABLE", "a", "t")]
+
+
+async def test_events_of_what_is_not_read() -> None:
+    for changed in (
+        {"schema_event_refresh_window": -1.0},
+        {"schema_metadata_keyspaces": ["b"]},
+        {"schema_metadata_enabled": False},
+    ):
+        parts = Parts(**changed)
+        parts.refresher.on_event(TABLE)
+        assert parts.refresher._timer is None
+
+
+async def test_a_change_of_ones_own_is_read_through_its_connection() -> None:
+    parts = Parts()
+    own = connection("10.0.0.2")
+    await parts.refresher.after_ddl(TABLE, own)
+    assert parts.reader.read_ == [(Target("TABLE", "a", "t"), own)]
+    own.closed = True
+    await parts.refresher.after_ddl(TABLE, own)
+    assert parts.reader.read_[1][1] is parts.control
+
+
+async def test_the_event_of_a_change_of_ones_own_is_not_read_once_more() -> None:
+    parts = Parts(schema_event_refresh_window=0.01)
+    parts.refresher.on_event(TABLE)
+    await parts.refresher.after_ddl(TABLE, connection())
+    await until(lambda: parts.refresher._timer is None)
+    await turns()
+    assert parts.reader.targets == [Target("TABLE", "a", "t")]
+
+
+async def test_what_comes_during_a_round_is_the_next_round() -> None:
+    parts = Parts()
+    parts.reader.gate = asyncio.Event()
+    first = asyncio.ensure_future(parts.refresher.refresh(Target("KEYSPACE", "a"), 0))
+    await until(lambda: parts.reader.read_)
+    others = [
+        asyncio.ensure_future(parts.refresher.refresh(Target("KEYSPACE", "a"), 0)) for _ in range(3)
+    ]
+    await turns()
+    assert len(parts.reader.read_) == 1
+    parts.reader.gate.set()
+    await asyncio.gather(first, *others)
+    assert len(parts.reader.read_) == 2
+
+
+async def test_a_failure_is_the_callers_and_leaves_the_others() -> None:
+    parts = Parts()
+    parts.reader.error = ConnectionException("lost")
+    with pytest.raises(ConnectionException, match="lost"):
+        await parts.refresher.refresh(Target("KEYSPACE", "a"), 0)
+    parts.reader.error = None
+    await parts.refresher.refresh(Target("KEYSPACE", "a"), 0)
+
+
+async def test_nodes_that_do_not_agree_are_not_read() -> None:
+    parts = Parts()
+    parts.agreed = False
+    with pytest.raises(DriverException, match="did not agree"):
+        await parts.refresher.refresh(Target(), 1)
+    assert parts.reader.read_ == []
+    await parts.refresher.refresh(Target(), 0)  # no wait
+    assert parts.reader.targets == [Target(forced=True)]
+
+
+async def test_what_an_event_named_is_tried_again_but_not_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("cassandra.engine.schema.refreshing.FIRST_DELAY", 0.0)
+    parts = Parts()
+    parts.metadata.replace_schema(Schema({}, ("one", "4.0")))
+    parts.reader.error = ConnectionException("lost")
+    parts.refresher.on_event(TABLE)
+    await until(lambda: len(parts.reader.read_) == MOST_TRIES + 1)
+    await turns(50)
+    assert len(parts.reader.read_) == MOST_TRIES + 1
+    assert parts.metadata.schema.version is None  # read again after the next move
+
+
+async def test_the_end_is_told_to_who_waits() -> None:
+    parts = Parts()
+    parts.reader.gate = asyncio.Event()
+    waiting = [
+        asyncio.ensure_future(parts.refresher.refresh(Target("KEYSPACE", name), 0))
+        for name in ("a", "b")
+    ]
+    await until(lambda: parts.reader.read_)
+    parts.refresher.close()
+    for one in waiting:
+        with pytest.raises(ConnectionShutdown):
+            await one
+    with pytest.raises(ConnectionShutdown):
+        await parts.refresher.refresh(Target(), 0)
+    parts.refresher.on_event(TABLE)
+    assert parts.refresher._timer is None
