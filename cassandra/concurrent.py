@@ -12,14 +12,17 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from cassandra._lazy import lazy_names
 from cassandra.cluster.response_future import ResponseFuture
 from cassandra.cluster.result_set import ResultSet
+from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.errors import ConnectionShutdown
 
 if TYPE_CHECKING:
+    from cassandra.engine.request import Request
     from cassandra.query.prepared import PreparedStatement
     from cassandra.query.statement import Statement
 
@@ -134,6 +137,8 @@ def _submit_of(session: ConcurrentSession) -> Any:
     return ours.submit_watched if type(ours).execute_async is own else None
 
 
+_result_of = ResultSet.of_request
+
 # Past the constructor of the named tuple, which is Python code.
 _outcome: Any = tuple.__new__
 
@@ -168,6 +173,12 @@ class _Run:
                 "execute_concurrent()", "execute_concurrent_async, or execute_async with callbacks"
             )
         self._submit = _submit_of(session)
+        # Past the future, too, if nothing is asked for that needs one.
+        self._usual: Any = None
+        if self._submit is not None and not options:
+            ours: Any = session
+            self._usual = ours.submit_usual
+            self._default = ours.get_execution_profile(EXEC_PROFILE_DEFAULT)
         self._condition = threading.Condition(threading.Lock())
         self._wants_wake_up = False
         # Filled by completions (append is atomic), emptied by the reader.
@@ -279,6 +290,12 @@ class _Run:
         # Counted before it is sent: its completion may come before the call returns.
         self._under_way += 1
         try:
+            if self._usual is not None and self._usual(
+                statement,
+                parameters,
+                partial(self._on_request_over, position, self._default.row_factory),
+            ):
+                return True
             if self._submit is not None:
                 # Rows stay undecoded until the reader reads them, in its own thread.
                 self._submit(
@@ -296,6 +313,26 @@ class _Run:
         except Exception as error:
             self._complete(position, ExecutionResult(False, error))
         return True
+
+    def _on_request_over(
+        self, position: int, row_factory: Callable[..., Any], request: Request
+    ) -> None:
+        error = request.error
+        self._completed.append(
+            (
+                position,
+                _outcome(
+                    ExecutionResult,
+                    (True, _result_of(self._session, request, row_factory))
+                    if error is None
+                    else (False, error),
+                ),
+            )
+        )
+        # See `_complete`.
+        if self._wants_wake_up:
+            with self._condition:
+                self._condition.notify()
 
     def _on_done(self, future: ResponseFuture, position: int) -> None:
         error = future.error

@@ -445,10 +445,12 @@ cdef class HappyPath:
             if self._places[i] < 0:
                 self._by_slots = False
 
-    def execute(self, query, parameters):
-        """Execute a prepared statement; return None if something about it is not usual."""
+    def request(self, query, parameters, on_done):
+        """Make the request for a prepared statement; return None if something about it is not usual."""
+        return self._request(query, parameters, on_done)
+
+    cdef RequestBase _request(self, query, parameters, on_done):
         cdef RequestBase request
-        cdef ResultFuture future
         if type(query) is not _PreparedStatement or (type(parameters) is not tuple and type(parameters) is not list):
             return None
         session = self.session
@@ -458,10 +460,18 @@ cdef class HappyPath:
         if type(statement) is not _BoundStatement:
             return None
         request = _bound_request(
-            self._request_class, self._body_class, session, self._engine, statement, statement, self._options, _over
+            self._request_class, self._body_class, session, self._engine, statement, statement, self._options, on_done
         )
         if request.vectors != "list":
             self._check_vectors(request)
+        return request
+
+    def execute(self, query, parameters):
+        """Execute a prepared statement; return None if something about it is not usual."""
+        cdef ResultFuture future
+        cdef RequestBase request = self._request(query, parameters, _over)
+        if request is None:
+            return None
         future = ResultFuture.__new__(ResultFuture)
         future._path = self
         future.row_factory = slot_value(self._options, _PROFILE, "profile").row_factory

@@ -218,6 +218,7 @@ cdef class StreamTable:
         cdef tuple envelope
         cdef Py_ssize_t stream
         cdef Attempt attempt
+        cdef RequestBase request
         version = _of(connection, _connection_places, C_VERSION, "version")
         for item in <list?> envelopes:
             envelope = <tuple?> item
@@ -237,9 +238,11 @@ cdef class StreamTable:
                 try:
                     if type(responder) is Attempt:
                         attempt = <Attempt> responder
-                        if attempt.request is not None:
+                        # Held here: at its end the attempt lets go of it, and perhaps nobody else has it.
+                        request = attempt.request
+                        if request is not None:
                             attempt.stream = -1
-                            attempt.request._on_answer(
+                            request._on_answer(
                                 attempt, connection, envelope[1], envelope[2], exact_bytes(envelope[3], "a body")
                             )
                     else:

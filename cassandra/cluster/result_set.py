@@ -42,6 +42,23 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         else:
             self._take_page(initial_response)
 
+    @classmethod
+    def of_request(cls, session: Any, request: Any, row_factory: Any) -> ResultSet[Any]:
+        """Return the result of a request that is over; a future of it is made if somebody asks."""
+        made: ResultSet[Any] = cls.__new__(cls)
+        made._message = request.response
+        made._made_of = (session, request, row_factory)
+        return made
+
+    def __getattr__(self, name: str) -> Any:
+        # Called for what is not there: the future that nobody has needed yet.
+        made_of = self.__dict__.get("_made_of") if name == "response_future" else None
+        if made_of is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        session, request, row_factory = made_of
+        # `setdefault`: if two threads ask for it, both get the same one.
+        return self.__dict__.setdefault("response_future", session.future_of(request, row_factory))
+
     def _take_page(self, response: Any) -> None:
         if isinstance(response, ResultMessage):
             self._message = response

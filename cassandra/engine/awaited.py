@@ -175,10 +175,11 @@ class HappyPath:
         self._result_class = result_class
         self._check_vectors = check_vectors
 
-    def execute(self, query: Any, parameters: Any) -> ResultFuture | None:
-        """Execute a prepared statement; return None if something about it is not usual.
+    def request(self, query: object, parameters: object, on_done: Callable[[Any], None]) -> Any:
+        """Make the request for a prepared statement; return None if something about it is not
+        usual.
 
-        Nothing was sent then, and the caller takes the other way.
+        :param on_done: called with the request when it is over.
         """
         kind = type(parameters)
         if type(query) is not PreparedStatement or (kind is not tuple and kind is not list):
@@ -192,8 +193,6 @@ class HappyPath:
         statement = query.bind(parameters)
         if type(statement) is not BoundStatement:
             return None
-        options = self._options
-        future = ResultFuture(self, options.profile.row_factory)
         request = bound_request(
             self._request_class,
             self._body_class,
@@ -201,12 +200,24 @@ class HappyPath:
             self._engine,
             statement,
             statement,
-            options,
-            future.complete,
+            self._options,
+            on_done,
         )
         if request.vectors != "list":
             self._check_vectors(request)
+        return request
+
+    def execute(self, query: object, parameters: object) -> ResultFuture | None:
+        """Execute a prepared statement; return None if something about it is not usual.
+
+        Nothing was sent then, and the caller takes the other way.
+        """
+        request = self.request(query, parameters, _over)
+        if request is None:
+            return None
+        future = ResultFuture(self, self._options.profile.row_factory)
         future.request = request
+        request.on_done = future.complete
         request._is_awaited = True
         request.start()
         return future
@@ -214,3 +225,7 @@ class HappyPath:
     def _result_of(self, request: RequestBase, row_factory: Callable[..., Any]) -> Any:
         """Make the result of a request that is over."""
         return self._result_class(self.session, request, row_factory)
+
+
+def _over(request: RequestBase) -> None:
+    """Stands in for `on_done` until there is a future."""
