@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from cassandra._lazy import lazy_names
 from cassandra.cluster.response_future import ResponseFuture
-from cassandra.cluster.result_set import ResultSet
+from cassandra.cluster.result_set import ResultSet, result_of
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.errors import ConnectionShutdown
 
@@ -137,8 +137,6 @@ def _submit_of(session: ConcurrentSession) -> Any:
     return ours.submit_watched if type(ours).execute_async is own else None
 
 
-_result_of = ResultSet.of_request
-
 # Past the constructor of the named tuple, which is Python code.
 _outcome: Any = tuple.__new__
 
@@ -177,7 +175,7 @@ class _Run:
         self._usual: Any = None
         if self._submit is not None and not options:
             ours: Any = session
-            self._usual = ours.submit_usual
+            self._usual, self._put = ours.usual_way()
             self._default = ours.get_execution_profile(EXEC_PROFILE_DEFAULT)
         self._condition = threading.Condition(threading.Lock())
         self._wants_wake_up = False
@@ -290,12 +288,15 @@ class _Run:
         # Counted before it is sent: its completion may come before the call returns.
         self._under_way += 1
         try:
-            if self._usual is not None and self._usual(
-                statement,
-                parameters,
-                partial(self._on_request_over, position, self._default.row_factory),
-            ):
-                return True
+            if self._usual is not None:
+                request = self._usual(
+                    statement,
+                    parameters,
+                    partial(self._on_request_over, position, self._default.row_factory),
+                )
+                if request is not None:
+                    self._put(request)
+                    return True
             if self._submit is not None:
                 # Rows stay undecoded until the reader reads them, in its own thread.
                 self._submit(
@@ -323,7 +324,7 @@ class _Run:
                 position,
                 _outcome(
                     ExecutionResult,
-                    (True, _result_of(self._session, request, row_factory))
+                    (True, result_of(self._session, request, row_factory))
                     if error is None
                     else (False, error),
                 ),

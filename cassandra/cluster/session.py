@@ -215,19 +215,13 @@ class Session(SessionBase, KnownSession):
         future = ResponseFuture(self, query, options.profile.row_factory, (watcher, argument))
         self._submit(future, query, parameters, options, row_type)
 
-    def submit_usual(
-        self, query: Query, parameters: Parameters, on_done: Callable[[Request], None]
-    ) -> bool:
-        """Execute a prepared statement without a future; return False if that is not usual.
+    def usual_way(self) -> tuple[Callable[..., Request | None], Callable[[Request], None]]:
+        """Return what makes the request of a usual execution, and what sends it, without a future.
 
-        ``on_done(request)`` is then called in the engine's thread. `ResultSet.of_request` makes the
-        result of it.
+        See `HappyPath.request`; it is over in the engine's thread. `cassandra.cluster.result_set`
+        makes the result of it.
         """
-        request = self._path.request(query, parameters, on_done)
-        if request is None:
-            return False
-        self._inbox.put(request)
-        return True
+        return self._path.request, self._inbox.put
 
     def future_of(self, request: Request, row_factory: Callable[..., Any]) -> ResponseFuture:
         """Return a future of a request that is over already."""
