@@ -378,7 +378,10 @@ cdef class ResultFuture:
 
     def remove_done_callback(self, fn, /):
         """Forget all callbacks that equal `fn`; return how many there were."""
-        cdef list all_of_them = self._taken_callbacks()
+        cdef list all_of_them
+        if self._status != PENDING:
+            return 0  # they are on their way
+        all_of_them = self._taken_callbacks()
         cdef list kept = [pair for pair in all_of_them if pair[0] != fn]
         if kept:
             self._callback, self._context = kept[0]
@@ -474,7 +477,7 @@ cdef class HappyPath:
             return None
         future = ResultFuture.__new__(ResultFuture)
         future._path = self
-        future.row_factory = slot_value(self._options, _PROFILE, "profile").row_factory
+        future.row_factory = _option(self._options, _PROFILE, "profile").row_factory
         future.request = request
         request._future = future
         request._begin()

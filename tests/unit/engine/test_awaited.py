@@ -329,6 +329,20 @@ def test_removing_the_first_callback_keeps_the_others(run: Callable[[Check], Wor
     run(check)
 
 
+def test_a_callback_on_its_way_is_not_removed(run: Callable[[Check], World]) -> None:
+    async def check(world: World) -> None:
+        future = world.future()
+        seen: list[Any] = []
+        future.add_done_callback(seen.append)
+        world.answer(future)
+        assert future.remove_done_callback(seen.append) == 0
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert seen == [future]
+
+    run(check)
+
+
 def test_a_callback_that_fails_is_reported_and_the_others_go_on(
     run: Callable[[Check], World],
 ) -> None:
@@ -514,17 +528,16 @@ def test_it_can_be_referenced_weakly_and_goes_at_once(run: Callable[[Check], Wor
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="eager tasks came with Python 3.12")
 def test_eager_tasks(run: Callable[[Check], World]) -> None:
     async def check(world: World) -> None:
-        factory: Any = asyncio.eager_task_factory  # type: ignore[attr-defined,unused-ignore]
-        world.loop.set_task_factory(factory)
+        task_class: Any = asyncio.Task
         ready, later = world.future(), world.future()
         world.answer(ready)
 
         async def wait(future: Any) -> Any:
             return (await future).response
 
-        at_once = asyncio.create_task(wait(ready))
+        at_once = task_class(wait(ready), loop=world.loop, eager_start=True)
         assert at_once.done()
-        task = asyncio.create_task(wait(later))
+        task = task_class(wait(later), loop=world.loop, eager_start=True)
         world.answer(later, "eager")
         assert await task == "eager"
 
