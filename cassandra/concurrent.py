@@ -12,15 +12,18 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from cassandra._lazy import lazy_names
 from cassandra._threads import Lock, Waiter, at_home, new_waiter
 from cassandra.cluster.response_future import ResponseFuture
-from cassandra.cluster.result_set import ResultSet
+from cassandra.cluster.result_set import ResultSet, result_of
+from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.errors import ConnectionShutdown
 
 if TYPE_CHECKING:
+    from cassandra.engine.request import Request
     from cassandra.query.prepared import PreparedStatement
     from cassandra.query.statement import Statement
 
@@ -169,6 +172,12 @@ class _Run:
                 "execute_concurrent()", "execute_concurrent_async, or execute_async with callbacks"
             )
         self._submit = _submit_of(session)
+        # Past the future, too, if nothing is asked for that needs one.
+        self._usual: Any = None
+        if self._submit is not None and not options:
+            ours: Any = session
+            self._usual, self._put = ours.usual_way()
+            self._default = ours.get_execution_profile(EXEC_PROFILE_DEFAULT)
         # What the reader waits for, at most one.
         self._waiters: deque[Waiter] = deque()
         # Filled by completions (append is atomic), emptied by the reader.
@@ -280,6 +289,15 @@ class _Run:
         # Counted before it is sent: its completion may come before the call returns.
         self._under_way += 1
         try:
+            if self._usual is not None:
+                request = self._usual(
+                    statement,
+                    parameters,
+                    partial(self._on_request_over, position, self._default.row_factory),
+                )
+                if request is not None:
+                    self._put(request)
+                    return True
             if self._submit is not None:
                 # Rows stay undecoded until the reader reads them, in its own thread.
                 self._submit(
@@ -291,6 +309,24 @@ class _Run:
         except Exception as error:
             self._complete(position, ExecutionResult(False, error))
         return True
+
+    def _on_request_over(
+        self, position: int, row_factory: Callable[..., Any], request: Request
+    ) -> None:
+        error = request.error
+        self._completed.append(
+            (
+                position,
+                _outcome(
+                    ExecutionResult,
+                    (True, result_of(self._session, request, row_factory))
+                    if error is None
+                    else (False, error),
+                ),
+            )
+        )
+        if self._waiters:
+            self._wake_up()
 
     def _on_done(self, future: ResponseFuture, position: int) -> None:
         error = future.error
@@ -308,8 +344,12 @@ class _Run:
         self._complete(position, ExecutionResult(False, error))
 
     def _complete(self, position: int, outcome: ExecutionResult) -> None:
-        # Both are atomic, and the reader looks for outcomes after it has said that it waits.
         self._completed.append((position, outcome))
+        if self._waiters:
+            self._wake_up()
+
+    def _wake_up(self) -> None:
+        """Let the reader go on: something has completed."""
         while self._waiters:
             try:
                 waiter = self._waiters.popleft()
@@ -321,6 +361,8 @@ class _Run:
         """Wait until something has completed."""
         while not self._completed:
             waiter = new_waiter()
+            # Both are atomic, and it looks for outcomes after it has said that it waits; those who
+            # complete something look the other way round.
             self._waiters.append(waiter)
             if not self._completed:
                 waiter.acquire()

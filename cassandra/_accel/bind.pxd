@@ -25,3 +25,22 @@ cdef class RowsBlock:
     cdef ValuesBlock _values(self, Py_ssize_t pos, Py_ssize_t size)
     cdef int _append(self, const uint8_t* data, Py_ssize_t size) except -1
     cdef int _take(self, wbuf* out) except -1
+
+
+cdef class BindPlan:
+    cdef readonly tuple columns
+    cdef readonly object routing_key_indexes
+    cdef readonly bint strict
+    cdef tuple _codecs
+    cdef Py_ssize_t _count
+    cdef tuple _names
+    cdef bint _native
+    cdef bint _repeats       # whether a name stands for several markers
+    cdef Py_ssize_t _needed  # values that a row must have for its partition key
+
+    cdef ValuesBlock _bind(self, tuple values, int version)
+    cdef int _add_all(self, wbuf* out, tuple given, int version) except -1
+    cdef int _add_dict(self, wbuf* out, dict given, int version) except -1
+    cdef int _add_row(self, wbuf* out, object row, int version) except -1
+    cdef int _add(self, wbuf* out, Py_ssize_t index, object value) except -1
+    cdef object _miscount(self, Py_ssize_t given)

@@ -258,16 +258,6 @@ def composite_key(parts):
 cdef class BindPlan:
     """How values are bound to the markers of one prepared statement; immutable, and shared by threads (see the Python twin)."""
 
-    cdef readonly tuple columns
-    cdef readonly object routing_key_indexes
-    cdef readonly bint strict
-    cdef tuple _codecs
-    cdef Py_ssize_t _count
-    cdef tuple _names
-    cdef bint _native
-    cdef bint _repeats  # whether a name stands for several markers
-    cdef Py_ssize_t _needed  # values that a row must have for its partition key
-
     def __cinit__(self, *arguments, **named):
         # An object whose __init__ never ran has no columns.
         self.columns = self._names = ()

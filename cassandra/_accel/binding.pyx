@@ -5,6 +5,7 @@ Settings are copied from slot to slot. Changes of these classes after their impo
 `PreparedStatement` keep what they override.
 """
 
+from cassandra._accel.bind cimport BindPlan, ValuesBlock
 from cassandra._accel.slots cimport slot_in, slot_value
 
 from cassandra.query.bound import BoundStatement as _BoundStatementClass
@@ -74,6 +75,13 @@ cdef _Places _meet(type kind):
     return made
 
 
+cdef inline ValuesBlock _block_of(object plan, object values, object version):
+    """The block of the values in a tuple or list."""
+    if type(plan) is BindPlan:
+        return (<BindPlan> plan)._bind(<tuple> values if type(values) is tuple else tuple(values), version)
+    return plan.bind(values, version)
+
+
 def bind(prepared, values):
     """A `BoundStatement` with these values: by position, or by column name (see `BoundStatement.bind`)."""
     cdef object bound
@@ -99,7 +107,9 @@ def bind(prepared, values):
         bound.serial_consistency_level = serial
     if (type(values) is tuple or type(values) is list) and len(values) >= slot_value(prepared, places.needed, "needed_values"):
         try:
-            block = slot_value(prepared, places.plan, "plan").bind(values, slot_value(prepared, places.version, "protocol_version"))
+            block = _block_of(
+                slot_value(prepared, places.plan, "plan"), values, slot_value(prepared, places.version, "protocol_version")
+            )
         except (TypeError, ValueError) as error:
             _name_statement(error, prepared.query_string)
             raise

@@ -30,16 +30,15 @@ cdef class MicrosecondClock:
     See the Python twin.
     """
 
-    cdef public int64_t last
-    cdef public int64_t tolerance
-    cdef public object on_drift
-
     def __init__(self, tolerance, on_drift):
         self.tolerance = tolerance
         self.on_drift = on_drift
 
     def next(self):
         """Return the next value."""
+        return self._next()
+
+    cdef int64_t _next(self) except? -1:
         # The clock is read before the section: no Python code may run between reading `last` and
         # writing it.
         cdef int64_t now = (<int64_t> _time_ns()) // 1000

@@ -6,36 +6,46 @@ What differs here: streams in use are bits, and responders stand in a list by st
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.contextvars cimport PyContext_CopyCurrent, PyContext_Enter, PyContext_Exit
+from cpython.exc cimport PyErr_SetObject
 from cpython.long cimport PyLong_FromVoidPtr
 from cpython.list cimport PyList_GET_SIZE
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_GET_SIZE
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcmp, memset
 
 from cassandra._accel.bodies cimport execute_of
 from cassandra._accel.checks cimport exact_bytes, exact_pair
+from cassandra._accel.clock cimport MicrosecondClock
+from cassandra._accel.frame cimport FrameWriter
 from cassandra._accel.slots cimport slot_in, slot_value
 from cassandra._accel.tablets cimport Chunk, TabletMap, payload_end, token_in
 from cassandra._accel.wbuf cimport get_be32
 
 import asyncio
 import logging
+import reprlib
 from time import monotonic as _monotonic_clock
 
 from cassandra._threads import Lock as _Lock
 from cassandra.engine.mishaps import mishap as _mishap
 from cassandra.engine.serial_reads import in_order as _in_order_of
-from cassandra.errors import ConnectionException
+from cassandra.errors import ConnectionException, DecodeError as _DecodeErrorClass
 from cassandra.policies.speculation import NoSpeculativeExecutionPolicy as _NoSpeculativeExecutionPolicy
 from cassandra.protocol.extras import check_payload as _check_payload
-from cassandra.protocol.messages.results import VOID_RESULT as _VOID_RESULT, ResultMessage as _ResultMessage_class
+from cassandra.protocol.handler import ProtocolHandler as _ProtocolHandlerClass
+from cassandra.protocol.messages.results import VOID_RESULT as _VOID_RESULT, ResultMessage as _ResultMessage_class, rows_result as _rows_result_function
 from cassandra.query.bound import BoundStatement as _BoundStatement_class
 from cassandra.query.prepared import PreparedStatement as _PreparedStatement_class
+from cassandra.timestamps import MonotonicTimestampGenerator as _StockGeneratorClass
+from cassandra.query.row_factories import named_tuple_factory as _named_tuples
 from cassandra.query.settings import FETCH_SIZE_UNSET as _FETCH_SIZE_UNSET, NOT_SET as _NOT_SET, CallOptions as _CallOptions_class
 
 __all__ = [
-    "METADATA_IDS", "TABLET_VERSIONS", "WRITE_HIGH_WATER", "Attempt", "ExecuteBodyBase", "RequestBase", "ShardTable", "StreamTable",
-    "TimerWheel",
+    "METADATA_IDS", "TABLET_VERSIONS", "WRITE_HIGH_WATER", "Attempt", "ExecuteBodyBase", "HappyPath", "RequestBase", "ResultFuture",
+    "RowsAnswer", "ShardTable", "StreamTable", "TimerWheel",
     "bound_request", "first_with_room", "in_flight_of", "request_for", "resolve",
 ]
 
@@ -55,6 +65,16 @@ cdef object _new_lock = _Lock
 cdef object _in_order = _in_order_of
 cdef object _void_result = _VOID_RESULT
 cdef object _ConnectionException = ConnectionException
+cdef object _ProtocolHandler = _ProtocolHandlerClass
+cdef object _StockGenerator = _StockGeneratorClass
+cdef object _DecodeError = _DecodeErrorClass
+cdef object _rows_result = _rows_result_function
+cdef object _named_tuple_factory = _named_tuples
+cdef object _CancelledError = asyncio.CancelledError
+cdef object _InvalidState = asyncio.InvalidStateError
+cdef object _Future = asyncio.Future
+cdef object _Task = asyncio.Task
+cdef object _short = reprlib.repr
 
 cdef type _BoundStatement = _BoundStatement_class
 cdef Py_ssize_t _PREPARED = slot_in(_BoundStatement, "prepared_statement")
@@ -101,6 +121,10 @@ cdef double FINE = 0.01
 cdef double COARSE_FROM = 1.0
 cdef double LONGEST = 1e9
 
+cdef extern from "objects.h":
+    void turbocql_slot_set(object, Py_ssize_t, object) noexcept
+    object turbocql_new(object)
+
 cdef extern from *:
     """
     #if defined(_MSC_VER)
@@ -134,6 +158,7 @@ cdef inline object _option(options, Py_ssize_t place, str name):
     return slot_value(options, place, name) if type(options) is _CallOptions else getattr(options, name)
 
 
+include "flight_places.pxi"
 include "flight_streams.pxi"
 
 
@@ -180,6 +205,13 @@ cdef class Attempt:
         if self.stream >= 0 and self.connection is not None:
             self.connection.abandon(self.stream, self)
             self.stream = -1
+
+    cdef int _release(self) except -1:
+        if self.stream >= 0:
+            self.abandon()
+        self.request = None
+        self.connection = None
+        return 0
 
     def release(self):
         """The request is over: keep the history, let go of the rest."""
@@ -243,9 +275,8 @@ cdef class ExecuteBodyBase:
         """The body is made anew before it is sent again."""
         self._wire_format = 0
 
-    def render(self, connection):
-        """(opcode, flags, body) for `connection`."""
-        cdef int wire_format = connection.wire_format
+    cdef int _follow(self, int wire_format) except -1:
+        """See that the body is as the statement is now."""
         prepared = self.prepared
         cdef bint plain = type(prepared) is _PreparedStatement
         if (
@@ -254,6 +285,11 @@ cdef class ExecuteBodyBase:
             or _setting(prepared, plain, _RESULT, "result_metadata_and_id") is not self.result
         ):
             self._prerender(wire_format)
+        return 0
+
+    def render(self, connection):
+        """(opcode, flags, body) for `connection`."""
+        self._follow(connection.wire_format)
         if self.tracing or self.custom_payload:
             return self.with_extras(connection, self.body)
         return _EXECUTE_OPCODE, 0, self.body
@@ -281,7 +317,9 @@ cdef object _first_with_room(list connections):
     cdef Py_ssize_t least = C_MAX_STREAMS + 1
     best = None
     for connection in connections:
-        streams = <StreamTable?> connection.streams
+        if type(connection) is not _connection_places.kind:
+            _meet_connection(connection)
+        streams = <StreamTable?> _of(connection, _connection_places, C_STREAMS, "streams")
         if streams.in_flight < least and streams._has_room():
             best = connection
             least = streams.in_flight
@@ -289,6 +327,7 @@ cdef object _first_with_room(list connections):
 
 
 include "flight_shards.pxi"
+include "flight_awaited.pxi"
 
 
 cdef class RequestBase:
@@ -304,8 +343,9 @@ cdef class RequestBase:
     cdef public object on_done
     cdef public object target_host
     cdef public object vectors
-    cdef public list attempts
-    cdef public dict errors
+    cdef Attempt _first                  # of the attempts: most requests have one
+    cdef list _attempts                  # all of them, when there are more, or somebody asks
+    cdef dict _errors                    # made when somebody asks for it
     cdef public Py_ssize_t retries
     cdef public bint done
     cdef public object response
@@ -315,12 +355,13 @@ cdef class RequestBase:
     cdef public object _speculation
     cdef public object _speculation_handle
     cdef public object _retry_handle
-    cdef public object _timer_slot
+    cdef public long long _timer_slot
     cdef public Py_ssize_t _waits
     cdef int _place                      # what is known of the partition's place
     cdef int64_t _token
     cdef Chunk _chunk                    # with its tablet
     cdef Py_ssize_t _at
+    cdef ResultFuture _future            # takes the place of on_done
 
     def __init__(self, session, statement, request_body, on_done):
         self.session = session
@@ -328,9 +369,29 @@ cdef class RequestBase:
         self.request_body = request_body
         self.on_done = on_done
         self.vectors = "list"
-        self.attempts = []
-        self.errors = {}
         self._timer_slot = -1
+
+    @property
+    def attempts(self):
+        """Each sending so far."""
+        if self._attempts is None:
+            self._attempts = [] if self._first is None else [self._first]
+        return self._attempts
+
+    @attempts.setter
+    def attempts(self, attempts):
+        self._attempts = attempts
+
+    @property
+    def errors(self):
+        """What failed on each host."""
+        if self._errors is None:
+            self._errors = {}
+        return self._errors
+
+    @errors.setter
+    def errors(self, errors):
+        self._errors = errors
 
     def again(self, request_class, on_done):
         """Make a request that asks for the same once more, for another page say."""
@@ -373,15 +434,20 @@ cdef class RequestBase:
 
     def start(self):
         """Begin, on the loop."""
+        self._begin()
+
+    cdef int _begin(self) except -1:
         if self.done:
-            return
+            return 0
         session = self.session
-        if session.closed:
+        if type(session) is not _engine_places.kind:
+            _meet_engine(session)
+        if _of(session, _engine_places, E_CLOSED, "closed"):
             self.fail(session.closed_error())
-            return
+            return 0
         try:
             if self.timeout is not None and self._timer_slot < 0:
-                self._timer_slot = (<TimerWheel?> session.timers).add(self.timeout, self)
+                self._timer_slot = (<TimerWheel?> _of(session, _engine_places, E_TIMERS, "timers"))._add(self.timeout, self)
             if self.target_host is not None:
                 self._plan = iter((self.target_host,))
             else:
@@ -392,12 +458,15 @@ cdef class RequestBase:
                 statement = self.statement
                 if consistency == 8 or consistency == 9:  # SERIAL and LOCAL_SERIAL
                     statement = _in_order(statement, consistency)
-                self._plan = iter(self.policy.make_query_plan(session.keyspace, statement))
+                self._plan = iter(
+                    self.policy.make_query_plan(_of(session, _engine_places, E_KEYSPACE, "keyspace"), statement)
+                )
             self._try_next_host()
             if self.speculative_policy is not None and self.statement.is_idempotent:
                 self.start_speculation()
         except BaseException as error:  # a policy's or the driver's own fault: never dressed up as NoHostAvailable
             self.fail(_mishap(error))
+        return 0
 
     def finish(self, response):
         """The answer is there."""
@@ -420,25 +489,29 @@ cdef class RequestBase:
         self._end()
 
     cdef int _end(self) except -1:
-        cdef Attempt attempt
         self.done = True
         if self._timer_slot >= 0:
-            (<TimerWheel?> self.session.timers).discard(self._timer_slot, self)
+            (<TimerWheel?> _of(self.session, _engine_places, E_TIMERS, "timers"))._discard(self._timer_slot, self)
         if self._speculation_handle is not None:
             self._speculation_handle.cancel()
         if self._retry_handle is not None:
             self._retry_handle.cancel()
-        for one in self.attempts:
-            attempt = <Attempt?> one
-            if attempt.stream >= 0:
-                attempt.abandon()
-            attempt.request = None
-            attempt.connection = None
+        if self._attempts is None:
+            if self._first is not None:
+                self._first._release()
+        else:
+            for one in self._attempts:
+                (<Attempt?> one)._release()
         self._plan = None
         # What waits for the request holds it too: the circle ends here, or each request would be left to the collector.
+        future = self._future
         on_done = self.on_done
         self.on_done = _over
-        on_done(self)
+        if future is not None:
+            self._future = None
+            future._complete(self)
+        else:
+            on_done(self)
         return 0
 
     # -- sending ------------------------------------------------------------------------------------------------------
@@ -448,17 +521,20 @@ cdef class RequestBase:
         self._try_next_host()
 
     cdef int _try_next_host(self) except -1:
-        cdef dict pools = self.session.pools_by_id
+        cdef dict pools = _of(self.session, _engine_places, E_POOLS, "pools_by_id")
         for host in self._plan:
             pool = pools.get(PyLong_FromVoidPtr(<void*> host))
             if pool is None:
                 pool = self.session.pools.get(host)
             if pool is not None:
-                shards = pool.shards
+                if type(pool) is not _pool_places.kind:
+                    _meet_pool(pool)
+                shards = _of(pool, _pool_places, P_SHARDS, "shards")
+                connections = _of(pool, _pool_places, P_CONNECTIONS, "connections")
                 if shards is None:
-                    connection = _first_with_room(pool.connections)
+                    connection = _first_with_room(connections)
                 else:
-                    connection = self._choose(<ShardTable?> shards, host, pool.connections)
+                    connection = self._choose(<ShardTable?> shards, host, connections)
                 if connection is not None:
                     self._send_to(host, connection)
                     return 0
@@ -548,7 +624,10 @@ cdef class RequestBase:
         attempt.stream = -1
         attempt.started = _monotonic()
         attempt.reprepared = ()
-        self.attempts.append(attempt)
+        if self._first is None and self._attempts is None:
+            self._first = attempt
+        else:
+            self.attempts.append(attempt)
         self._send(attempt, connection)
         return 0
 
@@ -558,26 +637,30 @@ cdef class RequestBase:
 
     cdef int _send(self, Attempt attempt, connection) except -1:
         cdef StreamTable streams
+        cdef ExecuteBodyBase execute
         cdef Py_ssize_t stream
         cdef unsigned char block
+        cdef int code = 10
+        cdef int bits = 0
         try:
-            if (
-                not isinstance(self.request_body, ExecuteBodyBase)
-                and connection.wire_format & C_TABLET_VERSIONS
-                and getattr(self.request_body, "opcode", None) == 10
-            ):
-                # A message encodes itself, and the byte is an attribute of it.
-                self.request_body.message.tablet_version_block = self._version_block()
-            opcode, flags, body = self.request_body.render(connection)
             if isinstance(self.request_body, ExecuteBodyBase):
-                attempt.columns = exact_pair((<ExecuteBodyBase> self.request_body).result, "the result of a request_body")[0]
-                if (<ExecuteBodyBase> self.request_body)._wire_format & C_TABLET_VERSIONS:
+                execute = <ExecuteBodyBase> self.request_body
+                execute._follow(_of(connection, _connection_places, C_WIRE_FORMAT, "wire_format"))
+                body = execute.body
+                if execute.tracing or execute.custom_payload:
+                    code, bits, body = execute.with_extras(connection, body)
+                attempt.columns = exact_pair(execute.result, "the result of a request_body")[0]
+                if execute._wire_format & C_TABLET_VERSIONS:
                     block = <unsigned char> self._version_block()
                     body = exact_bytes(body, "a body") + (<char*> &block)[:1]
             else:
+                if connection.wire_format & C_TABLET_VERSIONS and getattr(self.request_body, "opcode", None) == 10:
+                    # A message encodes itself, and the byte is an attribute of it.
+                    self.request_body.message.tablet_version_block = self._version_block()
+                code, bits, body = self.request_body.render(connection)
                 attempt.columns = self.request_body.cached_metadata()
-            streams = <StreamTable?> connection.streams
-            stream = streams.send(attempt, opcode, flags, body) if not streams.closed else -1
+            streams = <StreamTable?> _of(connection, _connection_places, C_STREAMS, "streams")
+            stream = streams._send(attempt, code, bits, body) if not streams.closed else -1
             if stream < 0:
                 raise connection.refusal()
             attempt.stream = stream
@@ -591,37 +674,43 @@ cdef class RequestBase:
 
     def on_answer(self, attempt, connection, opcode, flags, body):
         """An attempt was answered."""
-        cdef Attempt answered = <Attempt?> attempt
+        self._on_answer(<Attempt?> attempt, connection, opcode, flags, exact_bytes(body, "a body"))
+
+    cdef int _on_answer(self, Attempt attempt, connection, int opcode, int flags, bytes body) except -1:
         cdef double now
-        cdef int code = opcode
-        cdef int bits = flags
         cdef Py_ssize_t end
+        cdef bint reads
         if self.done:
-            return
+            return 0
         now = _monotonic()
-        answered.latency = now - answered.started
-        observe = self.session.core.on_latency
-        if observe is not None and code == OP_RESULT:
-            observe(answered.host, answered.latency)
-        if code == OP_RESULT and bits == PAYLOAD_ALONE and not self.request_body.decodes:
-            end = payload_end(exact_bytes(body, "a body"))
+        attempt.latency = now - attempt.started
+        core = _of(self.session, _engine_places, E_CORE, "core")
+        if type(core) is not _core_places.kind:
+            _meet_core(core)
+        observe = _of(core, _core_places, O_LATENCY, "on_latency")
+        if observe is not None and opcode == OP_RESULT:
+            observe(attempt.host, attempt.latency)
+        reads = opcode == OP_RESULT and (isinstance(self.request_body, ExecuteBodyBase) or not self.request_body.decodes)
+        if reads and flags == PAYLOAD_ALONE:
+            end = payload_end(body)
             if end:
                 # A tablet's place, and nothing else: the rest is the usual answer.
                 self.learn(body[26:end])
                 body = body[end:]
-                flags = bits = 0
-        if code == OP_RESULT and bits == 0 and not self.request_body.decodes:
-            if _is_void(exact_bytes(body, "a body")):
+                flags = 0
+        if reads and flags == 0:
+            if _is_void(body):
                 self.response = _void_result
                 self._end()
-                return
-            if answered.columns is not None:
-                rows = self._rows(answered.columns, exact_bytes(body, "a body"))
+                return 0
+            if attempt.columns is not None:
+                rows = self._rows(attempt.columns, body)
                 if rows is not None:
                     self.response = rows
                     self._end()
-                    return
+                    return 0
         self.on_other_answer(attempt, connection, opcode, flags, body)
+        return 0
 
     cdef object _rows(self, metadata, bytes body):
         """The usual answer to a prepared SELECT, rows with the columns that are known; None for another."""
@@ -629,6 +718,7 @@ cdef class RequestBase:
         cdef Py_ssize_t size = PyBytes_GET_SIZE(body)
         cdef const unsigned char* data = <const unsigned char*> PyBytes_AS_STRING(body)
         cdef bytes head
+        cdef RowsAnswer answer
         if metadata.has_user_types:
             pos = metadata.rows_at(body, 0, self.session.core.user_types)
         else:
@@ -640,6 +730,12 @@ cdef class RequestBase:
             return None
         if self.vectors != "list":
             metadata = metadata.with_vectors(self.vectors)
+        if self._future is not None:
+            answer = RowsAnswer.__new__(RowsAnswer)
+            answer._metadata = metadata
+            answer._body = body
+            answer._offset = pos
+            return answer
         message = _new_result(_ResultMessage)
         message.kind = 2
         message.metadata = metadata
@@ -668,6 +764,10 @@ cdef object _page_size(statement, bint plain, session):
 
 cdef object _timestamp(session):
     generator = session.timestamp_generator
+    if type(generator) is _StockGenerator and session.use_client_timestamp:
+        clock = generator._clock
+        if type(clock) is MicrosecondClock:
+            return (<MicrosecondClock> clock)._next()
     return generator() if generator is not None and session.use_client_timestamp else None
 
 
@@ -731,14 +831,16 @@ cdef RequestBase _request_for(request_class, body, session, engine, statement, t
     request.on_done = on_done
     request.target_host = _option(options, _HOST, "host")
     request.vectors = _setting(statement, plain, _VECTOR_TYPE, "vector_type") or session.default_vector_type
-    request.attempts = []
-    request.errors = {}
     request._timer_slot = -1
     return request
 
 
 def bound_request(request_class, body_class, session, engine, statement, target, options, on_done):
     """Make the request for a bound statement, rendered in the calling thread (see the Python twin)."""
+    return _bound_request(request_class, body_class, session, engine, statement, target, options, on_done)
+
+
+cdef RequestBase _bound_request(request_class, body_class, session, engine, statement, target, options, on_done):
     cdef ExecuteBodyBase body
     cdef type body_type = <type?> body_class
     cdef bint plain = type(statement) is _BoundStatement
@@ -746,7 +848,9 @@ def bound_request(request_class, body_class, session, engine, statement, target,
     body.prepared = _setting(statement, plain, _PREPARED, "prepared_statement")
     body.values = _setting(statement, plain, _BLOCK, "block")
     _resolve(body, session, statement, options)
-    body._prerender(engine.core.wire_format)
+    body._prerender(
+        _of(_of(engine, _engine_places, E_CORE, "core"), _core_places, O_WIRE_FORMAT, "wire_format")
+    )
     return _request_for(request_class, body, session, engine, statement, target, options, on_done)
 
 

@@ -8,6 +8,9 @@ cdef class TimerWheel:
     cdef dict _slots
     cdef object _handle
     cdef object _handle_tick
+    # The slot that was added to last: requests of one turn mostly have the same.
+    cdef long long _last_tick
+    cdef set _last
 
     def __init__(self, loop):
         self._time = loop.time
@@ -15,14 +18,26 @@ cdef class TimerWheel:
         self._slots = {}
         self._handle_tick = 0
 
-    cpdef object add(self, timeout, item):
+    def add(self, timeout, item):
         """Call ``item.on_timeout()`` once, `timeout` seconds from now or up to a slot later; returns the slot that `discard` takes."""
-        cdef double wanted = timeout if timeout < LONGEST else LONGEST
+        return self._add(timeout, item)
+
+    cdef long long _add(self, timeout, item) except -1:
+        cdef double wanted
         cdef double now = self._time()
-        cdef long long tick = <long long> ((now + wanted) / FINE) + 1
+        cdef long long tick
         cdef set slot
+        if type(timeout) is not float:
+            timeout = float(timeout if timeout < LONGEST else LONGEST)
+        wanted = timeout
+        if not wanted < LONGEST:
+            wanted = LONGEST
+        tick = <long long> ((now + wanted) / FINE) + 1
         if wanted >= COARSE_FROM:
             tick += (FINE_TICKS_OF_COARSE - tick % FINE_TICKS_OF_COARSE) % FINE_TICKS_OF_COARSE
+        if self._last is not None and tick == self._last_tick:
+            self._last.add(item)
+            return tick
         found = self._slots.get(tick)
         if found is None:
             slot = self._slots[tick] = set()
@@ -31,15 +46,22 @@ cdef class TimerWheel:
         else:
             slot = <set> found
         slot.add(item)
+        self._last = slot
+        self._last_tick = tick
         return tick
 
-    cpdef discard(self, tick, item):
+    def discard(self, tick, item):
         """Forget `item`, which `add` put into slot `tick`; nothing happens where it is gone."""
-        found = self._slots.get(tick)
+        self._discard(tick, item)
+
+    cdef int _discard(self, long long tick, item) except -1:
+        found = self._last if tick == self._last_tick and self._last is not None else self._slots.get(tick)
         if found is not None:
             (<set> found).discard(item)
             if not (<set> found) and tick != self._handle_tick:
                 del self._slots[tick]
+                self._last = None
+        return 0
 
     def close(self):
         """Forget everything."""
@@ -47,6 +69,7 @@ cdef class TimerWheel:
             self._handle.cancel()
             self._handle = None
         self._slots.clear()
+        self._last = None
 
     def __len__(self):
         return sum(map(len, self._slots.values()))
@@ -60,6 +83,7 @@ cdef class TimerWheel:
 
     def _expire(self):
         self._handle = None
+        self._last = None
         now = int(self._time() / FINE + 1e-6)
         due = [tick for tick in self._slots if tick <= now or tick == self._handle_tick]
         expired = [item for tick in sorted(due) for item in self._slots.pop(tick)]
@@ -79,6 +103,7 @@ cdef class StreamTable:
     """The requests under way on one connection, by their streams (see the Python twin)."""
 
     cdef readonly object writer
+    cdef FrameWriter _writer         # the same, if it is of this class
     cdef public object armed
     cdef public bint closed
     cdef public bint paused
@@ -97,6 +122,7 @@ cdef class StreamTable:
 
     def __init__(self, writer, call_soon, flush):
         self.writer = writer
+        self._writer = <FrameWriter> writer if type(writer) is FrameWriter else None
         self._call_soon = call_soon
         self._flush = flush
         self._responders = []
@@ -122,9 +148,11 @@ cdef class StreamTable:
         return self._has_room()
 
     cdef bint _has_room(self) except -1:
-        return (
-            not self.closed and not self.paused and self.in_flight < self._limit and <Py_ssize_t> self.writer.pending < C_HIGH_WATER
-        )
+        if self.closed or self.paused or self.in_flight >= self._limit:
+            return False
+        if self._writer is not None:
+            return self._writer._pending() < C_HIGH_WATER
+        return <Py_ssize_t> self.writer.pending < C_HIGH_WATER
 
     cdef Py_ssize_t _take(self) noexcept:
         """The lowest free stream, -1 where all are in use."""
@@ -152,14 +180,20 @@ cdef class StreamTable:
     cdef bint _is_taken(self, Py_ssize_t stream) noexcept:
         return 0 <= stream < C_MAX_STREAMS and not (self._free[stream >> 6] >> (stream & 63)) & 1
 
-    cpdef Py_ssize_t send(self, responder, opcode, flags, body) except? -1:
+    def send(self, responder, opcode, flags, body):
         """Queue one request for the end of this loop turn; returns its stream, -1 where none is free."""
+        return self._send(responder, opcode, flags, body)
+
+    cdef Py_ssize_t _send(self, responder, int opcode, int flags, body) except? -1:
         cdef Py_ssize_t stream = self._take()
         cdef list responders = self._responders
         if stream < 0:
             return -1
         try:
-            self.writer.add(stream, opcode, flags, body)
+            if self._writer is not None:
+                self._writer._add(stream, opcode, flags, exact_bytes(body, "a body"))
+            else:
+                self.writer.add(stream, opcode, flags, body)
         except BaseException:
             self._give_back(stream)
             raise
@@ -184,13 +218,14 @@ cdef class StreamTable:
         cdef tuple envelope
         cdef Py_ssize_t stream
         cdef Attempt attempt
-        version = connection.version
+        cdef RequestBase request
+        version = _of(connection, _connection_places, C_VERSION, "version")
         for item in <list?> envelopes:
             envelope = <tuple?> item
             if PyTuple_GET_SIZE(envelope) != 5:
                 raise TypeError(f"an envelope of {len(envelope)} parts; it has 5")
             stream = envelope[0]
-            if envelope[4] != version:
+            if envelope[4] is not version and envelope[4] != version:
                 connection.peer_version = envelope[4]
             # A stream that is taken while its request is still being written has nobody yet.
             if self._is_taken(stream) and stream < PyList_GET_SIZE(self._responders):
@@ -203,9 +238,13 @@ cdef class StreamTable:
                 try:
                     if type(responder) is Attempt:
                         attempt = <Attempt> responder
-                        if attempt.request is not None:
+                        # Held here: at its end the attempt lets go of it, and perhaps nobody else has it.
+                        request = attempt.request
+                        if request is not None:
                             attempt.stream = -1
-                            attempt.request.on_answer(attempt, connection, envelope[1], envelope[2], envelope[3])
+                            request._on_answer(
+                                attempt, connection, envelope[1], envelope[2], exact_bytes(envelope[3], "a body")
+                            )
                     else:
                         responder.on_response(connection, envelope[1], envelope[2], envelope[3])
                 except BaseException as error:  # the answers behind it are for others

@@ -389,17 +389,6 @@ cdef object _shrunk():
 cdef class FrameWriter:
     """Joins envelopes into one bytes object for each write to the network (see the Python twin)."""
 
-    cdef int _version
-    cdef int _direction
-    cdef int _standing
-    cdef Py_ssize_t _max_body
-    cdef object _compression
-    cdef bint _segmented
-    cdef bytes _done
-    cdef uint8_t* _data
-    cdef Py_ssize_t _size
-    cdef Py_ssize_t _capacity
-
     def __init__(self, version, max_body=_MAX_BODY, *, responses=False):
         self._version = version
         self._max_body = max_body
@@ -415,6 +404,9 @@ cdef class FrameWriter:
     @property
     def pending(self):
         """Bytes that wait, roughly."""
+        return self._pending()
+
+    cdef Py_ssize_t _pending(self) noexcept:
         return self._size + PyBytes_GET_SIZE(self._done)
 
     def set_compression(self, algorithm):
@@ -466,21 +458,20 @@ cdef class FrameWriter:
 
     def add(self, stream, opcode, flags, body):
         """Queue one envelope; ValueError, with nothing queued, for a body above the limit or a stream that is not a signed number of 16 bits."""
-        cdef bytes data = exact_bytes(body, "a body")
+        self._add(stream, opcode, flags, exact_bytes(body, "a body"))
+
+    cdef int _add(self, int number, int code, int bits, bytes data) except -1:
         cdef Py_ssize_t size = PyBytes_GET_SIZE(data)
-        cdef int number = stream
-        cdef int code = opcode
-        cdef int bits = flags
         cdef uint8_t* p
         if code < 0 or code > 0xFF or bits < 0 or bits > 0xFF:
-            raise ValueError(f"opcode {opcode} and flags {flags} are not numbers of 8 bits")
+            raise ValueError(f"opcode {code} and flags {bits} are not numbers of 8 bits")
         bits |= self._standing
         if size > self._max_body:
             raise ValueError(
-                f"the body of a {_OPCODE_NAMES.get(opcode, opcode)} message has {size} bytes; the limit is {self._max_body}"
+                f"the body of a {_OPCODE_NAMES.get(code, code)} message has {size} bytes; the limit is {self._max_body}"
             )
         if number < -0x8000 or number > 0x7FFF:
-            raise ValueError(f"stream {stream} is not a signed number of 16 bits")
+            raise ValueError(f"stream {number} is not a signed number of 16 bits")
         # Section 2.3.2: a STARTUP is never compressed; a compressed OPTIONS may come before it.
         if (
             self._compression is not None and not self._segmented and size >= _worth_compressing
@@ -499,6 +490,7 @@ cdef class FrameWriter:
         put_be32(p + 5, <uint32_t> size)
         memcpy(p + C_HEADER, PyBytes_AS_STRING(data), size)
         self._size += C_HEADER + size
+        return 0
 
     def take(self):
         """Return all bytes since the last `take`, ready for the network; b"" if there are none."""

@@ -27,14 +27,16 @@ class ColumnarResult:
     Options and errors are those of `cassandra.cluster.ResultSet`.
     """
 
-    __slots__ = ("_begun", "_message", "_next")
+    __slots__ = ("_begun", "_next")
 
     # How reading has begun, "row" or "column", if it has; "rows" if pages of rows are gone already.
     _begun: str
-    _message: Any
     _next: asyncio.Future[Any] | None
 
     if TYPE_CHECKING:
+
+        @property
+        def _message(self) -> Any: ...
 
         def _ask_for_next_page(self) -> asyncio.Future[Any]: ...
 

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from cassandra._impl import flight
 from cassandra.aio.columnar import ColumnarResult
 from cassandra.client.display import DisplayedResult
 from cassandra.client.lwt import APPLIED, applied
@@ -16,8 +17,10 @@ from cassandra.query.trace import QueryTrace
 
 if TYPE_CHECKING:
     from cassandra.aio.session import Session
-    from cassandra.engine.flight import Attempt
+    from cassandra.engine.flight import Attempt, RowsAnswer
     from cassandra.engine.request import Request
+else:
+    RowsAnswer = flight.RowsAnswer
 
 __all__ = ["ResultSet"]
 
@@ -31,17 +34,28 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     result`` goes over all pages, and fetches the next one while the one at hand is used.
     """
 
-    __slots__ = ("_history", "_page", "_request", "_row_factory", "_session")
+    __slots__ = ("_answer", "_history", "_page", "_request", "_row_factory", "_session")
 
+    # `flight.HappyPath` writes the same slots without calling it.
     def __init__(self, session: Session, request: Request, row_factory: Callable[..., Any]) -> None:
         self._session = session
         self._request = request
         self._row_factory = row_factory
-        self._message: Any = request.response
-        self._history: list[Attempt] = request.attempts  # shared: never changed in place
+        self._answer: Any = request.response
+        # Of all pages, if there was more than one.
+        self._history: list[Attempt] | None = None
         self._page: Any = None
         self._begun = ""
         self._next: asyncio.Future[Request] | None = None
+
+    @property
+    def _message(self) -> Any:
+        """The message of the page at hand."""
+        answer = self._answer
+        # Of the usual rows it is made only if somebody wants more than rows.
+        if type(answer) is RowsAnswer:
+            answer = self._answer = answer.message()
+        return answer
 
     # -- the page at hand --------------------------------------------------------------------------
 
@@ -49,6 +63,11 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     def current_rows(self) -> Any:
         """The rows of the page at hand, as the row factory makes them; [] if there are none."""
         if self._page is None:
+            answer = self._answer
+            if type(answer) is RowsAnswer:
+                self._page = answer.rows(self._row_factory)
+                if self._page is not None:
+                    return self._page
             message = self._message
             self._page = (
                 message.decode(self._row_factory) if isinstance(message, ResultMessage) else []
@@ -75,6 +94,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
                     "whether there are more rows is not known before the next page has come: "
                     "use `await result.fetch_all()`"
                 )
+        if type(rows) is list:
+            return rows[0] if rows else None
         return next(iter(rows), None)
 
     def all(self) -> list[T]:
@@ -112,7 +133,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     @property
     def paging_state(self) -> bytes | None:
         """The position of the next page, for `Session.execute`, later or in another process."""
-        return getattr(self._message, "paging_state", None)
+        return getattr(self._answer, "paging_state", None)
 
     def _ask_for_next_page(self) -> asyncio.Future[Request]:
         """The next page's request, sent already; asked for once."""
@@ -136,10 +157,9 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         finally:
             # Also after an error: the same page can be asked for again.
             self._next = None
+        self._history = [*self.attempts, *request.attempts]
         self._request = request
-        self._message = request.response
-        # A new list: the old one may be that of the first request.
-        self._history = [*self._history, *request.attempts]
+        self._answer = request.response
         self._page = None
 
     async def fetch_all(self) -> list[T]:
@@ -178,17 +198,17 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     @property
     def warnings(self) -> list[str] | None:
         """The server's warnings; None if it gave none."""
-        return getattr(self._message, "warnings", None)
+        return getattr(self._answer, "warnings", None)
 
     @property
     def custom_payload(self) -> Mapping[str, bytes] | None:
         """The custom payload of the answer."""
-        return getattr(self._message, "custom_payload", None)
+        return getattr(self._answer, "custom_payload", None)
 
     @property
     def trace_id(self) -> Any:
         """The id of the trace, for executions with trace=True."""
-        return getattr(self._message, "trace_id", None)
+        return getattr(self._answer, "trace_id", None)
 
     async def get_query_trace(
         self, max_wait: float | None = None, query_cl: int | None = None
@@ -209,17 +229,18 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     @property
     def is_schema_agreed(self) -> bool:
         """After a schema change: whether the nodes agree on it."""
-        return bool(getattr(self._message, "is_schema_agreed", True))
+        return bool(getattr(self._answer, "is_schema_agreed", True))
 
     @property
     def attempts(self) -> list[Attempt]:
         """Each sending, of all pages so far: host, start, latency, error and the decision."""
-        return list(self._history)
+        return list(self._request.attempts if self._history is None else self._history)
 
     @property
     def coordinator_host(self) -> Any:
         """The host that answered last."""
-        return self._history[-1].host if self._history else None
+        attempts = self.attempts
+        return attempts[-1].host if attempts else None
 
 
 def _retrieve(future: asyncio.Future[Any]) -> None:

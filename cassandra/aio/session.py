@@ -6,16 +6,23 @@ The engine runs on the caller's own loop, so that there is no thread and no hop.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from cassandra._impl import flight
 from cassandra.aio.concurrent import as_completed, in_turn
 from cassandra.aio.result import ResultSet
-from cassandra.client.checks import check_keyspace, list_of_queries, typed_factory
+from cassandra.client.checks import (
+    check_keyspace,
+    check_vectors,
+    list_of_queries,
+    typed_factory,
+)
 from cassandra.client.requests import USUAL_OPTIONS, Parameters, Query
 from cassandra.client.session import SessionBase
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.engine.request import Request
+from cassandra.engine.request_bodies import ExecuteBody
 from cassandra.engine.schema.agreement import SchemaAgreementScope
 from cassandra.query.prepared import PreparedStatement
 from cassandra.query.settings import NOT_SET
@@ -32,15 +39,29 @@ __all__ = ["Session"]
 T = TypeVar("T")
 
 
-class RequestFuture(asyncio.Future[Any]):
-    """The awaitable of one request.
+class ResultFuture(flight.ResultFuture):
+    """The awaitable of one execution's `ResultSet`, on which listeners may set attributes."""
 
-    Cancelling it gives up the request, whose stream is free when the answer has come.
-    """
+
+class PageFuture(asyncio.Future[Any]):
+    """The awaitable of one further page: of its request."""
 
     __slots__ = ("request",)  # quicker to write than the dict that asyncio's Future has
 
     request: Request
+
+    def complete(self, request: Request) -> None:
+        """Called by the engine when `request` is over."""
+        if self.done():
+            return
+        error = request.error
+        if error is None:
+            self.set_result(request)
+        elif isinstance(error, asyncio.CancelledError):
+            # Not self.cancel(): the request is over already.
+            super().cancel()
+        else:
+            self.set_exception(error)
 
     def cancel(self, msg: object = None) -> bool:
         # The future first: the end of the request then finds it done.
@@ -48,43 +69,6 @@ class RequestFuture(asyncio.Future[Any]):
         if cancelled:
             self.request.cancel()
         return cancelled
-
-    def complete(self, request: Request) -> None:
-        """Called by the engine when `request` is over."""
-        if request.error is not None:
-            self.refuse(request.error)
-        elif not self.done():
-            self.set_result(request)
-
-    def refuse(self, error: BaseException) -> None:
-        """End with `error`, unless it is over already."""
-        if self.done():
-            return
-        if isinstance(error, asyncio.CancelledError):
-            # Not self.cancel(): the request is over already.
-            super().cancel()
-        else:
-            self.set_exception(error)
-
-
-class ResultFuture(RequestFuture):
-    """The awaitable of one execution's `ResultSet`."""
-
-    __slots__ = ("row_factory", "session")
-
-    row_factory: Callable[..., Any]
-    session: Session
-
-    @property
-    def message(self) -> Any:
-        """The message that was, or will be, sent; a request listener may change it."""
-        return self.session.message_of_request(self.request)
-
-    def complete(self, request: Request) -> None:
-        if request.error is not None:
-            self.refuse(request.error)
-        elif not self.done():
-            self.set_result(ResultSet(self.session, request, self.row_factory))
 
 
 class Session(SessionBase):
@@ -95,6 +79,9 @@ class Session(SessionBase):
     def __init__(self, cluster: Cluster, engine: EngineSession) -> None:
         super().__init__(cluster, engine)
         self._loop = engine.loop
+        self._path = flight.HappyPath(
+            self, engine, self._default_options, Request, ExecuteBody, ResultSet, check_vectors
+        )
         self.is_shutdown = False
 
     @overload
@@ -159,14 +146,24 @@ class Session(SessionBase):
         :raises OperationTimedOut: if no answer comes within `timeout`.
         :raises NoHostAvailable: with the error of each host.
         """
+        if (
+            timeout is NOT_SET
+            and row_type is None
+            and execution_profile is EXEC_PROFILE_DEFAULT
+            and trace is False
+            and custom_payload is None
+            and paging_state is None
+            and host is None
+        ):
+            usual: Awaitable[Any] | None = self._path.execute(query, parameters)
+            if usual is not None:
+                return usual
         factory = None if row_type is None else typed_factory(row_type)
-        future = ResultFuture(loop=self._loop)
         given = (timeout, trace, custom_payload, execution_profile, paging_state, host)
         options = self._default_options if given == USUAL_OPTIONS else self._options(*given)
+        future = ResultFuture(self._path, factory or options.profile.row_factory)
         request = self._request(query, parameters, options, future.complete)
         future.request = request
-        future.row_factory = options.profile.row_factory if factory is None else factory
-        future.session = self
         if self._request_init_listeners:
             for listener, args, kwargs in self._request_init_listeners:
                 listener(future, *args, **kwargs)
@@ -174,9 +171,9 @@ class Session(SessionBase):
         request.start()
         return future
 
-    def send_next_page(self, request: Request, paging_state: bytes) -> RequestFuture:
+    def send_next_page(self, request: Request, paging_state: bytes) -> PageFuture:
         """Send `request` again, for the page at `paging_state`."""
-        future = RequestFuture(loop=self._loop)
+        future = PageFuture(loop=self._loop)
         future.request = request.for_page(paging_state, future.complete)
         future.request.start()
         return future

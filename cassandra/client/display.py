@@ -26,8 +26,11 @@ class DisplayedResult:
 
     __slots__ = ()
 
-    _message: Any
     _page: Any
+
+    @property
+    def _message(self) -> Any:
+        raise NotImplementedError
 
     @property
     def has_more_pages(self) -> bool:

@@ -33,6 +33,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     _page: Any = None
     _iterator: Iterator[Any] | None = None
     _is_list = False
+    _made_of: tuple[Any, Any, Any] | None = None
     _described: tuple[list[str] | None, list[Any] | None] | None = None
 
     def __init__(self, response_future: Any, initial_response: object) -> None:
@@ -41,6 +42,15 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             self._message = initial_response
         else:
             self._take_page(initial_response)
+
+    def __getattr__(self, name: str) -> Any:
+        # Called for what is not there: the future that nobody has needed yet.
+        made_of = self._made_of if name == "response_future" else None
+        if made_of is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        session, request, row_factory = made_of
+        # `setdefault`: if two threads ask for it, both get the same one.
+        return self.__dict__.setdefault("response_future", session.future_of(request, row_factory))
 
     def _take_page(self, response: Any) -> None:
         if isinstance(response, ResultMessage):
@@ -241,6 +251,17 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         """The traces of all pages."""
         traces: list[Any] = self.response_future.get_all_query_traces(max_wait_sec_per)
         return traces
+
+
+_new = object.__new__
+
+
+def result_of(session: Any, request: Any, row_factory: Any) -> ResultSet[Any]:
+    """Return the result of a request that is over; a future of it is made if somebody asks."""
+    made: ResultSet[Any] = _new(ResultSet)
+    made._message = request.response
+    made._made_of = (session, request, row_factory)
+    return made
 
 
 ResultSet.__module__ = "cassandra.cluster"

@@ -7,7 +7,13 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 from weakref import ref
 
-from cassandra.client.checks import check_keyspace, list_of_queries, typed_factory
+from cassandra._impl import flight
+from cassandra.client.checks import (
+    check_keyspace,
+    check_vectors,
+    list_of_queries,
+    typed_factory,
+)
 from cassandra.client.paging import PageAhead
 from cassandra.client.requests import USUAL_OPTIONS, Parameters, Query
 from cassandra.client.session import SessionBase
@@ -16,6 +22,7 @@ from cassandra.cluster.response_future import ResponseFuture
 from cassandra.cluster.result_set import ResultSet
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.engine.request import Request
+from cassandra.engine.request_bodies import ExecuteBody
 from cassandra.engine.schema.agreement import SchemaAgreementScope
 from cassandra.query.prepared import PreparedStatement
 from cassandra.query.settings import NOT_SET, CallOptions
@@ -64,6 +71,15 @@ class Session(SessionBase, KnownSession):
         # Held here: after shutdown the cluster has none, and the inbox itself refuses what comes
         # late.
         self._inbox = cluster.inbox
+        self._path = flight.HappyPath(
+            self,
+            engine,
+            self._default_options,
+            Request,
+            ExecuteBody,
+            ResultSet,
+            check_vectors,
+        )
         self._loop_thread = cluster.loop_thread
 
     # -- executing ---------------------------------------------------------------------------------
@@ -199,6 +215,21 @@ class Session(SessionBase, KnownSession):
         future = ResponseFuture(self, query, options.profile.row_factory, (watcher, argument))
         self._submit(future, query, parameters, options, row_type)
 
+    def usual_way(self) -> tuple[Callable[..., Request | None], Callable[[Request], None]]:
+        """Return what makes the request of a usual execution, and what sends it, without a future.
+
+        See `HappyPath.request`; it is over in the engine's thread. `cassandra.cluster.result_set`
+        makes the result of it.
+        """
+        return self._path.request, self._inbox.put
+
+    def future_of(self, request: Request, row_factory: Callable[..., Any]) -> ResponseFuture:
+        """Return a future of a request that is over already."""
+        future = ResponseFuture(self, request.statement, row_factory)
+        future.watch(request)
+        future.complete(request)
+        return future
+
     def _submit(
         self,
         future: ResponseFuture,
@@ -209,7 +240,11 @@ class Session(SessionBase, KnownSession):
     ) -> ResponseFuture:
         if row_type is not None:
             future.row_factory = typed_factory(row_type)
-        request = self._request(query, parameters, options, future.complete)
+        request = None
+        if options is self._default_options:
+            request = self._path.request(query, parameters, future.complete)
+        if request is None:
+            request = self._request(query, parameters, options, future.complete)
         future.query = request.statement
         # Before the inbox has it: the loop may complete it at once.
         future._request = request

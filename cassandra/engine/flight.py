@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cassandra._impl import bodies, tablets
+from cassandra.engine.awaited import HappyPath, ResultFuture, RowsAnswer
 from cassandra.engine.mishaps import mishap
 from cassandra.engine.pools.shard_table import ShardTable, first_with_room, in_flight_of
 from cassandra.engine.resolving import bound_request, request_for, resolve
@@ -47,7 +48,10 @@ __all__ = [
     "WRITE_HIGH_WATER",
     "Attempt",
     "ExecuteBodyBase",
+    "HappyPath",
     "RequestBase",
+    "ResultFuture",
+    "RowsAnswer",
     "ShardTable",
     "StreamTable",
     "TimerWheel",
@@ -371,6 +375,7 @@ class RequestBase:
 
     __slots__ = (
         "_busy",
+        "_is_awaited",
         "_is_located",
         "_plan",
         "_retry_handle",
@@ -430,6 +435,7 @@ class RequestBase:
         # preparing again, delayed retries, waiting for room: of what comes back without an attempt
         # under way
         self._waits = 0
+        self._is_awaited = False  # by a future of the happy path
         self._is_located = False
         self._token: int | None = None
         self._tablet: tuple[str, str] | None = None  # keyspace and table, if it has tablets
@@ -679,7 +685,8 @@ class RequestBase:
         # A negative row count is an error, which is not for this path.
         if not pos or len(body) < pos + 4 or body[pos] & 0x80:
             return None
-        return rows_result(metadata.with_vectors(self.vectors), body, pos)
+        make = RowsAnswer if self._is_awaited else rows_result
+        return make(metadata.with_vectors(self.vectors), body, pos)
 
 
 def _over(request: RequestBase) -> None:

@@ -1,0 +1,137 @@
+"""Makes requests to the null server, for `benchmarks.instructions` to count what they take.
+
+    _worker_instructions.py CASE ADDRESS PORT PASSES
+
+Each pass makes the same `REQUESTS` requests, so that a run of more passes has more of them and
+nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+from cassandra import aio
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.concurrent import execute_concurrent_with_args
+from cassandra.policies import RoundRobinPolicy
+
+REQUESTS = 2_000
+IN_FLIGHT = 100
+INSERT = "INSERT INTO five (a, b, c, d, e) VALUES (?, ?, ?, ?, ?)"
+SELECT = "SELECT one FROM five WHERE a = ?"
+ROW = (7, "hello world", 7, 1.5, True)
+KEY = (7,)
+
+# A program is some fifty times slower under callgrind. Threads are to take turns as often, counted
+# in instructions, as they do without it.
+SLOWER = 50
+
+# The first connect is slow enough there for time limits to pass.
+LONG = 120.0
+
+
+def settings(address: str, port: int) -> dict[str, Any]:
+    profile = ExecutionProfile(RoundRobinPolicy(), request_timeout=LONG)
+    return {
+        "contact_points": [address],
+        "port": port,
+        "protocol_version": 4,
+        "compression": False,
+        "schema_metadata_enabled": False,
+        "token_metadata_enabled": False,
+        "connect_timeout": LONG,
+        "control_connection_timeout": LONG,
+        "execution_profiles": {EXEC_PROFILE_DEFAULT: profile},
+    }
+
+
+@contextlib.asynccontextmanager
+async def prepared(address: str, port: int, text: str) -> AsyncIterator[tuple[aio.Session, Any]]:
+    async with aio.Cluster(**settings(address, port)) as cluster:
+        session = await cluster.connect()
+        yield session, await session.prepare(text)
+
+
+async def by_tasks(start: Callable[[], Awaitable[Any]], use: Callable[[Any], Any] | None) -> None:
+    """`IN_FLIGHT` tasks, each of which awaits one request after the other."""
+
+    async def work() -> None:
+        for _ in range(REQUESTS // IN_FLIGHT):
+            outcome = await start()
+            if use is not None:
+                use(outcome)
+
+    await asyncio.gather(*(work() for _ in range(IN_FLIGHT)))
+
+
+async def aio_insert(address: str, port: int, passes: int) -> None:
+    async with prepared(address, port, INSERT) as (session, insert):
+        for _ in range(passes):
+            await by_tasks(lambda: session.execute(insert, ROW), None)
+
+
+async def aio_select(address: str, port: int, passes: int) -> None:
+    async with prepared(address, port, SELECT) as (session, select):
+        for _ in range(passes):
+            await by_tasks(lambda: session.execute(select, KEY), lambda result: result.one().a)
+
+
+async def aio_together(address: str, port: int, passes: int) -> None:
+    async with prepared(address, port, INSERT) as (session, insert):
+        for _ in range(passes * REQUESTS // IN_FLIGHT):
+            await asyncio.gather(*(session.execute(insert, ROW) for _ in range(IN_FLIGHT)))
+
+
+async def aio_concurrent(address: str, port: int, passes: int) -> None:
+    async with prepared(address, port, INSERT) as (session, insert):
+        for _ in range(passes):
+            pairs = ((insert, ROW) for _ in range(REQUESTS))
+            async for outcome in session.execute_concurrent(pairs, IN_FLIGHT):
+                assert outcome.success
+
+
+def blocking_concurrent(address: str, port: int, passes: int) -> None:
+    with Cluster(**settings(address, port)) as cluster:
+        session = cluster.connect()
+        insert = session.prepare(INSERT)
+        for _ in range(passes):
+            for outcome in execute_concurrent_with_args(
+                session, insert, [ROW] * REQUESTS, IN_FLIGHT, results_generator=True
+            ):
+                assert outcome.success
+
+
+def blocking_insert(address: str, port: int, passes: int) -> None:
+    with Cluster(**settings(address, port)) as cluster:
+        session = cluster.connect()
+        insert = session.prepare(INSERT)
+        for _ in range(passes * REQUESTS):
+            session.execute(insert, ROW)
+
+
+CASES: dict[str, Callable[[str, int, int], Any]] = {
+    "aio-insert": aio_insert,
+    "aio-select": aio_select,
+    "aio-together": aio_together,
+    "aio-concurrent": aio_concurrent,
+    "blocking-concurrent": blocking_concurrent,
+    "blocking-insert": blocking_insert,
+}
+
+
+def main() -> None:
+    case, address, port, passes = sys.argv[1:]
+    sys.setswitchinterval(sys.getswitchinterval() * SLOWER)
+    run = CASES[case](address, int(port), int(passes))
+    if run is not None:
+        import uvloop  # here, so that the tests of the table can do without
+
+        uvloop.run(run)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,550 @@
+# The awaitable of a request, and the usual execution in one pass. Included by flight.pyx.
+
+cdef extern from *:
+    """
+    /* `await` takes the result from am_send without an exception; Cython has no name for that slot. */
+    static void turbocql_set_send(PyObject *type, PySendResult (*send)(PyObject *, PyObject *, PyObject **)) {
+        PyAsyncMethods *methods = ((PyTypeObject *)type)->tp_as_async;
+        if (methods != NULL)
+            methods->am_send = (sendfunc)send;
+    }
+
+    /* Whether `callback` is what a task of the class `kind` waits with. */
+    static inline int turbocql_is_wakeup(PyObject *callback, PyObject *kind) {
+        PyObject *self;
+        if (!PyCFunction_CheckExact(callback))
+            return 0;
+        self = PyCFunction_GET_SELF(callback);
+        return self != NULL && (PyObject *)Py_TYPE(self) == kind
+            && strcmp(((PyCFunctionObject *)callback)->m_ml->ml_name, "task_wakeup") == 0;
+    }
+    """
+    ctypedef enum PySendResult:
+        PYGEN_RETURN
+        PYGEN_ERROR
+        PYGEN_NEXT
+    bint turbocql_is_wakeup(object, object) noexcept
+    void turbocql_set_send(object, PySendResult (*)(PyObject*, PyObject*, PyObject**) noexcept)
+
+cdef enum:  # ResultFuture._status
+    PENDING
+    CANCELLED
+    FINISHED
+    FAILED
+
+cdef tuple _STATES = ("PENDING", "CANCELLED", "FINISHED", "FINISHED")
+
+
+@cython.final
+@cython.freelist(256)
+cdef class _Waiting:
+    """What `await` of a `ResultFuture` goes over, as that of asyncio's own futures."""
+
+    cdef ResultFuture _future
+
+    def __iter__(self):
+        return self
+
+    def __await__(self):
+        return self
+
+    def __next__(self):
+        cdef ResultFuture future = self._future
+        if future is not None:
+            if future._must_wait():
+                return future
+            self._future = None
+            raise StopIteration(future._value())
+        raise StopIteration
+
+    def send(self, value):
+        """Go on; the value has no meaning."""
+        return self.__next__()
+
+    def throw(self, kind, value=None, traceback=None):
+        """End with an error."""
+        self._future = None
+        if isinstance(kind, BaseException):
+            raise kind
+        raise kind if value is None else value
+
+    def close(self):
+        """Forget the future."""
+        self._future = None
+
+
+cdef PySendResult _send_waiting(PyObject* waiting, PyObject* value, PyObject** result) noexcept:
+    result[0] = NULL
+    try:
+        return _go_on(<_Waiting> waiting, result)
+    except BaseException as error:
+        PyErr_SetObject(<object> type(error), error)
+        return PYGEN_ERROR
+
+
+cdef PySendResult _go_on(_Waiting waiting, PyObject** result) except *:
+    cdef ResultFuture future = waiting._future
+    cdef object given = None
+    cdef PySendResult kind = PYGEN_RETURN
+    if future is not None:
+        if future._must_wait():
+            given = future
+            kind = PYGEN_NEXT
+        else:
+            waiting._future = None
+            given = future._value()
+    Py_INCREF(given)
+    result[0] = <PyObject*> given
+    return kind
+
+
+turbocql_set_send(_Waiting, _send_waiting)
+
+
+@cython.final
+@cython.freelist(256)
+cdef class RowsAnswer:
+    """The usual answer to a SELECT, of which rows are wanted and little else (see the Python twin)."""
+
+    cdef object _metadata
+    cdef bytes _body
+    cdef Py_ssize_t _offset
+
+    def __init__(self, metadata, body, offset):
+        self._metadata = metadata
+        self._body = exact_bytes(body, "a body")
+        self._offset = offset
+
+    def rows(self, row_factory):
+        """Return the rows; None if the message has to make them."""
+        if self._body is None or self._offset < 0 or self._offset + 4 > PyBytes_GET_SIZE(self._body):
+            return None
+        plan = self._metadata._plan
+        if plan is None:
+            plan = self._metadata.row_plan
+        count = get_be32(<const unsigned char*> PyBytes_AS_STRING(self._body) + self._offset)
+        try:
+            if row_factory is _named_tuple_factory:
+                return plan.named_tuples(self._body, self._offset + 4, count)
+            method = getattr(row_factory, "row_plan_method", None)
+            if method is None or method[1] is not row_factory:
+                return None
+            return getattr(plan, method[0])(self._body, self._offset + 4, count)
+        except _DecodeError:
+            return None  # the message keeps the error
+
+    def message(self):
+        """Return the message that has come."""
+        return _rows_result(self._metadata, self._body, self._offset)
+
+
+@cython.final
+cdef class _Unread:
+    """The error of a future that nobody has looked at. It goes with the future, and says so then.
+
+    Not the future itself: an object with a finalizer costs more, and few of them fail.
+    """
+
+    cdef ResultFuture _likeness
+    cdef str _name
+
+    def __del__(self):
+        if self._likeness is not None:
+            self._likeness._path.loop.call_exception_handler({
+                "message": f"{self._name} exception was never retrieved",
+                "exception": self._likeness._outcome,
+                "future": self._likeness,
+            })
+
+
+@cython.freelist(256)
+cdef class ResultFuture:
+    """The awaitable of one execution's result (see the Python twin).
+
+    It behaves as asyncio's own futures do, and costs less: it makes no loop handle of its own when it is done, but shares one with
+    all that are done in the same turn.
+    """
+
+    cdef public RequestBase request
+    cdef public object row_factory
+    cdef public bint _asyncio_future_blocking
+    cdef HappyPath _path
+    cdef int _status
+    cdef _Unread _unread             # until its error was looked at
+    cdef object _outcome             # the result, or the error
+    cdef object _traceback           # of the error, when it was set
+    cdef public object _cancel_message  # asyncio.gather looks at it
+    cdef object _callback            # the first one, and its context
+    cdef object _context
+    cdef list _others                # pairs of the same
+    cdef object __weakref__
+
+    def __init__(self, path, row_factory):
+        self._path = <HappyPath?> path
+        self.row_factory = row_factory
+
+    @property
+    def session(self):
+        """The session that executes it."""
+        return self._path.session
+
+    @property
+    def message(self):
+        """The message that was, or will be, sent; a request listener may change it."""
+        return self._path.session.message_of_request(self.request)
+
+    # -- of the engine ---------------------------------------------------------------------------
+
+    def complete(self, request):
+        """Called by the engine when `request` is over."""
+        self._complete(<RequestBase?> request)
+
+    cdef int _complete(self, RequestBase request) except -1:
+        if request.error is not None:
+            self._refuse(request.error)
+        elif self._status == PENDING:
+            self._outcome = self._path._result_of(request, self.row_factory)
+            self._end_as(FINISHED)
+        return 0
+
+    def refuse(self, error):
+        """End with `error`, unless it is over already."""
+        self._refuse(error)
+
+    cdef int _refuse(self, error) except -1:
+        if self._status != PENDING:
+            return 0
+        if isinstance(error, _CancelledError):
+            # Not self.cancel(): the request is over already.
+            self._end_as(CANCELLED)
+        else:
+            self._fail(error)
+        return 0
+
+    cdef int _fail(self, error) except -1:
+        if isinstance(error, StopIteration):
+            # Raised into a coroutine, it would look like the coroutine's own end.
+            cause = error
+            error = RuntimeError("StopIteration interacts badly with generators and cannot be raised into a Future")
+            error.__cause__ = error.__context__ = cause
+        self._outcome = error
+        self._traceback = error.__traceback__
+        self._unread = self._not_read()
+        self._end_as(FAILED)
+        return 0
+
+    cdef _Unread _not_read(self):
+        cdef _Unread unread = _Unread.__new__(_Unread)
+        cdef ResultFuture likeness = ResultFuture.__new__(ResultFuture)
+        likeness.request = self.request
+        likeness.row_factory = self.row_factory
+        likeness._path = self._path
+        likeness._outcome = self._outcome
+        likeness._traceback = self._traceback
+        likeness._status = FAILED
+        unread._likeness = likeness
+        unread._name = type(self).__name__
+        return unread
+
+    cdef int _read(self) except -1:
+        if self._unread is not None:
+            self._unread._likeness = None
+            self._unread = None
+        return 0
+
+    cdef int _end_as(self, int status) except -1:
+        self._status = status
+        if self._callback is not None:
+            self._path._wake(self)
+        return 0
+
+    cdef bint _must_wait(self) except -1:
+        """Whether there is nothing to give yet; says so to the task that waits."""
+        if self._status != PENDING:
+            return False
+        if self._asyncio_future_blocking:
+            raise RuntimeError("await wasn't used with future")
+        self._asyncio_future_blocking = True
+        return True
+
+    cdef object _value(self):
+        if self._status == FINISHED:
+            return self._outcome
+        if self._status == FAILED:
+            self._read()
+            raise self._outcome.with_traceback(self._traceback)
+        if self._status == CANCELLED:
+            raise self._make_cancelled_error()
+        raise _InvalidState("Result is not set.")
+
+    # -- of asyncio ------------------------------------------------------------------------------
+
+    def __await__(self):
+        cdef _Waiting waiting = _Waiting.__new__(_Waiting)
+        waiting._future = self
+        return waiting
+
+    def __iter__(self):
+        return self.__await__()
+
+    def get_loop(self):
+        """Return the loop that it belongs to."""
+        return self._path.loop
+
+    @property
+    def _loop(self):
+        return self._path.loop
+
+    @property
+    def _state(self):
+        return _STATES[self._status]
+
+    @property
+    def _log_traceback(self):
+        return self._unread is not None
+
+    @_log_traceback.setter
+    def _log_traceback(self, value):
+        if value:
+            raise ValueError("_log_traceback can only be set to False")
+        self._read()
+
+    def done(self):
+        """Return True if it is over, also if it was cancelled."""
+        return self._status != PENDING
+
+    def cancelled(self):
+        """Return True if it was cancelled."""
+        return self._status == CANCELLED
+
+    def cancel(self, msg=None):
+        """Give up the request; its stream is free when the answer has come."""
+        self._read()
+        if self._status != PENDING:
+            return False
+        # The future first: the end of the request then finds it done.
+        self._cancel_message = msg
+        self._end_as(CANCELLED)
+        if self.request is not None:
+            self.request.cancel()
+        return True
+
+    def _make_cancelled_error(self):
+        return _CancelledError() if self._cancel_message is None else _CancelledError(self._cancel_message)
+
+    def result(self):
+        """Return the result; raise the error, CancelledError, or InvalidStateError before there is either."""
+        return self._value()
+
+    def exception(self):
+        """Return the error, or None; raise CancelledError, or InvalidStateError before it is over."""
+        if self._status == CANCELLED:
+            raise self._make_cancelled_error()
+        if self._status == PENDING:
+            raise _InvalidState("Exception is not set.")
+        self._read()
+        return self._outcome if self._status == FAILED else None
+
+    def set_result(self, result, /):
+        """Be done with `result`, whatever the server answers."""
+        if self._status != PENDING:
+            raise _InvalidState("invalid state")
+        self._outcome = result
+        self._end_as(FINISHED)
+
+    def set_exception(self, exception, /):
+        """Be done with an error, whatever the server answers."""
+        if self._status != PENDING:
+            raise _InvalidState("invalid state")
+        if isinstance(exception, type):
+            exception = exception()
+        if not isinstance(exception, BaseException):
+            raise TypeError("invalid exception object")
+        self._fail(exception)
+
+    def add_done_callback(self, fn, /, *, context=None):
+        """Call ``fn(self)`` in the loop once this is done."""
+        if context is None:
+            context = PyContext_CopyCurrent()
+        if self._status != PENDING:
+            self._path._call_soon(fn, self, context=context)
+        elif self._callback is None:
+            self._callback = fn
+            self._context = context
+        else:
+            if self._others is None:
+                self._others = []
+            self._others.append((fn, context))
+
+    def remove_done_callback(self, fn, /):
+        """Forget all callbacks that equal `fn`; return how many there were."""
+        cdef list all_of_them
+        if self._status != PENDING:
+            return 0  # they are on their way
+        all_of_them = self._taken_callbacks()
+        cdef list kept = [pair for pair in all_of_them if pair[0] != fn]
+        if kept:
+            self._callback, self._context = kept[0]
+            self._others = kept[1:] or None
+        return len(all_of_them) - len(kept)
+
+    cdef list _taken_callbacks(self):
+        cdef list taken = []
+        if self._callback is not None:
+            taken.append((self._callback, self._context))
+        if self._others is not None:
+            taken.extend(self._others)
+        self._callback = self._context = self._others = None
+        return taken
+
+    def __repr__(self):
+        state = _STATES[self._status].lower()
+        if self._status == FINISHED:
+            state += f" result={_short(self._outcome)}"
+        elif self._status == FAILED:
+            state += f" exception={self._outcome!r}"
+        return f"<{type(self).__name__} {state}>"
+
+
+@cython.final
+cdef class HappyPath:
+    """The usual execution of a prepared statement, in one pass (see the Python twin)."""
+
+    cdef readonly object session
+    cdef readonly object loop
+    cdef object _engine
+    cdef object _options
+    cdef type _request_class
+    cdef type _body_class
+    cdef type _result_class
+    cdef object _check_vectors
+    cdef object _call_soon
+    cdef list _done                  # futures whose callbacks are to be called in this turn
+    cdef object _run_done
+    cdef object _nothing             # one of asyncio's own futures, done, with nothing in it
+    cdef Py_ssize_t _places[8]       # of the slots of a result
+    cdef bint _by_slots
+
+    def __init__(self, session, engine, options, request_class, body_class, result_class, check_vectors):
+        cdef int i
+        self.session = session
+        self.loop = engine.loop
+        self._engine = engine
+        self._options = options
+        self._request_class = <type?> request_class
+        self._body_class = <type?> body_class
+        self._result_class = <type?> result_class
+        if not issubclass(request_class, RequestBase) or not issubclass(body_class, ExecuteBodyBase):
+            raise TypeError(f"{request_class} and {body_class} are not a request's classes")
+        self._check_vectors = check_vectors
+        self._call_soon = engine.loop.call_soon
+        self._done = []
+        self._run_done = self._call_done
+        self._nothing = _Future(loop=engine.loop)
+        self._nothing.set_result(None)
+        self._by_slots = True
+        for i in range(8):
+            self._places[i] = slot_in(result_class, _OF_RESULTS[i])
+            if self._places[i] < 0:
+                self._by_slots = False
+
+    def request(self, query, parameters, on_done):
+        """Make the request for a prepared statement; return None if something about it is not usual."""
+        return self._request(query, parameters, on_done)
+
+    cdef RequestBase _request(self, query, parameters, on_done):
+        cdef RequestBase request
+        if type(query) is not _PreparedStatement or (type(parameters) is not tuple and type(parameters) is not list):
+            return None
+        session = self.session
+        if session.client_protocol_handler is not _ProtocolHandler or session._request_init_listeners:
+            return None
+        statement = query.bind(parameters)
+        if type(statement) is not _BoundStatement:
+            return None
+        request = _bound_request(
+            self._request_class, self._body_class, session, self._engine, statement, statement, self._options, on_done
+        )
+        if request.vectors != "list":
+            self._check_vectors(request)
+        return request
+
+    def execute(self, query, parameters):
+        """Execute a prepared statement; return None if something about it is not usual."""
+        cdef ResultFuture future
+        cdef RequestBase request = self._request(query, parameters, _over)
+        if request is None:
+            return None
+        future = ResultFuture.__new__(ResultFuture)
+        future._path = self
+        future.row_factory = _option(self._options, _PROFILE, "profile").row_factory
+        future.request = request
+        request._future = future
+        request._begin()
+        return future
+
+    cdef object _result_of(self, RequestBase request, row_factory):
+        """Make the result of a request that is over."""
+        if not self._by_slots:
+            return self._result_class(self.session, request, row_factory)
+        made = turbocql_new(self._result_class)
+        turbocql_slot_set(made, self._places[0], self.session)
+        turbocql_slot_set(made, self._places[1], request)
+        turbocql_slot_set(made, self._places[2], row_factory)
+        turbocql_slot_set(made, self._places[3], request.response)
+        turbocql_slot_set(made, self._places[4], None)
+        turbocql_slot_set(made, self._places[5], None)
+        turbocql_slot_set(made, self._places[6], "")
+        turbocql_slot_set(made, self._places[7], None)
+        return made
+
+    cdef int _wake(self, ResultFuture future) except -1:
+        """Have the callbacks of `future` called in the next turn."""
+        self._done.append(future)
+        if PyList_GET_SIZE(self._done) == 1:
+            self._call_soon(self._run_done)
+        return 0
+
+    def _call_done(self):
+        cdef list done = self._done
+        cdef Py_ssize_t at = 0
+        # What is done meanwhile waits for the next turn, as callbacks of a loop do.
+        self._done = []
+        try:
+            while at < PyList_GET_SIZE(done):
+                at += 1
+                self._call(<ResultFuture> done[at - 1])
+        finally:
+            # An exception that ends the loop: it may be run again, and the others are not to blame.
+            if at < PyList_GET_SIZE(done):
+                self._done = done[at:] + self._done
+                self._call_soon(self._run_done)
+
+    cdef int _call(self, ResultFuture future) except -1:
+        cdef object callback = future._callback
+        cdef object context = future._context
+        cdef list others = future._others
+        future._callback = future._context = future._others = None
+        if others is not None:
+            for function, its_context in others:
+                self._call_soon(function, future, context=its_context)
+        if callback is not None:
+            try:
+                PyContext_Enter(context)
+                try:
+                    # A task only looks whether there is an error, and that takes much longer in a future that is not asyncio's own.
+                    # It fetches the result itself.
+                    callback(self._nothing if future._status == FINISHED and turbocql_is_wakeup(callback, _Task) else future)
+                finally:
+                    PyContext_Exit(context)
+            except (SystemExit, KeyboardInterrupt):
+                raise
+            except BaseException as error:
+                self.loop.call_exception_handler({
+                    "message": f"Exception in callback {callback!r}", "exception": error, "future": future,
+                })
+        return 0
+
+
+# The slots of a result, in the order of `HappyPath._result_of`.
+cdef tuple _OF_RESULTS = ("_session", "_request", "_row_factory", "_answer", "_history", "_page", "_begun", "_next")

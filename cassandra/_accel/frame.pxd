@@ -1,0 +1,24 @@
+# The writer of a connection, for callers in C.
+
+from libc.stdint cimport uint8_t
+
+
+cdef class FrameWriter:
+    cdef int _version
+    cdef int _direction
+    cdef int _standing
+    cdef Py_ssize_t _max_body
+    cdef object _compression
+    cdef bint _segmented
+    cdef bytes _done
+    cdef uint8_t* _data
+    cdef Py_ssize_t _size
+    cdef Py_ssize_t _capacity
+
+    cdef Py_ssize_t _pending(self) noexcept
+    cdef int _add(self, int number, int code, int bits, bytes data) except -1
+    cdef int _check_compression(self) except -1
+    cdef uint8_t* _room(self, Py_ssize_t size) except NULL
+    cdef bytes _taken(self)
+    cdef void _forget(self) noexcept
+    cdef bytes _take_segments(self)
