@@ -8,38 +8,65 @@ cdef class TimerWheel:
     cdef dict _slots
     cdef object _handle
     cdef object _handle_tick
+    cdef object _loop
+    cdef double _offset
 
     def __init__(self, loop):
+        cdef double offset = loop.time() - _monotonic()
         self._time = loop.time
+        self._loop = loop
+        # Other threads cannot ask the loop for its time: uvloop's stands still while it waits.
+        self._offset = offset if offset > SAME_CLOCK or offset < -SAME_CLOCK else 0.0
         self._call_at = loop.call_at
         self._slots = {}
         self._handle_tick = 0
 
     cpdef object add(self, timeout, item):
         """Call ``item.on_timeout()`` once, `timeout` seconds from now or up to a slot later; returns the slot that `discard` takes."""
-        cdef double wanted = timeout if timeout < LONGEST else LONGEST
         cdef double now = self._time()
-        cdef long long tick = <long long> ((now + wanted) / FINE) + 1
-        cdef set slot
-        if wanted >= COARSE_FROM:
-            tick += (FINE_TICKS_OF_COARSE - tick % FINE_TICKS_OF_COARSE) % FINE_TICKS_OF_COARSE
-        found = self._slots.get(tick)
-        if found is None:
-            slot = self._slots[tick] = set()
-            if self._handle is None or tick < self._handle_tick:
-                self._schedule(tick)
-        else:
-            slot = <set> found
-        slot.add(item)
+        cdef double wanted = timeout if timeout < LONGEST else LONGEST
+        tick = self._put(now + wanted, wanted >= COARSE_FROM, item)
+        if self._handle is None or tick < self._handle_tick:
+            self._schedule(tick)
         return tick
 
+    cpdef object add_from_thread(self, timeout, item):
+        """Do the same in another thread than the loop's (see the Python twin)."""
+        cdef double now = _monotonic()
+        cdef double wanted = timeout if timeout < LONGEST else LONGEST
+        tick = self._put(now + self._offset + wanted, wanted >= COARSE_FROM, item)
+        if self._handle is None or tick < self._handle_tick:
+            self._loop.call_soon_threadsafe(self._rearm)
+        return tick
+
+    cdef object _put(self, double when, bint is_coarse, item):
+        cdef long long tick = <long long> (when / FINE) + 1
+        if is_coarse:
+            tick += (FINE_TICKS_OF_COARSE - tick % FINE_TICKS_OF_COARSE) % FINE_TICKS_OF_COARSE
+        number = tick
+        self._put_at(number, item)
+        return number
+
+    cdef int _put_at(self, tick, item) except -1:
+        cdef dict slots = self._slots
+        slot = None
+        while slot is None or slots.get(tick) is not slot:
+            slot = slots.get(tick)
+            if slot is None:
+                slot = slots.setdefault(tick, set())
+            (<set> slot).add(item)
+        return 0
+
     cpdef discard(self, tick, item):
-        """Forget `item`, which `add` put into slot `tick`; nothing happens where it is gone."""
-        found = self._slots.get(tick)
-        if found is not None:
-            (<set> found).discard(item)
-            if not (<set> found) and tick != self._handle_tick:
-                del self._slots[tick]
+        """Forget `item`, which was put into slot `tick`; nothing happens where it is gone."""
+        slot = self._slots.get(tick)
+        if slot is not None:
+            (<set> slot).discard(item)
+            if not (<set> slot) and tick != self._handle_tick:
+                self._slots.pop(tick, None)
+                if <set> slot:  # a thread was just about to add to it
+                    for late in list(slot):
+                        self._put_at(tick, late)
 
     def close(self):
         """Forget everything."""
@@ -49,7 +76,13 @@ cdef class TimerWheel:
         self._slots.clear()
 
     def __len__(self):
-        return sum(map(len, self._slots.values()))
+        return sum(map(len, list(self._slots.values())))
+
+    def _rearm(self):
+        """See that the loop has a timer for the earliest slot."""
+        ticks = list(self._slots)
+        if ticks and (self._handle is None or min(ticks) < self._handle_tick):
+            self._schedule(min(ticks))
 
     cdef int _schedule(self, tick) except -1:
         if self._handle is not None:
@@ -61,11 +94,10 @@ cdef class TimerWheel:
     def _expire(self):
         self._handle = None
         now = int(self._time() / FINE + 1e-6)
-        due = [tick for tick in self._slots if tick <= now or tick == self._handle_tick]
-        expired = [item for tick in sorted(due) for item in self._slots.pop(tick)]
+        due = [tick for tick in list(self._slots) if tick <= now or tick == self._handle_tick]
+        expired = [item for tick in sorted(due) for item in list(self._slots.pop(tick))]
         self._handle_tick = 0
-        if self._slots:
-            self._schedule(min(self._slots))
+        self._rearm()
         for item in expired:
             try:
                 item.on_timeout()
@@ -82,18 +114,32 @@ cdef class StreamTable:
     cdef public object armed
     cdef public bint closed
     cdef public bint paused
+    cdef public bint settled         # threads may write, as soon as nothing is in flight
     cdef public Py_ssize_t orphans
+    cdef public object rest          # of what a thread has written in part
     cdef object _call_soon
     cdef object _flush
     cdef list _responders            # by stream; None where nobody waits
-    cdef readonly Py_ssize_t in_flight
+    cdef Py_ssize_t _taken           # streams in use, without that of direct requests
     cdef Py_ssize_t _limit
     cdef Py_ssize_t _first           # no word before it has a free bit
     cdef uint64_t _free[C_WORDS]     # a bit for each stream that is free
+    cdef object _direct              # what waits for the answer on the stream of direct requests
+    cdef Py_ssize_t _direct_stream
+    cdef object _add                 # of the writer of direct requests
+    cdef object _take_frame
+    cdef object _acquire             # of the claim
+    cdef object _release
+    cdef object _socket
+    cdef int _descriptor
+    cdef object _wake
+    cdef object _on_broken
 
     def __cinit__(self, *arguments, **named):
         # An object whose __init__ never ran has no stream to give.
         self._responders = []
+        self._direct_stream = -1
+        self._descriptor = -1
 
     def __init__(self, writer, call_soon, flush):
         self.writer = writer
@@ -103,6 +149,14 @@ cdef class StreamTable:
         self._limit = C_MAX_STREAMS
         self._first = 0
         memset(self._free, 0xFF, sizeof(self._free))
+
+    cdef inline Py_ssize_t _count(self) noexcept:
+        return self._taken + (self._direct is not None)
+
+    @property
+    def in_flight(self):
+        """Streams in use: requests under way, and orphans."""
+        return self._count()
 
     @property
     def limit(self):
@@ -123,14 +177,14 @@ cdef class StreamTable:
 
     cdef bint _has_room(self) except -1:
         return (
-            not self.closed and not self.paused and self.in_flight < self._limit and <Py_ssize_t> self.writer.pending < C_HIGH_WATER
+            not self.closed and not self.paused and self._count() < self._limit and <Py_ssize_t> self.writer.pending < C_HIGH_WATER
         )
 
     cdef Py_ssize_t _take(self) noexcept:
         """The lowest free stream, -1 where all are in use."""
         cdef Py_ssize_t word = self._first
         cdef Py_ssize_t stream
-        if self.in_flight >= self._limit:
+        if self._count() >= self._limit:
             return -1
         while word < C_WORDS and self._free[word] == 0:
             word += 1
@@ -139,7 +193,7 @@ cdef class StreamTable:
             return -1
         stream = word * 64 + lowest_bit(self._free[word])
         self._free[word] &= self._free[word] - 1
-        self.in_flight += 1
+        self._taken += 1
         return stream
 
     cdef void _give_back(self, Py_ssize_t stream) noexcept:
@@ -147,7 +201,7 @@ cdef class StreamTable:
         self._free[word] |= (<uint64_t> 1) << (stream & 63)
         if word < self._first:
             self._first = word
-        self.in_flight -= 1
+        self._taken -= 1
 
     cdef bint _is_taken(self, Py_ssize_t stream) noexcept:
         return 0 <= stream < C_MAX_STREAMS and not (self._free[stream >> 6] >> (stream & 63)) & 1
@@ -173,9 +227,13 @@ cdef class StreamTable:
     def abandon(self, stream, responder):
         """Nobody waits for the answer on `stream` any more; False where `responder` is not the one that did."""
         cdef Py_ssize_t number = stream
-        if number < 0 or number >= PyList_GET_SIZE(self._responders) or self._responders[number] is not responder:
+        # The place stays: a late answer without one would close the connection.
+        if number >= 0 and number == self._direct_stream and self._direct is responder:
+            self._direct = _ORPHAN
+        elif 0 <= number < PyList_GET_SIZE(self._responders) and self._responders[number] is responder:
+            self._responders[number] = None
+        else:
             return False
-        self._responders[number] = None
         self.orphans += 1
         return True
 
@@ -192,14 +250,21 @@ cdef class StreamTable:
             stream = envelope[0]
             if envelope[4] != version:
                 connection.peer_version = envelope[4]
+            if stream == self._direct_stream and self._direct is not None:
+                responder = self._direct
+                self._direct = None
             # A stream that is taken while its request is still being written has nobody yet.
-            if self._is_taken(stream) and stream < PyList_GET_SIZE(self._responders):
+            elif stream != self._direct_stream and self._is_taken(stream) and stream < PyList_GET_SIZE(self._responders):
                 responder = self._responders[stream]
                 self._responders[stream] = None
                 self._give_back(stream)
                 if responder is None:
-                    self.orphans -= 1
-                    continue
+                    responder = _ORPHAN
+            else:
+                responder = None
+            if responder is _ORPHAN:
+                self.orphans -= 1
+            elif responder is not None:
                 try:
                     if type(responder) is Attempt:
                         attempt = <Attempt> responder
@@ -221,9 +286,118 @@ cdef class StreamTable:
     def take_all(self):
         """The responders that still wait, which the streams forgets: the connection is closed."""
         responders = [responder for responder in self._responders if responder is not None]
+        if self._direct is not None and self._direct is not _ORPHAN:
+            responders.append(self._direct)
         self._responders = []
         memset(self._free, 0xFF, sizeof(self._free))
         self._first = 0
-        self.in_flight = 0
+        self._taken = 0
+        self._direct = None
         self.orphans = 0
         return responders
+
+    # -- direct requests ----------------------------------------------------------------------------------------------
+
+    def open_direct(self, own_socket, writer, wake, on_broken):
+        """Let other threads write while nothing is in flight (see the Python twin)."""
+        cdef Py_ssize_t stream = self._take()
+        cdef int descriptor
+        if stream < 0:
+            own_socket.close()
+            return
+        self._taken -= 1
+        descriptor = own_socket.fileno()
+        if self._limit == C_MAX_STREAMS:
+            self._limit = C_MAX_STREAMS - 1
+        self._add = writer.add
+        self._take_frame = writer.take
+        self._wake = wake
+        self._on_broken = on_broken
+        claim = _new_lock()
+        self._acquire = claim.acquire
+        self._release = claim.release
+        self._socket = own_socket
+        self._descriptor = descriptor
+        self._direct_stream = stream
+
+    @property
+    def could_settle(self):
+        """True if nothing is in flight, and `settled` says no (see the Python twin)."""
+        return not self.settled and self._acquire is not None and self._count() == 0 and self.rest is None
+
+    def claim(self):
+        """Begin to write; any thread (see the Python twin)."""
+        return self._claim_idle()
+
+    cdef bint _claim_idle(self) except -1:
+        if self._acquire is None or not self.settled or self._count() or self._acquire(False) is False:
+            return False
+        if self.settled and not self.closed and not self.paused and self._count() == 0 and self._descriptor >= 0:
+            return True
+        self._let_go()
+        return False
+
+    def send_claimed(self, responder, opcode, flags, body):
+        """Write one request, and end what `claim` has begun (see the Python twin)."""
+        self._send_claimed(responder, opcode, flags, body)
+
+    cdef int _send_claimed(self, responder, opcode, flags, body) except -1:
+        # Nothing in here runs Python code, so that no signal handler can come in between.
+        cdef bytes data
+        cdef const char* start
+        cdef Py_ssize_t size
+        cdef Py_ssize_t written
+        cdef int descriptor = self._descriptor
+        if self._direct_stream < 0 or self._direct is not None:
+            raise ValueError("nothing was claimed")
+        try:
+            self._add(self._direct_stream, opcode, flags, body)
+            data = exact_bytes(self._take_frame(), "a frame")
+            if type(responder) is Attempt:
+                (<Attempt> responder).stream = self._direct_stream
+            else:
+                responder.stream = self._direct_stream
+            self._direct = responder
+            start = PyBytes_AS_STRING(data)
+            size = PyBytes_GET_SIZE(data)
+            with nogil:
+                written = send_now(descriptor, start, size)
+            if written != size:
+                self._leave_rest(data, written)
+        finally:
+            self._let_go()
+        return 0
+
+    cdef int _leave_rest(self, bytes data, Py_ssize_t written) except -1:
+        self.settled = False
+        try:
+            if written < 0:
+                self._wake(self._on_broken, -written)
+            else:
+                self.rest = data[written:]
+                self._wake(self._flush)
+        except RuntimeError:  # the loop is closed, which ends the requests in flight
+            pass
+        return 0
+
+    def hold(self):
+        """Keep other threads from writing until `let_go`; on the loop (see the Python twin)."""
+        # Nearly always nobody writes: with a timeout the call costs more.
+        return self._acquire is None or self._acquire(False) or self._acquire(True, PATIENCE)
+
+    def let_go(self):
+        """End what `claim` or `hold` has begun."""
+        self._let_go()
+
+    cdef int _let_go(self) except -1:
+        if self._release is None:
+            return 0
+        self._release()
+        if self.closed and self._socket is not None and self._acquire(False) is True:
+            own_socket = self._socket
+            self._socket = None
+            self._descriptor = -1
+            self._release()
+            if own_socket is not None:
+                own_socket.close()
+        return 0

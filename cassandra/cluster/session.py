@@ -65,6 +65,7 @@ class Session(SessionBase, KnownSession):
         # late.
         self._inbox = cluster.inbox
         self._loop_thread = cluster.loop_thread
+        self._loop_ident = cluster.loop_thread.ident
 
     # -- executing ---------------------------------------------------------------------------------
 
@@ -216,7 +217,11 @@ class Session(SessionBase, KnownSession):
         if self._request_init_listeners:
             for listener, args, kwargs in self._request_init_listeners:
                 listener(future, *args, **kwargs)
-        self._inbox.put(request)
+        # A callback in the loop's own thread is a part of its turn: what it sends is joined.
+        if not (
+            self._inbox.is_quiet and get_ident() != self._loop_ident and request.start_directly()
+        ):
+            self._inbox.put(request)
         return future
 
     def start_next_page(

@@ -77,6 +77,8 @@ class Core(Observers):
         self.user_types: Mapping[str, Mapping[str, type]] = {}
         self.sessions: list[EngineSession] = []
         self.closed = False
+        # True if other threads than the loop's start requests: they may then write by themselves.
+        self.writes_directly = False
         self._following: asyncio.TimerHandle | None = None
         self._background = Background()
         self.listeners = Listeners(self.follow_distances_soon)

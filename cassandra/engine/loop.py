@@ -44,13 +44,18 @@ class Startable(Protocol):
 class Inbox:
     """Work from other threads, started on the loop in the order of arrival."""
 
-    __slots__ = ("_armed", "_closed", "_loop", "_queue")
+    __slots__ = ("_armed", "_closed", "_loop", "_queue", "_settling", "is_quiet")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._closed: str | None = None
         self._queue: deque[Startable] = deque()
         self._armed = False
+        self._settling = False
+        self.is_quiet = True
+        """False while work is queued, or was started in this turn of the loop, which may not have
+        written it yet: what a thread writes by itself would overtake it. And of a closed loop.
+        """
 
     def put(self, work: Startable) -> None:
         """Queue `work`; any thread. If the loop is closed it fails with ConnectionShutdown, before
@@ -58,6 +63,8 @@ class Inbox:
         """
         # Before the flag is read: `_drain` clears the flag before it looks into the queue.
         self._queue.append(work)
+        # Behind that: a drain comes after it, and at its end the inbox is quiet again.
+        self.is_quiet = False
         # Two threads may both find it unarmed: a second drain finds an empty queue and costs
         # nothing else.
         if not self._armed:
@@ -76,6 +83,7 @@ class Inbox:
         """Refuse all that is queued, and all that is put from now on, with `reason`; any thread."""
         # The first reason stays: it says why the loop has ended.
         self._closed = self._closed or reason
+        self.is_quiet = False
         # Whoever puts work in from now on must come to the refusal in `put`: no drain will run.
         self._armed = False
         self._refuse_all()
@@ -88,6 +96,7 @@ class Inbox:
         self._queue.clear()
         self._closed = reason
         self._armed = False
+        self.is_quiet = False
 
     def _refuse_all(self) -> None:
         queue = self._queue
@@ -116,6 +125,14 @@ class Inbox:
             except BaseException as error:  # what is queued behind it is not to blame
                 log.exception("%r could not be started", work)
                 work.fail(mishap(error))
+        if not self._settling:
+            self._settling = True
+            # Behind the writes of this turn.
+            self._loop.call_soon(self._settle)
+
+    def _settle(self) -> None:
+        self._settling = False
+        self.is_quiet = not self._queue and self._closed is None
 
 
 class _Call(Generic[T]):

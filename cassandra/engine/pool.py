@@ -201,7 +201,7 @@ class HostPool(KnownPool):
             and connection in self._closing
             and connection.in_flight == connection.orphans
         ):
-            connection.close()
+            connection.close_if_idle()
 
     def _on_orphan(self, connection: Connection) -> None:
         if (
@@ -220,7 +220,7 @@ class HostPool(KnownPool):
         self._closing.append(connection)
         self.refill()
         if connection.in_flight == connection.orphans:
-            connection.close()
+            connection.close_if_idle()
 
     def resize(self, size: int) -> None:
         """Keep `size` connections from now on: open what is missing in the background, close what
@@ -237,7 +237,7 @@ class HostPool(KnownPool):
             self.connections.remove(connection)
             self._closing.append(connection)
             if connection.in_flight == connection.orphans:
-                connection.close()
+                connection.close_if_idle()
         if self._filling is not None and not self._filling.done():
             self._filling.add_done_callback(lambda _: self.refill())  # it counted by the old size
         else:
