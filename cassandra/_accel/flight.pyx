@@ -35,8 +35,8 @@ from cassandra.query.prepared import PreparedStatement as _PreparedStatement_cla
 from cassandra.query.settings import FETCH_SIZE_UNSET as _FETCH_SIZE_UNSET, NOT_SET as _NOT_SET, CallOptions as _CallOptions_class
 
 __all__ = [
-    "METADATA_IDS", "MOST_DIRECT", "TABLET_VERSIONS", "WRITE_HIGH_WATER", "Attempt", "ExecuteBodyBase", "RequestBase", "ShardTable", "StreamTable",
-    "TimerWheel",
+    "METADATA_IDS", "MOST_DIRECT", "TABLET_VERSIONS", "WRITE_HIGH_WATER", "Attempt", "ExecuteBodyBase", "Latch", "RequestBase",
+    "ShardTable", "StreamTable", "TimerWheel", "Wakes",
     "bound_request", "first_with_room", "in_flight_of", "request_for", "resolve",
 ]
 
@@ -162,6 +162,7 @@ cdef inline object _option(options, Py_ssize_t place, str name):
 
 
 include "flight_streams.pxi"
+include "flight_latches.pxi"
 
 
 @cython.final

@@ -1,6 +1,6 @@
 """`ResponseFuture`: a request under way, for callbacks or to wait for.
 
-The engine's loop completes it. A thread that waits makes the lock that it waits on; if nobody
+The engine's loop completes it. A thread that waits makes the latch that it waits at; if nobody
 waits, there is none.
 """
 
@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._forks import renew_in_child
+from cassandra._impl import flight
 from cassandra.cluster.final_hooks import (
     FinalMethod,
     finish_wrapped,
@@ -167,12 +168,14 @@ class ResponseFuture:
         due = None if callbacks is None else callbacks.due
         due_errors = None if errbacks is None else errbacks.due
         if self._waiter is not None:
-            self._waiter.release()
+            self.session.wakes.open(self._waiter)
         watcher = self._watcher
         if watcher is not None:
             self._watcher = None
             watcher[0](self, watcher[1])
         if due or due_errors:
+            # A callback may wait for a thread, though it must not.
+            self.session.wakes.wake()
             self._call(due, due_errors, response, error)
 
     def _take_details(self, response: object) -> None:
@@ -250,21 +253,18 @@ class ResponseFuture:
         if not (isinstance(query, str) and query.lstrip()[:6].upper() == "SELECT"):
             self._wait(seconds)
 
-    def _wait(self, timeout: float = -1) -> None:
+    def _wait(self, timeout: float | None = None) -> None:
         self.session.refuse_on_loop(
             "ResponseFuture.result()", "add_callbacks, or the session of cassandra.aio"
         )
         if self._waiter is None:
             with _registering:
                 if self._waiter is None:
-                    waiter = threading.Lock()
-                    waiter.acquire()
-                    self._waiter = waiter
+                    self._waiter = flight.Latch()
         waiter = self._waiter
-        # Only once the lock is there to be seen: a completion before that has released nothing.
-        # The completion releases it once; each waiting thread hands it on to the next one.
-        if not self._done and waiter.acquire(timeout=timeout):
-            waiter.release()
+        # Only once the latch is there to be seen: a completion before that has opened nothing.
+        if not self._done:
+            waiter.wait(timeout)
 
     # -- callbacks ---------------------------------------------------------------------------------
 

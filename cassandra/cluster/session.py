@@ -23,6 +23,7 @@ from cassandra.query.settings import NOT_SET, CallOptions
 
 if TYPE_CHECKING:
     from cassandra.cluster.cluster import Cluster
+    from cassandra.engine.loop import Inbox
     from cassandra.engine.profile import ExecutionProfile
     from cassandra.engine.session import EngineSession
     from cassandra.metadata.host import Host
@@ -66,6 +67,7 @@ class Session(SessionBase, KnownSession):
         self._inbox = cluster.inbox
         self._loop_thread = cluster.loop_thread
         self._loop_ident = cluster.loop_thread.ident
+        self.wakes = cluster.loop_thread.wakes
 
     # -- executing ---------------------------------------------------------------------------------
 
@@ -217,12 +219,15 @@ class Session(SessionBase, KnownSession):
         if self._request_init_listeners:
             for listener, args, kwargs in self._request_init_listeners:
                 listener(future, *args, **kwargs)
-        # A callback in the loop's own thread is a part of its turn: what it sends is joined.
-        if not (
-            self._inbox.is_quiet and get_ident() != self._loop_ident and request.start_directly()
-        ):
-            self._inbox.put(request)
+        inbox = self._inbox
+        if not (inbox.is_quiet and self._starts_directly(inbox, request)):
+            inbox.put(request)
         return future
+
+    def _starts_directly(self, inbox: Inbox, request: Request) -> bool:
+        """Send from this thread; return False if the request has to go to the loop."""
+        # A callback in the loop's own thread is a part of its turn: what it sends is joined.
+        return inbox.is_idle() and get_ident() != self._loop_ident and request.start_directly()
 
     def start_next_page(
         self, future: ResponseFuture, request: Request, paging_state: bytes

@@ -29,6 +29,7 @@ from cassandra.util.intervals import OncePerInterval
 
 if TYPE_CHECKING:
     from cassandra.engine.endpoint import EndPoint
+    from cassandra.engine.latches import Wakes
     from cassandra.engine.tls import Handshake
     from cassandra.protocol.features import ProtocolFeatures
     from cassandra.protocol.frame import FrameReader, FrameWriter
@@ -163,6 +164,7 @@ class Connection(KnownConnection, asyncio.BufferedProtocol):
         "streams",
         "tls",
         "version",
+        "wakes",
         "wire_format",
     )
 
@@ -192,6 +194,7 @@ class Connection(KnownConnection, asyncio.BufferedProtocol):
         self.on_event: Callable[[int, int, bytes], None] | None = None
         self.on_room: Callable[[Connection], None] | None = None
         self.on_orphan: Callable[[Connection], None] | None = None
+        self.wakes: Wakes | None = None  # of threads that wait for answers
         self._loop = loop
         self._reader: FrameReader = frame.FrameReader(0, HANDSHAKE_MAX_BODY)
         self._writer: FrameWriter = frame.FrameWriter(version)
@@ -389,6 +392,17 @@ class Connection(KnownConnection, asyncio.BufferedProtocol):
         return self._reader.get_buffer(sizehint)
 
     def buffer_updated(self, nbytes: int) -> None:
+        wakes = self.wakes
+        if wakes is None:
+            self._take_bytes(nbytes)
+            return
+        wakes.is_gathering = True
+        try:
+            self._take_bytes(nbytes)
+        finally:
+            wakes.wake()
+
+    def _take_bytes(self, nbytes: int) -> None:
         try:
             envelopes = self._reader.buffer_updated(nbytes)
         except Exception as error:  # every malformed frame ends the connection, with its cause

@@ -41,6 +41,7 @@ from cassandra.policies.balancing import attach_policy
 from cassandra._impl import flight  # isort: skip
 
 if TYPE_CHECKING:
+    from cassandra.engine.latches import Wakes
     from cassandra.engine.shards import ShardTarget
     from cassandra.policies.balancing import LoadBalancingPolicy
 
@@ -77,8 +78,8 @@ class Core(Observers):
         self.user_types: Mapping[str, Mapping[str, type]] = {}
         self.sessions: list[EngineSession] = []
         self.closed = False
-        # True if other threads than the loop's start requests: they may then write by themselves.
-        self.writes_directly = False
+        # If other threads than the loop's start requests: they may then write by themselves.
+        self.wakes: Wakes | None = None
         self._following: asyncio.TimerHandle | None = None
         self._background = Background()
         self.listeners = Listeners(self.follow_distances_soon)

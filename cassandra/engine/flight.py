@@ -20,6 +20,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from cassandra._impl import bodies, tablets
+from cassandra.engine.latches import Latch, Wakes
 from cassandra.engine.mishaps import mishap
 from cassandra.engine.resolving import bound_request, request_for, resolve
 from cassandra.engine.serial_reads import in_order
@@ -48,10 +49,12 @@ __all__ = [
     "WRITE_HIGH_WATER",
     "Attempt",
     "ExecuteBodyBase",
+    "Latch",
     "RequestBase",
     "ShardTable",
     "StreamTable",
     "TimerWheel",
+    "Wakes",
     "bound_request",
     "first_with_room",
     "in_flight_of",

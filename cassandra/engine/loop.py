@@ -16,14 +16,18 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Coroutine
+from time import monotonic
 from typing import Any, Generic, Protocol, TypeVar
 
+from cassandra._impl import flight
 from cassandra.engine.mishaps import mishap
 from cassandra.errors import ConnectionShutdown
 
 T = TypeVar("T")
 
 log = logging.getLogger("cassandra.connection")
+
+IDLE_AFTER = 0.0001  # seconds without work from other threads
 
 ENDED = "the cluster was shut down before the call was over"
 SHUT_DOWN = "the session cannot be used any more: its cluster was shut down"
@@ -44,7 +48,7 @@ class Startable(Protocol):
 class Inbox:
     """Work from other threads, started on the loop in the order of arrival."""
 
-    __slots__ = ("_armed", "_closed", "_loop", "_queue", "_settling", "is_quiet")
+    __slots__ = ("_armed", "_closed", "_loop", "_queue", "_quiet_since", "_settling", "is_quiet")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -52,6 +56,7 @@ class Inbox:
         self._queue: deque[Startable] = deque()
         self._armed = False
         self._settling = False
+        self._quiet_since = 0.0
         self.is_quiet = True
         """False while work is queued, or was started in this turn of the loop, which may not have
         written it yet: what a thread writes by itself would overtake it. And of a closed loop.
@@ -78,6 +83,13 @@ class Inbox:
                 # relies on this.
                 self._armed = False
                 self._refuse_all()
+
+    def is_idle(self) -> bool:
+        """Return True if nothing has gone through here for a moment; any thread.
+
+        Otherwise requests are being made one after the other, and are best written together.
+        """
+        return self.is_quiet and monotonic() - self._quiet_since > IDLE_AFTER
 
     def close(self, reason: str = SHUT_DOWN) -> None:
         """Refuse all that is queued, and all that is put from now on, with `reason`; any thread."""
@@ -132,6 +144,7 @@ class Inbox:
 
     def _settle(self) -> None:
         self._settling = False
+        self._quiet_since = monotonic()
         self.is_quiet = not self._queue and self._closed is None
 
 
@@ -203,6 +216,7 @@ class LoopThread:
     ) -> None:
         self.loop = make_loop()
         self.inbox = Inbox(self.loop)
+        self.wakes = flight.Wakes()
         self._calls: set[_Call[Any]] = set()
         # A daemon: a program that forgets shutdown() must be able to end.
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)

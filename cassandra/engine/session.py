@@ -243,7 +243,8 @@ class EngineSession:
             except BaseException:
                 connection.close()
                 raise
-        if self.core.writes_directly:
+        if self.core.wakes is not None:
+            connection.wakes = self.core.wakes
             connection.write_directly()
         return connection
 
