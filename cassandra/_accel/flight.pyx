@@ -464,50 +464,47 @@ cdef class RequestBase:
                     connection = self._choose(<ShardTable?> shards, host, pool.connections)
         except Exception:  # of a policy: on the loop it ends the request
             return False
-        if connection is not None and (<StreamTable?> connection.streams)._claim_idle():
-            if self._send_directly(host, connection, plan):
+        self._plan = plan
+        try:
+            if connection is not None and self._send_directly(host, connection):
                 return True
+        except Exception:  # of rendering: nothing was sent, and on the loop it ends the request
+            pass
         # `start` goes on with this plan, or policies that take turns would skip hosts.
         self._plan = _chain((host,), plan)
         return False
 
-    cdef bint _send_directly(self, host, connection, others) except -1:
-        """Send on a connection that this thread has claimed; `others` are the next hosts."""
-        cdef StreamTable streams = <StreamTable> connection.streams
+    cdef bint _send_directly(self, host, connection) except -1:
+        """Send in the calling thread; return False if nothing was sent."""
+        cdef StreamTable streams = <StreamTable?> connection.streams
         cdef Attempt attempt
         cdef unsigned char block
-        cdef bint is_handed_on = False
-        try:
-            # Before it is written: the answer may come before this thread goes on.
-            if self.timeout is not None and self._timer_slot < 0:
-                self._timer_slot = (<TimerWheel?> self.session.timers).add_from_thread(self.timeout, self)
-            attempt = Attempt.__new__(Attempt)
-            attempt.request = self
-            attempt.host = host
-            attempt.connection = connection
-            attempt.stream = -1
-            attempt.started = _monotonic()
-            attempt.reprepared = ()
-            opcode, flags, body = self.request_body.render(connection)
-            if isinstance(self.request_body, ExecuteBodyBase):
-                attempt.columns = exact_pair((<ExecuteBodyBase> self.request_body).result, "the result of a request_body")[0]
-                if (<ExecuteBodyBase> self.request_body)._wire_format & C_TABLET_VERSIONS:
-                    block = <unsigned char> self._version_block()
-                    body = exact_bytes(body, "a body") + (<char*> &block)[:1]
-            else:
-                attempt.columns = self.request_body.cached_metadata()
-            if PyBytes_GET_SIZE(exact_bytes(body, "a body")) <= C_MOST_DIRECT:
-                self._plan = others
-                self.attempts.append(attempt)
-                is_handed_on = True
-                streams._send_claimed(attempt, opcode, flags, body)
-                return True
-        except Exception:  # nothing was written: on the loop the same error ends the request
-            self.attempts.clear()
-        finally:
-            if not is_handed_on:
-                streams._let_go()
-        return False
+        if not streams._is_idle():
+            return False
+        # Before it is written: the answer may come before this thread goes on.
+        if self.timeout is not None and self._timer_slot < 0:
+            self._timer_slot = (<TimerWheel?> self.session.timers).add_from_thread(self.timeout, self)
+        attempt = Attempt.__new__(Attempt)
+        attempt.request = self
+        attempt.host = host
+        attempt.connection = connection
+        attempt.stream = -1
+        attempt.started = _monotonic()
+        attempt.reprepared = ()
+        opcode, flags, body = self.request_body.render(connection)
+        if isinstance(self.request_body, ExecuteBodyBase):
+            attempt.columns = exact_pair((<ExecuteBodyBase> self.request_body).result, "the result of a request_body")[0]
+            if (<ExecuteBodyBase> self.request_body)._wire_format & C_TABLET_VERSIONS:
+                block = <unsigned char> self._version_block()
+                body = exact_bytes(body, "a body") + (<char*> &block)[:1]
+        else:
+            attempt.columns = self.request_body.cached_metadata()
+        if PyBytes_GET_SIZE(exact_bytes(body, "a body")) > C_MOST_DIRECT:
+            return False
+        data = streams._frame(opcode, flags, body)
+        if self.done:  # its time is over
+            return True
+        return data is not None and streams._send_directly(attempt, exact_bytes(data, "a frame"), self.attempts)
 
     def finish(self, response):
         """The answer is there."""

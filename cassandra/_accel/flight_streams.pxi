@@ -128,6 +128,7 @@ cdef class StreamTable:
     cdef Py_ssize_t _direct_stream
     cdef object _add                 # of the writer of direct requests
     cdef object _take_frame
+    cdef object _framing             # what the writer is guarded by
     cdef object _acquire             # of the claim
     cdef object _release
     cdef object _socket
@@ -313,6 +314,7 @@ cdef class StreamTable:
         self._take_frame = writer.take
         self._wake = wake
         self._on_broken = on_broken
+        self._framing = _new_lock()
         claim = _new_lock()
         self._acquire = claim.acquire
         self._release = claim.release
@@ -325,48 +327,58 @@ cdef class StreamTable:
         """True if nothing is in flight, and `settled` says no (see the Python twin)."""
         return not self.settled and self._acquire is not None and self._count() == 0 and self.rest is None
 
-    def claim(self):
-        """Begin to write; any thread (see the Python twin)."""
-        return self._claim_idle()
+    @property
+    def is_idle(self):
+        """True if a thread may write a request now, as far as can be told without the claim."""
+        return self._is_idle()
 
-    cdef bint _claim_idle(self) except -1:
-        if self._acquire is None or not self.settled or self._count() or self._acquire(False) is False:
-            return False
-        if self.settled and not self.closed and not self.paused and self._count() == 0 and self._descriptor >= 0:
-            return True
-        self._let_go()
-        return False
+    cdef inline bint _is_idle(self) noexcept:
+        return self.settled and not self.closed and not self.paused and self._count() == 0
 
-    def send_claimed(self, responder, opcode, flags, body):
-        """Write one request, and end what `claim` has begun (see the Python twin)."""
-        self._send_claimed(responder, opcode, flags, body)
+    def frame(self, opcode, flags, body):
+        """Return what `send_directly` writes; any thread (see the Python twin)."""
+        return self._frame(opcode, flags, body)
 
-    cdef int _send_claimed(self, responder, opcode, flags, body) except -1:
-        # Nothing in here runs Python code, so that no signal handler can come in between.
-        cdef bytes data
-        cdef const char* start
-        cdef Py_ssize_t size
-        cdef Py_ssize_t written
-        cdef int descriptor = self._descriptor
-        if self._direct_stream < 0 or self._direct is not None:
-            raise ValueError("nothing was claimed")
+    cdef object _frame(self, opcode, flags, body):
+        framing = self._framing
+        if framing is None or framing.acquire(False) is False:
+            return None
         try:
             self._add(self._direct_stream, opcode, flags, body)
-            data = exact_bytes(self._take_frame(), "a frame")
-            if type(responder) is Attempt:
-                (<Attempt> responder).stream = self._direct_stream
-            else:
-                responder.stream = self._direct_stream
-            self._direct = responder
-            start = PyBytes_AS_STRING(data)
-            size = PyBytes_GET_SIZE(data)
-            with nogil:
-                written = send_now(descriptor, start, size)
+            return self._take_frame()
+        finally:
+            framing.release()
+
+    def send_directly(self, responder, data, history):
+        """Write what `frame` has made, if nothing is in flight; any thread (see the Python twin)."""
+        return self._send_directly(responder, exact_bytes(data, "a frame"), history)
+
+    cdef bint _send_directly(self, responder, bytes data, list history) except -1:
+        cdef const char* start = PyBytes_AS_STRING(data)
+        cdef Py_ssize_t size = PyBytes_GET_SIZE(data)
+        cdef Py_ssize_t written = size
+        cdef int descriptor
+        cdef bint is_sent = False
+        if self._acquire is None or not self.settled or self._acquire(False) is False:
+            return False
+        # No Python code runs from here on: a signal handler in between could wait for the loop.
+        descriptor = self._descriptor
+        try:
+            if self._is_idle() and descriptor >= 0:
+                if type(responder) is Attempt:
+                    (<Attempt> responder).stream = self._direct_stream
+                else:
+                    responder.stream = self._direct_stream
+                history.append(responder)
+                self._direct = responder
+                with nogil:
+                    written = send_now(descriptor, start, size)
+                is_sent = True
             if written != size:
                 self._leave_rest(data, written)
         finally:
             self._let_go()
-        return 0
+        return is_sent
 
     cdef int _leave_rest(self, bytes data, Py_ssize_t written) except -1:
         self.settled = False
@@ -386,7 +398,7 @@ cdef class StreamTable:
         return self._acquire is None or self._acquire(False) or self._acquire(True, PATIENCE)
 
     def let_go(self):
-        """End what `claim` or `hold` has begun."""
+        """End what `hold` has begun."""
         self._let_go()
 
     cdef int _let_go(self) except -1:

@@ -23,7 +23,6 @@ from cassandra.query.settings import NOT_SET, CallOptions
 
 if TYPE_CHECKING:
     from cassandra.cluster.cluster import Cluster
-    from cassandra.engine.loop import Inbox
     from cassandra.engine.profile import ExecutionProfile
     from cassandra.engine.session import EngineSession
     from cassandra.metadata.host import Host
@@ -175,8 +174,19 @@ class Session(SessionBase, KnownSession):
         given = (timeout, trace, custom_payload, execution_profile, paging_state, host)
         options = self._default_options if given == USUAL_OPTIONS else self._options(*given)
         future = ResponseFuture(self, query, options.profile.row_factory)
-        self._latest[get_ident()] = ref(future)
-        return self._submit(future, query, parameters, options, row_type)
+        thread = get_ident()
+        self._latest[thread] = ref(future)
+        request = self._request_of(future, query, parameters, options, row_type)
+        inbox = self._inbox
+        if not (
+            inbox.is_quiet
+            # A callback in the loop's own thread is a part of its turn: what it sends is joined.
+            and thread != self._loop_ident
+            and inbox.is_idle()
+            and request.start_directly()
+        ):
+            inbox.put(request)
+        return future
 
     # For calls that may go past `execute_async`: not if a tracer has put a wrapper in its place.
     own_execute_async = execute_async
@@ -200,16 +210,17 @@ class Session(SessionBase, KnownSession):
             else self._options(NOT_SET, False, None, execution_profile, None, None)
         )
         future = ResponseFuture(self, query, options.profile.row_factory, (watcher, argument))
-        self._submit(future, query, parameters, options, row_type)
+        # Others follow: they are best written together.
+        self._inbox.put(self._request_of(future, query, parameters, options, row_type))
 
-    def _submit(
+    def _request_of(
         self,
         future: ResponseFuture,
         query: Query,
         parameters: Parameters,
         options: CallOptions,
         row_type: type[Any] | None,
-    ) -> ResponseFuture:
+    ) -> Request:
         if row_type is not None:
             future.row_factory = typed_factory(row_type)
         request = self._request(query, parameters, options, future.complete)
@@ -219,15 +230,7 @@ class Session(SessionBase, KnownSession):
         if self._request_init_listeners:
             for listener, args, kwargs in self._request_init_listeners:
                 listener(future, *args, **kwargs)
-        inbox = self._inbox
-        if not (inbox.is_quiet and self._starts_directly(inbox, request)):
-            inbox.put(request)
-        return future
-
-    def _starts_directly(self, inbox: Inbox, request: Request) -> bool:
-        """Send from this thread; return False if the request has to go to the loop."""
-        # A callback in the loop's own thread is a part of its turn: what it sends is joined.
-        return inbox.is_idle() and get_ident() != self._loop_ident and request.start_directly()
+        return request
 
     def start_next_page(
         self, future: ResponseFuture, request: Request, paging_state: bytes

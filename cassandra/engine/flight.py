@@ -17,6 +17,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
+from threading import get_ident, main_thread
 from typing import TYPE_CHECKING, Any
 
 from cassandra._impl import bodies, tablets
@@ -383,7 +384,8 @@ class RequestBase:
         """
         session = self.session
         if (
-            not self.request_body.is_plain
+            _may_be_interrupted()
+            or not self.request_body.is_plain
             or self.speculative_policy is not None
             or self.target_host is not None
             or session.closed
@@ -400,40 +402,35 @@ class RequestBase:
             connection = self.choose(host, pool) if host is not None and pool is not None else None
         except Exception:  # of a policy: on the loop it ends the request
             return False
-        if host is None or connection is None or not connection.streams.claim():
+        if host is None or connection is None or not connection.streams.is_idle:
             return False
-        return self._send_directly(host, connection, plan)
-
-    def _send_directly(self, host: Host, connection: Connection, others: Iterator[Any]) -> bool:
-        """Send on a connection that this thread has claimed; `others` are the next hosts."""
-        streams = connection.streams
-        is_handed_on = False
+        own_plan, self._plan = self._plan, plan
         try:
-            # Before it is written: the answer may come before this thread goes on.
-            if self.timeout is not None and self._timer_slot < 0:
-                self._timer_slot = self.session.timers.add_from_thread(self.timeout, self)
-            request_body = self.request_body
-            attempt = Attempt(self, host, connection, _monotonic())
-            opcode, flags, body = request_body.render(connection)
-            attempt.columns = request_body.cached_metadata()
-            if connection.wire_format & TABLET_VERSIONS and isinstance(
-                request_body, ExecuteBodyBase
-            ):
-                body += bytes((self.version_block(),))
-            if len(body) <= MOST_DIRECT:
-                own_plan, self._plan = self._plan, others
-                self.attempts.append(attempt)
-                is_handed_on = True
-                streams.send_claimed(attempt, opcode, flags, body)
+            if self._send_directly(host, connection):
                 return True
-        except Exception:  # nothing was written: on the loop the same error ends the request
-            if is_handed_on:
-                self._plan = own_plan
-            self.attempts.clear()
-        finally:
-            if not is_handed_on:
-                streams.let_go()
+        except Exception:  # of rendering: nothing was sent, and on the loop it ends the request
+            pass
+        self._plan = own_plan
         return False
+
+    def _send_directly(self, host: Host, connection: Connection) -> bool:
+        """Send in the calling thread; return False if nothing was sent."""
+        # Before it is written: the answer may come before this thread goes on.
+        if self.timeout is not None and self._timer_slot < 0:
+            self._timer_slot = self.session.timers.add_from_thread(self.timeout, self)
+        request_body = self.request_body
+        attempt = Attempt(self, host, connection, _monotonic())
+        opcode, flags, body = request_body.render(connection)
+        attempt.columns = request_body.cached_metadata()
+        if connection.wire_format & TABLET_VERSIONS and isinstance(request_body, ExecuteBodyBase):
+            body += bytes((self.version_block(),))
+        if len(body) > MOST_DIRECT:
+            return False
+        streams = connection.streams
+        data = streams.frame(opcode, flags, body)
+        if self.done:  # its time is over
+            return True
+        return data is not None and streams.send_directly(attempt, data, self.attempts)
 
     def finish(self, response: object) -> None:
         """The answer is there."""
@@ -612,6 +609,11 @@ class RequestBase:
         if not pos or len(body) < pos + 4 or body[pos] & 0x80:
             return None
         return rows_result(metadata.with_vectors(self.vectors), body, pos)
+
+
+def _may_be_interrupted() -> bool:
+    """Return True if signal handlers run in this thread."""
+    return get_ident() == main_thread().ident
 
 
 def _over(request: RequestBase) -> None:

@@ -8,11 +8,13 @@ it. Nothing in flight means that the servers have answered, and so received, all
 the loop's transport holds nothing back. That request has a stream of its own, which the loop never
 gives away, and a `FrameWriter` of its own.
 
-`_claim` is held while a thread writes. The loop takes it before it writes, and before it closes the
-connection, so that a frame can neither be cut in two by another one, nor go to a descriptor that is
-closed and belongs to another file by then. Threads never wait for it: if it is taken they hand
-their request to the loop. The loop waits for a moment. It goes on without it if that was not
-enough: the thread may have been interrupted by a signal, and its handler may wait for the loop.
+A thread makes the frame first, and then takes `_claim` for as long as it writes. The loop takes it
+before it writes, and before it closes the connection, so that a frame can neither be cut in two by
+another one, nor go to a descriptor that is closed and belongs to another file by then. Threads
+never wait for it: if it is taken they hand their request to the loop. The loop waits for a moment,
+and then does something else first. No Python code runs in a compiled thread that has the claim: a
+signal handler could wait for the loop, and the loop for the claim. The Python twin cannot promise
+that, and leaves the requests of the main thread, where signal handlers run, to the loop.
 
 What the socket does not take at once is left in `rest`, which the loop writes before all else.
 """
@@ -63,6 +65,7 @@ class StreamTable:
         "_direct_stream",
         "_direct_writer",
         "_flush",
+        "_framing",
         "_ids",
         "_limit",
         "_on_broken",
@@ -94,6 +97,7 @@ class StreamTable:
         self.settled = False  # threads may write, as soon as nothing is in flight
         self.rest: bytes | None = None  # of what a thread has written in part
         self._claim: threading.Lock | None = None
+        self._framing: threading.Lock | None = None
         self._direct: Any = None  # what waits for the answer on the stream of direct requests
         self._direct_stream = -1
         self._direct_writer: FrameWriter | None = None
@@ -239,6 +243,7 @@ class StreamTable:
         self._direct_writer = writer
         self._wake = wake
         self._on_broken = on_broken
+        self._framing = threading.Lock()
         self._claim = threading.Lock()
 
     @property
@@ -255,44 +260,54 @@ class StreamTable:
             and self.rest is None
         )
 
-    def claim(self) -> bool:
-        """Begin to write; any thread. Return False if the request is the loop's to send.
-
-        After True, `send_claimed` or `let_go` has to follow.
-        """
-        claim = self._claim
-        if claim is None or not self.settled or not claim.acquire(False):
-            return False
-        if (
+    @property
+    def is_idle(self) -> bool:
+        """True if a thread may write a request now, as far as can be told without the claim."""
+        return (
             self.settled
             and not (self.closed or self.paused or self._responders)
             and self._direct is None
-        ):
-            return True
-        self.let_go()
-        return False
+        )
 
-    def send_claimed(self, responder: Any, opcode: int, flags: int, body: bytes) -> None:
-        """Write one request, and end what `claim` has begun.
+    def frame(self, opcode: int, flags: int, body: bytes) -> bytes | None:
+        """Return what `send_directly` writes; any thread. None if another one is making its own.
 
-        `responder.stream` is set first. The loop writes what the socket does not take.
-
-        :raises ValueError: if the body is over the protocol's limit; then nothing was written.
+        :raises ValueError: if the body is over the protocol's limit.
         """
-        writer = self._direct_writer
-        assert writer is not None
-        data = b""
-        written = 0
+        framing, writer = self._framing, self._direct_writer
+        if framing is None or writer is None or not framing.acquire(False):
+            return None
         try:
             if writer.pending:  # left by an exception of a signal handler
                 writer.take()
             writer.add(self._direct_stream, opcode, flags, body)
-            data = writer.take()
-            # Not known, if a signal handler raises an exception from here on.
+            return writer.take()
+        finally:
+            framing.release()
+
+    def send_directly(self, responder: Any, data: bytes, history: list[Any]) -> bool:
+        """Write what `frame` has made, if nothing is in flight; any thread.
+
+        `responder.stream` is set first, and the responder is added to `history`. The loop writes
+        what the socket does not take.
+
+        :returns: False if the request is the loop's to send: then nothing was changed.
+        """
+        claim = self._claim
+        if claim is None or not self.settled or not claim.acquire(False):
+            return False
+        written = 0
+        try:
+            if not self.is_idle or self._socket is None:
+                data = b""
+                return False
+            # Not known, if an exception comes from here on.
             written = -1
             responder.stream = self._direct_stream
+            history.append(responder)
             self._direct = responder
             written = self._write(data)
+            return True
         finally:
             if written != len(data):
                 self._leave_rest(data, written)
@@ -328,7 +343,7 @@ class StreamTable:
         return self._claim is None or self._claim.acquire(timeout=PATIENCE)
 
     def let_go(self) -> None:
-        """End what `claim` or `hold` has begun."""
+        """End what `hold` has begun."""
         claim = self._claim
         if claim is None:
             return

@@ -7,6 +7,7 @@ from __future__ import annotations
 import errno
 import os
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -41,6 +42,7 @@ class Line:
         self._twins = twins
         self.own, self.peer = socket.socketpair()
         self.own.setblocking(False)
+        self.peer.settimeout(5)
         self.writer = twins.frame.FrameWriter(4)
         self.woken: list[tuple[Any, ...]] = []
         self.unsolicited: list[int] = []
@@ -75,10 +77,17 @@ class Line:
         self.streams.dispatch(self, [(stream, RESULT, 0, body, 4)])
 
     def send(self, body: bytes = b"body") -> Responder:
-        responder = Responder()
-        assert self.streams.claim()
-        self.streams.send_claimed(responder, EXECUTE, 0, body)
+        responder = self.try_to_send(body)
+        assert responder is not None
         return responder
+
+    def try_to_send(self, body: bytes = b"body") -> Responder | None:
+        responder = Responder()
+        history: list[Any] = []
+        data = self.streams.frame(EXECUTE, 0, body)
+        is_sent = data is not None and self.streams.send_directly(responder, data, history)
+        assert history == [responder] * is_sent
+        return responder if is_sent else None
 
     def received(self, size: int) -> bytes:
         data = b""
@@ -159,7 +168,8 @@ def test_nothing_is_claimed_if(line: Line, reason: str) -> None:
         assert streams.hold()
     else:
         setattr(streams, "settled" if reason == "unsettled" else reason, reason != "unsettled")
-    assert not streams.claim()
+    assert line.try_to_send() is None
+    assert streams.is_idle == (reason == "held")
     if reason == "held":
         streams.let_go()
     assert line.is_free()
@@ -169,7 +179,8 @@ def test_without_a_socket_nothing_is_claimed(twins: Twins) -> None:
     writer = twins.frame.FrameWriter(4)
     streams = twins.flight.StreamTable(writer, lambda call: call, lambda: None)
     streams.settled = True
-    assert not streams.claim()
+    assert streams.frame(EXECUTE, 0, b"") is None
+    assert not streams.send_directly(Responder(), b"", [])
     assert not streams.could_settle
     assert streams.hold()
     streams.let_go()
@@ -216,7 +227,7 @@ def test_the_rest_of_a_frame_goes_before_all_else(line: Line) -> None:
     responder = line.send(body)
     rest = line.streams.rest
     assert 0 < len(rest) < HEADER + len(body)
-    assert not line.streams.claim()
+    assert line.try_to_send() is None
     later = line.streams.send(Responder(), EXECUTE, 0, b"later")
     thread = threading.Thread(target=line.flush)
     thread.start()
@@ -231,7 +242,7 @@ def test_an_early_answer_does_not_let_another_one_in(line: Line) -> None:
     responder = line.send(b"x" * (1 << 20))
     line.answer(responder.stream)  # the server has read the header, and refuses it
     assert line.streams.in_flight == 0
-    assert not line.streams.claim()
+    assert line.try_to_send() is None
     assert not line.streams.could_settle
 
 
@@ -240,14 +251,14 @@ def test_an_error_is_told_to_the_loop(line: Line) -> None:
     line.send()
     assert line.woken == [(line.on_broken, errno.EPIPE)]
     assert line.is_free()
-    assert not line.streams.claim()
+    assert line.try_to_send() is None
 
 
 def test_of_a_closed_loop_nobody_needs_to_know(line: Line) -> None:
     def wake(*args: Any) -> None:
         raise RuntimeError("the loop is closed")
 
-    line.wake = wake  # type: ignore[method-assign]
+    line.wake = wake  # type: ignore[assignment]
     line.streams = type(line.streams)(line.writer, lambda call: call, line.flush)
     line.open()
     line.peer.close()
@@ -256,14 +267,12 @@ def test_of_a_closed_loop_nobody_needs_to_know(line: Line) -> None:
 
 
 def test_a_body_that_is_too_large_writes_nothing(line: Line) -> None:
-    responder = Responder()
-    assert line.streams.claim()
     with pytest.raises(ValueError, match="limit"):
-        line.streams.send_claimed(responder, EXECUTE, 0, bytes(MAX_BODY + 1))
-    assert responder.stream == -1
+        line.streams.frame(EXECUTE, 0, bytes(MAX_BODY + 1))
     assert line.streams.in_flight == 0
     assert line.is_free()
-    assert line.received(HEADER + 4) == frame(line.send(b"next").stream, b"next")
+    stream = line.send(b"next").stream
+    assert line.received(HEADER + 4) == frame(stream, b"next")
 
 
 def test_a_stream_that_is_given_up_stays_taken(line: Line) -> None:
@@ -271,12 +280,12 @@ def test_a_stream_that_is_given_up_stays_taken(line: Line) -> None:
     assert not line.streams.abandon(responder.stream, Responder())
     assert line.streams.abandon(responder.stream, responder)
     assert (line.streams.in_flight, line.streams.orphans) == (1, 1)
-    assert not line.streams.claim()
+    assert line.try_to_send() is None
     assert not line.streams.abandon(responder.stream, responder)
     line.answer(responder.stream)
     assert responder.answers == []
     assert (line.streams.in_flight, line.streams.orphans) == (0, 0)
-    assert line.streams.claim()
+    assert line.streams.is_idle
 
 
 def test_an_answer_that_nobody_asked_for(line: Line) -> None:
@@ -291,12 +300,6 @@ def test_the_end_tells_it_too(line: Line) -> None:
     line.streams.send(other, EXECUTE, 0, b"")
     assert set(line.streams.take_all()) == {responder, other}
     assert line.streams.take_all() == []
-    gone = Line(line._twins)
-    gone.streams.abandon(gone.send().stream, None)
-    orphan = gone.send if gone.streams.claim() else None
-    assert orphan is None
-    gone.own.close()
-    gone.peer.close()
 
 
 def test_an_orphan_is_not_told_of_the_end(line: Line) -> None:
@@ -306,7 +309,7 @@ def test_an_orphan_is_not_told_of_the_end(line: Line) -> None:
 
 
 def test_the_socket_is_closed_when_the_claim_is_given_back(line: Line) -> None:
-    assert line.streams.claim()
+    assert line.streams.hold()
     line.streams.closed = True
     # The loop does not wait for long: the thread closes it.
     assert not line.streams.hold()
@@ -314,27 +317,29 @@ def test_the_socket_is_closed_when_the_claim_is_given_back(line: Line) -> None:
     line.streams.let_go()
     assert line.own.fileno() == -1
     assert line.peer.recv(1) == b""
-    assert not line.streams.claim()
+    assert line.try_to_send() is None
 
 
-def test_a_request_of_a_thread_that_came_too_late_goes_out_or_not_but_closes(line: Line) -> None:
-    assert line.streams.claim()
-    line.streams.closed = True
-    line.streams.send_claimed(Responder(), EXECUTE, 0, b"body")
-    assert line.own.fileno() == -1
+@pytest.fixture
+def quick_switches() -> Iterator[None]:
+    """Threads take turns often: they spin."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(before)
 
 
+@pytest.mark.usefixtures("quick_switches")
 def test_threads_write_one_at_a_time(line: Line) -> None:
-    """Frames of many threads and of the loop come whole, and each gets its answer."""
+    """Frames of many threads come whole, and each gets its answer."""
     rounds, sent, stop = 300, [0], threading.Event()
     lock = threading.Lock()
 
     def work() -> None:
         while not stop.is_set():
-            if line.streams.claim():
+            if line.try_to_send() is not None:
                 with lock:
                     sent[0] += 1
-                line.streams.send_claimed(Responder(), EXECUTE, 0, b"direct")
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
@@ -374,9 +379,9 @@ def test_an_interrupted_write_closes_the_connection(line: Line, after: bool) -> 
         pytest.skip("a compiled write cannot be interrupted")
     line.streams._socket = Interrupting(line.own, after)
     responder = Responder()
-    assert line.streams.claim()
+    data = line.streams.frame(EXECUTE, 0, b"body")
     with pytest.raises(KeyboardInterrupt):
-        line.streams.send_claimed(responder, EXECUTE, 0, b"body")
+        line.streams.send_directly(responder, data, [])
     assert line.woken == [(line.on_broken, 0)]
     assert line.is_free()
     assert line.streams.take_all() == [responder]
