@@ -290,7 +290,7 @@ class Connection(KnownConnection, asyncio.BufferedProtocol):
                 self._transport.write(data)
         finally:
             streams.let_go()
-        # The bytes that waited held senders back, and not the transport: nobody else would tell them.
+        # What waited here held senders back, not the transport: nobody else would tell them.
         if not streams.paused and self.on_room is not None and len(data) >= WRITE_HIGH_WATER:
             self.on_room(self)
 

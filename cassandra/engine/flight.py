@@ -6,9 +6,9 @@ Theory of operation. A `StreamTable` holds the requests in flight on one connect
 `cassandra.engine.request.Request` does all else: errors, retries, speculation, preparing again.
 This module calls it by the names under "of the subclass". A `TimerWheel` holds the deadlines.
 
-All of it belongs to one loop, but for `RequestBase.start_directly`: a thread of the program may send
-a request by itself if nothing is in flight (see `cassandra.engine.stream_table`). The compiled twin
-is ``cassandra._accel.flight``.
+All of it belongs to one loop, but for `RequestBase.start_directly`: a thread of the program may
+send a request by itself if nothing is in flight (see `cassandra.engine.stream_table`). The compiled
+twin is ``cassandra._accel.flight``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Thirty-two threads that use one session in every way at a time: blocking calls, futures,
-callbacks that ask again, pages, short time limits, connections that break. Each call has to end, with
-the answer to its own question.
+callbacks that ask again, short time limits, connections that break. Each call has to end, with the
+answer to its own question.
 """
 
 from __future__ import annotations

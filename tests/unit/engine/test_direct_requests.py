@@ -560,7 +560,8 @@ def handle(*_):
 signal.signal(signal.SIGUSR1, handle)
 with FakeNode() as node:
     profile = ExecutionProfile(RoundRobinPolicy(), retry_policy=FallthroughRetryPolicy())
-    cluster = Cluster([node.address], port=node.port, execution_profiles={EXEC_PROFILE_DEFAULT: profile})
+    profiles = {EXEC_PROFILE_DEFAULT: profile}
+    cluster = Cluster([node.address], port=node.port, execution_profiles=profiles)
     session = cluster.connect()
     over = threading.Event()
     main = threading.main_thread().ident
