@@ -65,6 +65,12 @@ cdef class Latch:
             with nogil:
                 PyThread_release_lock(self._lock)
 
+    def open_soon(self):
+        """Do the same, but keep the interpreter's lock for what this thread does next."""
+        if not self._is_open:
+            self._is_open = True
+            PyThread_release_lock(self._lock)
+
 
 @cython.final
 cdef class Wakes:
@@ -81,33 +87,38 @@ cdef class Wakes:
 
     def open(self, latch):
         """Open `latch`, now or in `wake`."""
-        if self.is_gathering:
-            self._latches.append(<Latch?> latch)
-        else:
-            latch.open()
+        cdef Latch one = <Latch?> latch
+        if not self.is_gathering:
+            one.open()
+            return
+        self._latches.append(one)
+        # In another thread: the loop may just have opened the others.
+        if not self.is_gathering:
+            self._wake()
 
     def wake(self):
         """Open all latches, and those that follow at once."""
+        self._wake()
+
+    cdef int _wake(self) except -1:
         cdef PyThread_type_lock locks[C_SOME]
         cdef list latches = self._latches
+        cdef list taken
         cdef Latch latch
-        cdef Py_ssize_t count = 0
+        cdef Py_ssize_t count
         cdef Py_ssize_t i
         self.is_gathering = False
-        if not latches:
-            return
-        self._latches = []
-        for one in latches:
-            latch = <Latch> one
-            if not latch._is_open:
-                latch._is_open = True
-                locks[count] = latch._lock
-                count += 1
-                if count == C_SOME:
-                    with nogil:
-                        for i in range(count):
-                            PyThread_release_lock(locks[i])
-                    count = 0
-        with nogil:
-            for i in range(count):
-                PyThread_release_lock(locks[i])
+        while latches:
+            count = 0
+            taken = []  # keeps the locks
+            while latches and count < C_SOME:
+                latch = <Latch> latches.pop(0)
+                if not latch._is_open:
+                    latch._is_open = True
+                    taken.append(latch)
+                    locks[count] = latch._lock
+                    count += 1
+            with nogil:
+                for i in range(count):
+                    PyThread_release_lock(locks[i])
+        return 0

@@ -167,15 +167,20 @@ class ResponseFuture:
         callbacks, errbacks = self._callbacks, self._errbacks
         due = None if callbacks is None else callbacks.due
         due_errors = None if errbacks is None else errbacks.due
-        if self._waiter is not None:
-            self.session.wakes.open(self._waiter)
-        watcher = self._watcher
+        waiter, watcher = self._waiter, self._watcher
+        has_callbacks = bool(due or due_errors)
+        if has_callbacks:
+            # A callback may wait for a thread, though it must not: none is kept waiting for it. But
+            # most programs find that callbacks were called when `result` returns.
+            self.session.wakes.wake()
+            if waiter is not None:
+                waiter.open_soon()
+        elif waiter is not None:
+            self.session.wakes.open(waiter)
         if watcher is not None:
             self._watcher = None
             watcher[0](self, watcher[1])
-        if due or due_errors:
-            # A callback may wait for a thread, though it must not.
-            self.session.wakes.wake()
+        if has_callbacks:
             self._call(due, due_errors, response, error)
 
     def _take_details(self, response: object) -> None:

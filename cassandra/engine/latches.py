@@ -11,6 +11,7 @@ also let go of the interpreter's lock before they wake them.
 from __future__ import annotations
 
 import threading
+from collections import deque
 
 __all__ = ["Latch", "Wakes"]
 
@@ -39,28 +40,43 @@ class Latch:
             self._is_open = True
             self._lock.release()
 
+    def open_soon(self) -> None:
+        """Do the same, but keep the interpreter's lock for what this thread does next."""
+        self.open()
+
 
 class Wakes:
-    """The latches to open at the end of what the loop is doing. Belongs to one loop."""
+    """The latches to open at the end of what the loop is doing.
+
+    Belongs to one loop. Other threads only open latches, of what a closed loop has refused.
+    """
 
     __slots__ = ("_latches", "is_gathering")
 
     def __init__(self) -> None:
         self.is_gathering = False
-        self._latches: list[Latch] = []
+        self._latches: deque[Latch] = deque()
 
     def open(self, latch: Latch) -> None:
         """Open `latch`, now or in `wake`."""
-        if self.is_gathering:
-            self._latches.append(latch)
-        else:
+        if not self.is_gathering:
             latch.open()
+            return
+        self._latches.append(latch)
+        self._look_again()
+
+    def _look_again(self) -> None:
+        # In another thread: the loop may just have opened the others.
+        if not self.is_gathering:
+            self.wake()
 
     def wake(self) -> None:
         """Open all latches, and those that follow at once."""
         self.is_gathering = False
         latches = self._latches
-        if latches:
-            self._latches = []
-            for latch in latches:
-                latch.open()
+        while latches:
+            try:
+                latch = latches.popleft()
+            except IndexError:  # another thread was quicker
+                return
+            latch.open()

@@ -1,6 +1,6 @@
 """Thirty-two threads that use one session in every way at a time: blocking calls, futures,
 callbacks that ask again, short time limits, connections that break. Each call has to end, with the
-answer to its own question.
+answer to its own question. Then three threads do the same, whose requests are not joined.
 """
 
 from __future__ import annotations
@@ -14,13 +14,16 @@ from typing import Any
 
 from cassandra.cluster import Cluster, Session
 from cassandra.concurrent import execute_concurrent_with_args
+from cassandra.engine import loop as engine_loop
 from cassandra.errors import ConnectionException, OperationTimedOut
 from tests.stress.serving import PATIENCE, main, node
 
 THREADS = 32
+FEW_THREADS = 3
 PER_COUNT = 50  # calls of each thread
 RARELY = 0.002
 LONG = 20.0  # seconds
+FAIR = {"done", "ConnectionException", "ConnectionShutdown", "OperationTimedOut"}
 
 _NAMES = "SELECT keyspace_name FROM system_schema.keyspaces"
 
@@ -135,32 +138,45 @@ class Mix:
                 self.outcomes[outcome] += 1
 
 
-def run(count: int) -> int:
-    """How many threads hung, calls were late, or answers were not those that were asked for."""
-    with node() as place, Cluster([place[0]], port=place[1]) as cluster:
+def use(place: tuple[str, int], thread_count: int, calls: int, patience: float) -> int:
+    """One session; how many threads hung, calls were late, or answers were not those asked for."""
+    with Cluster([place[0]], port=place[1]) as cluster:
         mix = Mix(cluster.connect())
         threads = [
-            threading.Thread(target=mix.work, args=(seed, count * PER_COUNT), daemon=True)
-            for seed in range(THREADS)
+            threading.Thread(target=mix.work, args=(seed, calls), daemon=True)
+            for seed in range(thread_count)
         ]
-        began = time.monotonic()
+        end = time.monotonic() + patience
         for thread in threads:
             thread.start()
-        patience = PATIENCE + count
         for thread in threads:
-            thread.join(max(0.0, began + patience - time.monotonic()))
+            thread.join(max(0.0, end - time.monotonic()))
         hung = sum(thread.is_alive() for thread in threads)
-        fair = {"done", "ConnectionException", "ConnectionShutdown", "OperationTimedOut"}
-        wrong = {what: times for what, times in mix.outcomes.items() if what not in fair}
         # NoHostAvailable, while the only host is being connected to again.
-        wrong = {what: times for what, times in wrong.items() if "NoHostAvailable" not in what}
+        wrong = {
+            what: times
+            for what, times in mix.outcomes.items()
+            if what not in FAIR and "NoHostAvailable" not in what
+        }
         if wrong or hung:
             print(wrong, mix.outcomes, flush=True)
-        left = mix.session._engine.timers
-        deadline = time.monotonic() + 5
-        while len(left) and time.monotonic() < deadline:
+        # What has ended has no deadline any more.
+        timers = mix.session._engine.timers
+        end = time.monotonic() + PATIENCE
+        while len(timers) and time.monotonic() < end:
             time.sleep(0.01)
-        return hung + sum(wrong.values()) + len(left)
+        return hung + sum(wrong.values()) + len(timers)
+
+
+def run(count: int) -> int:
+    """What went wrong in all sessions: of many threads, and of a few that write by themselves."""
+    wrong = 0
+    with node() as place:
+        for thread_count, idle_after in ((THREADS, engine_loop.IDLE_AFTER), (FEW_THREADS, -1.0)):
+            engine_loop.IDLE_AFTER = idle_after
+            calls = count * PER_COUNT * THREADS // thread_count
+            wrong += use(place, thread_count, calls, PATIENCE + 2 * count)
+    return wrong
 
 
 if __name__ == "__main__":

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import time
+from collections import deque
 from typing import Any
 
 import pytest
@@ -14,12 +16,13 @@ from tests.conftest import Twins
 WAIT = 5.0
 
 
-def test_who_comes_later_does_not_wait(twins: Twins) -> None:
+@pytest.mark.parametrize("how", ["open", "open_soon"])
+def test_who_comes_later_does_not_wait(twins: Twins, how: str) -> None:
     latch = twins.flight.Latch()
-    latch.open()
+    getattr(latch, how)()
     assert latch.wait()
     assert latch.wait(0)
-    latch.open()
+    getattr(latch, how)()
     assert latch.wait(60)
 
 
@@ -87,6 +90,45 @@ def test_the_loop_opens_them_last(twins: Twins) -> None:
     wakes.open(third)
     assert third.wait(0)
     wakes.wake()
+
+
+def test_other_threads_may_open_some_meanwhile(twins: Twins) -> None:
+    wakes = twins.flight.Wakes()
+    opened: deque[Any] = deque()
+    over = threading.Event()
+
+    def work() -> None:
+        for _ in range(2000):
+            opened.append(twins.flight.Latch())
+            wakes.open(opened[-1])
+        over.set()
+
+    thread = threading.Thread(target=work)
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        thread.start()
+        while not over.is_set():
+            wakes.is_gathering = True
+            wakes.wake()
+        thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert all(latch.wait(0) for latch in opened)
+
+
+def test_one_that_comes_when_the_others_were_opened(twins: Twins) -> None:
+    """The Python twin, for which the moment can be made up."""
+    if twins.impl == "c":
+        pytest.skip("nothing can come in between there")
+
+    class Late(twins.flight.Wakes):  # type: ignore[name-defined,misc]
+        answers = iter((True, False))
+        is_gathering = property(lambda self: next(self.answers), lambda self, value: None)
+
+    latch = twins.flight.Latch()
+    Late().open(latch)
+    assert latch.wait(0)
 
 
 def test_many_at_a_time(twins: Twins) -> None:

@@ -245,6 +245,63 @@ def test_a_loop_with_another_clock(twins: Twins) -> None:
     assert len(item.expired_at) == 1
 
 
+class Late(Item):
+    """Something happens when its place in a slot is looked for, before it is there."""
+
+    meanwhile: Callable[[], object] | None = None
+
+    def __hash__(self) -> int:
+        call, self.meanwhile = self.meanwhile, None
+        if call is not None:
+            call()
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+def test_a_slot_that_is_taken_out_while_a_thread_adds_to_it(
+    twins: Twins, threads_loop: ThreadsLoop
+) -> None:
+    wheel = twins.flight.TimerWheel(threads_loop)
+    first, other, late = Item(threads_loop), Item(threads_loop), Late(threads_loop)
+    wheel.add(0.5, first)  # the loop's timer is for its slot
+    tick = wheel.add(10, other)
+    late.meanwhile = lambda: wheel.discard(tick, other)
+    wheel.add_from_thread(10, late)
+    threads_loop.turn()
+    threads_loop.advance(12)
+    assert len(late.expired_at) == 1
+    assert len(wheel) == 0
+
+
+class Tick(int):
+    """A slot's number. Something happens once the loop has seen that the slot is empty."""
+
+    meanwhile: Callable[[], object] | None = None
+    __hash__ = int.__hash__
+
+    def __ne__(self, other: object) -> bool:
+        call, self.meanwhile = self.meanwhile, None
+        if call is not None:
+            call()
+        return int(self) != other
+
+
+def test_a_slot_that_a_thread_adds_to_while_it_is_taken_out(
+    twins: Twins, threads_loop: ThreadsLoop
+) -> None:
+    wheel = twins.flight.TimerWheel(threads_loop)
+    first, other, late = (Item(threads_loop) for _ in range(3))
+    wheel.add(0.5, first)
+    tick = Tick(wheel.add(10, other))
+    tick.meanwhile = lambda: wheel.add(10, late)
+    wheel.discard(tick, other)
+    assert len(wheel) == 2
+    threads_loop.advance(12)
+    assert len(late.expired_at) == 1
+
+
 def test_threads_add_while_the_loop_discards_and_expires(
     twins: Twins, threads_loop: ThreadsLoop
 ) -> None:
