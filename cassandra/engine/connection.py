@@ -57,8 +57,13 @@ TABLET_VERSIONS = _flight.TABLET_VERSIONS
 def second_socket(sock: Any) -> socket.socket:
     """Return a socket of the same connection with a descriptor of its own."""
     # The transport closes its own at any time, and the number may be another file's by then.
-    made = socket.socket(sock.family, sock.type, sock.proto, fileno=os.dup(sock.fileno()))
-    made.setblocking(False)
+    descriptor = os.dup(sock.fileno())
+    try:
+        made = socket.socket(sock.family, sock.type, sock.proto, fileno=descriptor)
+        made.setblocking(False)
+    except BaseException:
+        os.close(descriptor)
+        raise
     return made
 
 
@@ -314,8 +319,11 @@ class Connection(KnownConnection, asyncio.BufferedProtocol):
         transport = self._transport
         if transport is None or self.closed or self.tls is not None or sys.platform == "win32":
             return
+        sock = transport.get_extra_info("socket")
+        if sock is None:
+            return
         try:
-            own_socket = second_socket(transport.get_extra_info("socket"))
+            own_socket = second_socket(sock)
         except OSError as error:  # no free descriptor
             log.debug("%r is written to by its loop only: %s", self, error)
             return

@@ -132,7 +132,7 @@ class StreamTable:
         """
         return (
             not (self.closed or self.paused)
-            and self.in_flight < self._limit
+            and len(self._responders) + (self._direct is not None) < self._limit
             and self.writer.pending < WRITE_HIGH_WATER
         )
 
@@ -142,7 +142,9 @@ class StreamTable:
         :returns: its stream; -1 if no stream is free.
         :raises ValueError: if the body is over the protocol's limit; then nothing was queued.
         """
-        stream = self._ids.take() if self.in_flight < self._limit else -1
+        if self._direct_stream >= 0 and self.in_flight >= self._limit:
+            return -1
+        stream = self._ids.take()
         if stream < 0:
             return -1
         try:
@@ -174,11 +176,19 @@ class StreamTable:
         What nobody asked for goes to ``connection.on_unsolicited(stream, opcode, flags, body)``,
         which may close the connection.
         """
+        responders = self._responders
+        give_back = self._ids.give_back
         for stream, opcode, flags, body, version in envelopes:
             if version != connection.version:
                 connection.peer_version = version
             # Free before the responder is called: it may send again, and needs a stream for that.
-            responder = self._take_out(stream)
+            if stream in responders:
+                responder = responders.pop(stream)
+                give_back(stream)
+                if responder is None:
+                    responder = _ORPHAN
+            else:
+                responder = self._take_direct(stream)
             if responder is _ORPHAN:
                 self.orphans -= 1
             elif responder is not None:
@@ -195,12 +205,8 @@ class StreamTable:
             if self.closed:
                 return
 
-    def _take_out(self, stream: int) -> Any:
-        """Free `stream` and return who waits for its answer: None if it is not in use."""
-        if stream in self._responders:
-            responder = self._responders.pop(stream)
-            self._ids.give_back(stream)
-            return responder if responder is not None else _ORPHAN
+    def _take_direct(self, stream: int) -> Any:
+        """Return who waits for the answer to a direct request; None if `stream` is not in use."""
         if stream != self._direct_stream:
             return None
         responder, self._direct = self._direct, None

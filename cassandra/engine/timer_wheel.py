@@ -69,7 +69,12 @@ class TimerWheel:
         if timeout >= _COARSE_FROM:
             # Long timeouts share slots: the wheel has fewer of them, and the loop fewer timers.
             tick += -tick % _FINE_TICKS_OF_COARSE
-        self._put(tick, item)
+        slot = self._slots.get(tick)
+        if slot is None:
+            # A thread may have made it meanwhile.
+            slot = self._slots.setdefault(tick, set())
+        # Only the loop takes slots out, so this one is still there.
+        slot.add(item)
         if self._handle is None or tick < self._handle_tick:
             self._schedule(tick)
         return tick
