@@ -60,10 +60,10 @@ def second_socket(sock: Any) -> socket.socket:
     descriptor = os.dup(sock.fileno())
     try:
         made = socket.socket(sock.family, sock.type, sock.proto, fileno=descriptor)
-        made.setblocking(False)
     except BaseException:
         os.close(descriptor)
         raise
+    made.setblocking(False)
     return made
 
 
