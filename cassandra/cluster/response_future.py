@@ -259,9 +259,10 @@ class ResponseFuture:
             self._wait(seconds)
 
     def _wait(self, timeout: float | None = None) -> None:
-        self.session.refuse_on_loop(
-            "ResponseFuture.result()", "add_callbacks, or the session of cassandra.aio"
-        )
+        if threading.get_ident() == self.session.loop_ident:
+            self.session.refuse_on_loop(
+                "ResponseFuture.result()", "add_callbacks, or the session of cassandra.aio"
+            )
         if self._waiter is None:
             with _registering:
                 if self._waiter is None:

@@ -65,7 +65,7 @@ class Session(SessionBase, KnownSession):
         # late.
         self._inbox = cluster.inbox
         self._loop_thread = cluster.loop_thread
-        self._loop_ident = cluster.loop_thread.ident
+        self.loop_ident = cluster.loop_thread.ident
         self.wakes = cluster.loop_thread.wakes
 
     # -- executing ---------------------------------------------------------------------------------
@@ -181,7 +181,7 @@ class Session(SessionBase, KnownSession):
         if not (
             inbox.is_quiet
             # A callback in the loop's own thread is a part of its turn: what it sends is joined.
-            and thread != self._loop_ident
+            and thread != self.loop_ident
             and inbox.is_idle()
             and request.start_directly()
         ):
