@@ -47,6 +47,9 @@ TARGETS: dict[str, dict[str, float]] = {
 }
 MOST_SYSTEM_CALLS = 0.25
 MOST_WITHOUT_UVLOOP = 1.5  # times what it takes with uvloop
+# Of a blocking call, in the same run as one that is awaited.
+MOST_FOR_BLOCKING = 1.4  # times its CPU
+MOST_LATER = 25.0  # microseconds
 
 Figures = dict[str, dict[str, float]]
 
@@ -182,6 +185,21 @@ def judge(best: dict[str, dict[str, dict[str, Any]]]) -> None:
             )
 
 
+def judge_blocking(best: dict[str, dict[str, dict[str, Any]]]) -> None:
+    """Compare one blocking call at a time with one that is awaited."""
+    for case, found in best.get("blocking", {}).items():
+        awaited = best.get("aio", {}).get(case)
+        if awaited is None or "one at a time" not in case:
+            continue
+        ratio = found["us"] / awaited["us"]
+        later = 1e6 / found["rate"] - 1e6 / awaited["rate"]
+        is_met = ratio <= MOST_FOR_BLOCKING and later <= MOST_LATER
+        print(
+            f"blocking beside aio: {case}: {ratio:.2f} times the CPU, {later:.1f} us later, "
+            f"targets {MOST_FOR_BLOCKING} and {MOST_LATER}: {'met' if is_met else 'MISSED'}"
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
@@ -201,6 +219,7 @@ def main() -> None:
                     known["rate"] = max(known["rate"], found["rate"])
         show(lanes, best)
         judge(best)
+        judge_blocking(best)
         calls = system_calls(lanes[0], address, port)
         if calls is not None:
             verdict = "met" if calls <= MOST_SYSTEM_CALLS else "MISSED"

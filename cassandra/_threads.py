@@ -28,6 +28,7 @@ from typing import Any, Protocol, TypeVar
 from cassandra._forks import renew_in_child
 
 __all__ = [
+    "GreenLatch",
     "Lock",
     "RLock",
     "Waiter",
@@ -95,6 +96,29 @@ def new_waiter() -> Waiter:
     waiter = Lock()
     waiter.acquire()
     return waiter
+
+
+class GreenLatch:
+    """Opens once, for all greenlets that wait at it."""
+
+    __slots__ = ("_is_open", "_waiter")
+
+    def __init__(self) -> None:
+        self._is_open = False
+        self._waiter = new_waiter()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait until it is open, at most `seconds`; return False if it is not."""
+        if not self._waiter.acquire(timeout=-1 if seconds is None else seconds):
+            return False
+        self._waiter.release()  # the next one may go on as well
+        return True
+
+    def open(self) -> None:
+        """Let all greenlets go on; a second call does nothing."""
+        if not self._is_open:
+            self._is_open = True
+            self._waiter.release()
 
 
 class _Place(Protocol):

@@ -27,6 +27,7 @@ from cassandra._accel.wbuf cimport get_be32
 import asyncio
 import logging
 import reprlib
+from itertools import chain as _chain_of
 from time import monotonic as _monotonic_clock
 
 from cassandra._threads import Lock as _Lock
@@ -44,14 +45,15 @@ from cassandra.query.row_factories import named_tuple_factory as _named_tuples
 from cassandra.query.settings import FETCH_SIZE_UNSET as _FETCH_SIZE_UNSET, NOT_SET as _NOT_SET, CallOptions as _CallOptions_class
 
 __all__ = [
-    "METADATA_IDS", "TABLET_VERSIONS", "WRITE_HIGH_WATER", "Attempt", "ExecuteBodyBase", "HappyPath", "RequestBase", "ResultFuture",
-    "RowsAnswer", "ShardTable", "StreamTable", "TimerWheel",
+    "METADATA_IDS", "MOST_DIRECT", "TABLET_VERSIONS", "WRITE_HIGH_WATER", "Attempt", "ExecuteBodyBase", "HappyPath", "Latch",
+    "RequestBase", "ResultFuture", "RowsAnswer", "ShardTable", "StreamTable", "TimerWheel", "Wakes",
     "bound_request", "first_with_room", "in_flight_of", "request_for", "resolve",
 ]
 
 log = logging.getLogger("cassandra.connection")
 
 WRITE_HIGH_WATER = 1 << 20
+MOST_DIRECT = 1 << 16
 METADATA_IDS = 0x100
 TABLET_VERSIONS = 0x200
 
@@ -62,6 +64,7 @@ cdef object _monotonic = _monotonic_clock
 cdef object _ResultMessage = _ResultMessage_class
 cdef object _new_result = object.__new__
 cdef object _new_lock = _Lock
+cdef object _chain = _chain_of
 cdef object _in_order = _in_order_of
 cdef object _void_result = _VOID_RESULT
 cdef object _ConnectionException = ConnectionException
@@ -99,10 +102,12 @@ cdef Py_ssize_t _PAGING_STATE = slot_in(_CallOptions, "paging_state")
 cdef Py_ssize_t _HOST = slot_in(_CallOptions, "host")
 
 cdef object _EXECUTE_OPCODE = 10
+cdef object _ORPHAN = object()  # stands for the responder that has given up its answer
 cdef TabletMap _NO_TABLETS = TabletMap()
 
 cdef enum:
     C_HIGH_WATER = 1 << 20
+    C_MOST_DIRECT = 1 << 16
     C_MAX_STREAMS = 32768
     C_WORDS = 512
     OP_RESULT = 8
@@ -120,6 +125,8 @@ cdef enum:  # RequestBase._place
 cdef double FINE = 0.01
 cdef double COARSE_FROM = 1.0
 cdef double LONGEST = 1e9
+cdef double SAME_CLOCK = 1.0
+cdef double PATIENCE = 0.005
 
 cdef extern from "objects.h":
     void turbocql_slot_set(object, Py_ssize_t, object) noexcept
@@ -147,6 +154,26 @@ cdef extern from *:
     """
     int lowest_bit(uint64_t word) nogil
 
+cdef extern from *:
+    """
+    #if defined(_WIN32)
+    static Py_ssize_t send_now(int descriptor, const char *data, Py_ssize_t size) { return -1; }
+    #else
+    #include <errno.h>
+    #include <sys/socket.h>
+    #ifndef MSG_NOSIGNAL
+    #define MSG_NOSIGNAL 0
+    #endif
+    /* How many bytes the socket has taken; a negative number is an error's. */
+    static Py_ssize_t send_now(int descriptor, const char *data, Py_ssize_t size) {
+        Py_ssize_t taken = send(descriptor, data, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (taken >= 0) return taken;
+        return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? 0 : -errno;
+    }
+    #endif
+    """
+    Py_ssize_t send_now(int descriptor, const char* data, Py_ssize_t size) nogil
+
 
 cdef inline object _setting(statement, bint plain, Py_ssize_t place, str name):
     """`statement.name`; `plain`: it is of the very class that has the slot at `place`."""
@@ -160,6 +187,7 @@ cdef inline object _option(options, Py_ssize_t place, str name):
 
 include "flight_places.pxi"
 include "flight_streams.pxi"
+include "flight_latches.pxi"
 
 
 @cython.final
@@ -308,7 +336,7 @@ def in_flight_of(connections):
     """Return the number of streams in use on all of `connections`."""
     cdef Py_ssize_t found = 0
     for connection in <list?> connections:
-        found += (<StreamTable?> connection.streams).in_flight
+        found += (<StreamTable?> connection.streams)._count()
     return found
 
 
@@ -320,9 +348,9 @@ cdef object _first_with_room(list connections):
         if type(connection) is not _connection_places.kind:
             _meet_connection(connection)
         streams = <StreamTable?> _of(connection, _connection_places, C_STREAMS, "streams")
-        if streams.in_flight < least and streams._has_room():
+        if streams._count() < least and streams._has_room():
             best = connection
-            least = streams.in_flight
+            least = streams._count()
     return best
 
 
@@ -448,7 +476,9 @@ cdef class RequestBase:
         try:
             if self.timeout is not None and self._timer_slot < 0:
                 self._timer_slot = (<TimerWheel?> _of(session, _engine_places, E_TIMERS, "timers"))._add(self.timeout, self)
-            if self.target_host is not None:
+            if self._plan is not None:
+                pass  # made by `start_directly`
+            elif self.target_host is not None:
                 self._plan = iter((self.target_host,))
             else:
                 if isinstance(self.request_body, ExecuteBodyBase):
@@ -467,6 +497,83 @@ cdef class RequestBase:
         except BaseException as error:  # a policy's or the driver's own fault: never dressed up as NoHostAvailable
             self.fail(_mishap(error))
         return 0
+
+    def start_directly(self):
+        """Begin in the calling thread, if nothing is in flight on the connection to take (see the Python twin)."""
+        return self._start_directly()
+
+    cdef bint _start_directly(self) except -1:
+        session = self.session
+        if (
+            self.speculative_policy is not None or self.target_host is not None or session.closed
+            or not (isinstance(self.request_body, ExecuteBodyBase) or self.request_body.is_plain)
+            or not (self.policy is session.direct_policy or session.plans_anywhere(self.policy))
+        ):
+            return False
+        try:
+            if isinstance(self.request_body, ExecuteBodyBase):
+                consistency = (<ExecuteBodyBase> self.request_body).consistency
+            else:
+                consistency = getattr(self.request_body, "consistency", None)
+            statement = self.statement
+            if consistency == 8 or consistency == 9:  # SERIAL and LOCAL_SERIAL
+                statement = _in_order(statement, consistency)
+            plan = iter(self.policy.make_query_plan(session.keyspace, statement))
+            host = next(plan, None)
+            if host is None:
+                return False
+            pool = (<dict?> session.pools_by_id).get(PyLong_FromVoidPtr(<void*> host))
+            if pool is None:
+                connection = None
+            else:
+                shards = pool.shards
+                if shards is None:
+                    connection = _first_with_room(pool.connections)
+                else:
+                    connection = self._choose(<ShardTable?> shards, host, pool.connections)
+        except Exception:  # of a policy: on the loop it ends the request
+            return False
+        self._plan = plan
+        try:
+            if connection is not None and self._send_directly(host, connection):
+                return True
+        except Exception:  # of rendering: nothing was sent, and on the loop it ends the request
+            pass
+        # `start` goes on with this plan, or policies that take turns would skip hosts.
+        self._plan = _chain((host,), plan)
+        return False
+
+    cdef bint _send_directly(self, host, connection) except -1:
+        """Send in the calling thread; return False if nothing was sent."""
+        cdef StreamTable streams = <StreamTable?> connection.streams
+        cdef Attempt attempt
+        cdef unsigned char block
+        if not streams._is_idle():
+            return False
+        # Before it is written: the answer may come before this thread goes on.
+        if self.timeout is not None and self._timer_slot < 0:
+            self._timer_slot = (<TimerWheel?> self.session.timers)._add_from_thread(self.timeout, self)
+        attempt = Attempt.__new__(Attempt)
+        attempt.request = self
+        attempt.host = host
+        attempt.connection = connection
+        attempt.stream = -1
+        attempt.started = _monotonic()
+        attempt.reprepared = ()
+        opcode, flags, body = self.request_body.render(connection)
+        if isinstance(self.request_body, ExecuteBodyBase):
+            attempt.columns = exact_pair((<ExecuteBodyBase> self.request_body).result, "the result of a request_body")[0]
+            if (<ExecuteBodyBase> self.request_body)._wire_format & C_TABLET_VERSIONS:
+                block = <unsigned char> self._version_block()
+                body = exact_bytes(body, "a body") + (<char*> &block)[:1]
+        else:
+            attempt.columns = self.request_body.cached_metadata()
+        if PyBytes_GET_SIZE(exact_bytes(body, "a body")) > C_MOST_DIRECT:
+            return False
+        data = streams._frame(opcode, flags, body)
+        if self.done:  # its time is over
+            return True
+        return data is not None and streams._send_directly(attempt, exact_bytes(data, "a frame"), self.attempts)
 
     def finish(self, response):
         """The answer is there."""

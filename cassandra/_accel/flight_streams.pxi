@@ -1,5 +1,21 @@
 # What requests stand on: time limits, and the streams of one connection. Included by flight.pyx.
 
+cdef inline double _seconds(timeout) except -1:
+    """A timeout as a number that a tick can be made of."""
+    cdef double seconds
+    if type(timeout) is not float:
+        timeout = float(timeout if timeout < LONGEST else LONGEST)
+    seconds = timeout
+    return seconds if seconds < LONGEST else LONGEST
+
+
+cdef inline long long _tick_of(double when, bint is_coarse) noexcept:
+    cdef long long tick = <long long> (when / FINE) + 1
+    if is_coarse:
+        tick += (FINE_TICKS_OF_COARSE - tick % FINE_TICKS_OF_COARSE) % FINE_TICKS_OF_COARSE
+    return tick
+
+
 cdef class TimerWheel:
     """Deadlines of things that usually complete before them (see the Python twin)."""
 
@@ -11,9 +27,15 @@ cdef class TimerWheel:
     # The slot that was added to last: requests of one turn mostly have the same.
     cdef long long _last_tick
     cdef set _last
+    cdef object _loop
+    cdef double _offset
 
     def __init__(self, loop):
+        cdef double offset = loop.time() - _monotonic()
         self._time = loop.time
+        self._loop = loop
+        # Other threads cannot ask the loop for its time: uvloop's stands still while it waits.
+        self._offset = offset if offset > SAME_CLOCK or offset < -SAME_CLOCK else 0.0
         self._call_at = loop.call_at
         self._slots = {}
         self._handle_tick = 0
@@ -23,44 +45,56 @@ cdef class TimerWheel:
         return self._add(timeout, item)
 
     cdef long long _add(self, timeout, item) except -1:
-        cdef double wanted
         cdef double now = self._time()
-        cdef long long tick
-        cdef set slot
-        if type(timeout) is not float:
-            timeout = float(timeout if timeout < LONGEST else LONGEST)
-        wanted = timeout
-        if not wanted < LONGEST:
-            wanted = LONGEST
-        tick = <long long> ((now + wanted) / FINE) + 1
-        if wanted >= COARSE_FROM:
-            tick += (FINE_TICKS_OF_COARSE - tick % FINE_TICKS_OF_COARSE) % FINE_TICKS_OF_COARSE
+        cdef double wanted = _seconds(timeout)
+        cdef long long tick = _tick_of(now + wanted, wanted >= COARSE_FROM)
         if self._last is not None and tick == self._last_tick:
             self._last.add(item)
             return tick
-        found = self._slots.get(tick)
-        if found is None:
-            slot = self._slots[tick] = set()
-            if self._handle is None or tick < self._handle_tick:
-                self._schedule(tick)
-        else:
-            slot = <set> found
-        slot.add(item)
-        self._last = slot
+        # Only the loop takes slots out of the wheel, and forgets this one then.
+        self._last = self._put_at(tick, item)
         self._last_tick = tick
+        if self._handle is None or tick < self._handle_tick:
+            self._schedule(tick)
         return tick
 
+    def add_from_thread(self, timeout, item):
+        """Do the same in another thread than the loop's (see the Python twin)."""
+        return self._add_from_thread(timeout, item)
+
+    cdef long long _add_from_thread(self, timeout, item) except -1:
+        cdef double now = _monotonic()
+        cdef double wanted = _seconds(timeout)
+        cdef long long tick = _tick_of(now + self._offset + wanted, wanted >= COARSE_FROM)
+        self._put_at(tick, item)
+        if self._handle is None or tick < self._handle_tick:
+            self._loop.call_soon_threadsafe(self._rearm)
+        return tick
+
+    cdef set _put_at(self, tick, item):
+        cdef dict slots = self._slots
+        slot = None
+        while slot is None or slots.get(tick) is not slot:
+            slot = slots.get(tick)
+            if slot is None:
+                slot = slots.setdefault(tick, set())
+            (<set> slot).add(item)
+        return <set> slot
+
     def discard(self, tick, item):
-        """Forget `item`, which `add` put into slot `tick`; nothing happens where it is gone."""
+        """Forget `item`, which was put into slot `tick`; nothing happens where it is gone."""
         self._discard(tick, item)
 
     cdef int _discard(self, long long tick, item) except -1:
-        found = self._last if tick == self._last_tick and self._last is not None else self._slots.get(tick)
-        if found is not None:
-            (<set> found).discard(item)
-            if not (<set> found) and tick != self._handle_tick:
-                del self._slots[tick]
+        slot = self._last if tick == self._last_tick and self._last is not None else self._slots.get(tick)
+        if slot is not None:
+            (<set> slot).discard(item)
+            if not (<set> slot) and tick != self._handle_tick:
+                self._slots.pop(tick, None)
                 self._last = None
+                if <set> slot:  # a thread was just about to add to it
+                    for late in list(slot):
+                        self._put_at(tick, late)
         return 0
 
     def close(self):
@@ -72,7 +106,13 @@ cdef class TimerWheel:
         self._last = None
 
     def __len__(self):
-        return sum(map(len, self._slots.values()))
+        return sum(map(len, list(self._slots.values())))
+
+    def _rearm(self):
+        """See that the loop has a timer for the earliest slot."""
+        ticks = list(self._slots)
+        if ticks and (self._handle is None or min(ticks) < self._handle_tick):
+            self._schedule(min(ticks))
 
     cdef int _schedule(self, tick) except -1:
         if self._handle is not None:
@@ -85,11 +125,10 @@ cdef class TimerWheel:
         self._handle = None
         self._last = None
         now = int(self._time() / FINE + 1e-6)
-        due = [tick for tick in self._slots if tick <= now or tick == self._handle_tick]
-        expired = [item for tick in sorted(due) for item in self._slots.pop(tick)]
+        due = [tick for tick in list(self._slots) if tick <= now or tick == self._handle_tick]
+        expired = [item for tick in sorted(due) for item in list(self._slots.pop(tick))]
         self._handle_tick = 0
-        if self._slots:
-            self._schedule(min(self._slots))
+        self._rearm()
         for item in expired:
             try:
                 item.on_timeout()
@@ -107,18 +146,33 @@ cdef class StreamTable:
     cdef public object armed
     cdef public bint closed
     cdef public bint paused
+    cdef public bint settled         # threads may write, as soon as nothing is in flight
     cdef public Py_ssize_t orphans
+    cdef public object rest          # of what a thread has written in part
     cdef object _call_soon
     cdef object _flush
     cdef list _responders            # by stream; None where nobody waits
-    cdef readonly Py_ssize_t in_flight
+    cdef Py_ssize_t _taken           # streams in use, without that of direct requests
     cdef Py_ssize_t _limit
     cdef Py_ssize_t _first           # no word before it has a free bit
     cdef uint64_t _free[C_WORDS]     # a bit for each stream that is free
+    cdef object _direct              # what waits for the answer on the stream of direct requests
+    cdef Py_ssize_t _direct_stream
+    cdef object _add                 # of the writer of direct requests
+    cdef object _take_frame
+    cdef object _framing             # what the writer is guarded by
+    cdef object _acquire             # of the claim
+    cdef object _release
+    cdef object _socket
+    cdef int _descriptor
+    cdef object _wake
+    cdef object _on_broken
 
     def __cinit__(self, *arguments, **named):
         # An object whose __init__ never ran has no stream to give.
         self._responders = []
+        self._direct_stream = -1
+        self._descriptor = -1
 
     def __init__(self, writer, call_soon, flush):
         self.writer = writer
@@ -129,6 +183,14 @@ cdef class StreamTable:
         self._limit = C_MAX_STREAMS
         self._first = 0
         memset(self._free, 0xFF, sizeof(self._free))
+
+    cdef inline Py_ssize_t _count(self) noexcept:
+        return self._taken + (self._direct is not None)
+
+    @property
+    def in_flight(self):
+        """Streams in use: requests under way, and orphans."""
+        return self._count()
 
     @property
     def limit(self):
@@ -148,7 +210,7 @@ cdef class StreamTable:
         return self._has_room()
 
     cdef bint _has_room(self) except -1:
-        if self.closed or self.paused or self.in_flight >= self._limit:
+        if self.closed or self.paused or self._count() >= self._limit:
             return False
         if self._writer is not None:
             return self._writer._pending() < C_HIGH_WATER
@@ -158,7 +220,7 @@ cdef class StreamTable:
         """The lowest free stream, -1 where all are in use."""
         cdef Py_ssize_t word = self._first
         cdef Py_ssize_t stream
-        if self.in_flight >= self._limit:
+        if self._count() >= self._limit:
             return -1
         while word < C_WORDS and self._free[word] == 0:
             word += 1
@@ -167,7 +229,7 @@ cdef class StreamTable:
             return -1
         stream = word * 64 + lowest_bit(self._free[word])
         self._free[word] &= self._free[word] - 1
-        self.in_flight += 1
+        self._taken += 1
         return stream
 
     cdef void _give_back(self, Py_ssize_t stream) noexcept:
@@ -175,7 +237,7 @@ cdef class StreamTable:
         self._free[word] |= (<uint64_t> 1) << (stream & 63)
         if word < self._first:
             self._first = word
-        self.in_flight -= 1
+        self._taken -= 1
 
     cdef bint _is_taken(self, Py_ssize_t stream) noexcept:
         return 0 <= stream < C_MAX_STREAMS and not (self._free[stream >> 6] >> (stream & 63)) & 1
@@ -207,9 +269,13 @@ cdef class StreamTable:
     def abandon(self, stream, responder):
         """Nobody waits for the answer on `stream` any more; False where `responder` is not the one that did."""
         cdef Py_ssize_t number = stream
-        if number < 0 or number >= PyList_GET_SIZE(self._responders) or self._responders[number] is not responder:
+        # The place stays: a late answer without one would close the connection.
+        if number >= 0 and number == self._direct_stream and self._direct is responder:
+            self._direct = _ORPHAN
+        elif 0 <= number < PyList_GET_SIZE(self._responders) and self._responders[number] is responder:
+            self._responders[number] = None
+        else:
             return False
-        self._responders[number] = None
         self.orphans += 1
         return True
 
@@ -227,14 +293,21 @@ cdef class StreamTable:
             stream = envelope[0]
             if envelope[4] is not version and envelope[4] != version:
                 connection.peer_version = envelope[4]
+            if stream == self._direct_stream and self._direct is not None:
+                responder = self._direct
+                self._direct = None
             # A stream that is taken while its request is still being written has nobody yet.
-            if self._is_taken(stream) and stream < PyList_GET_SIZE(self._responders):
+            elif stream != self._direct_stream and self._is_taken(stream) and stream < PyList_GET_SIZE(self._responders):
                 responder = self._responders[stream]
                 self._responders[stream] = None
                 self._give_back(stream)
                 if responder is None:
-                    self.orphans -= 1
-                    continue
+                    responder = _ORPHAN
+            else:
+                responder = None
+            if responder is _ORPHAN:
+                self.orphans -= 1
+            elif responder is not None:
                 try:
                     if type(responder) is Attempt:
                         attempt = <Attempt> responder
@@ -260,9 +333,129 @@ cdef class StreamTable:
     def take_all(self):
         """The responders that still wait, which the streams forgets: the connection is closed."""
         responders = [responder for responder in self._responders if responder is not None]
+        if self._direct is not None and self._direct is not _ORPHAN:
+            responders.append(self._direct)
         self._responders = []
         memset(self._free, 0xFF, sizeof(self._free))
         self._first = 0
-        self.in_flight = 0
+        self._taken = 0
+        self._direct = None
         self.orphans = 0
         return responders
+
+    # -- direct requests ----------------------------------------------------------------------------------------------
+
+    def open_direct(self, own_socket, writer, wake, on_broken):
+        """Let other threads write while nothing is in flight (see the Python twin)."""
+        cdef Py_ssize_t stream = self._take()
+        cdef int descriptor
+        if stream < 0:
+            own_socket.close()
+            return
+        self._taken -= 1
+        descriptor = own_socket.fileno()
+        if self._limit == C_MAX_STREAMS:
+            self._limit = C_MAX_STREAMS - 1
+        self._add = writer.add
+        self._take_frame = writer.take
+        self._wake = wake
+        self._on_broken = on_broken
+        self._framing = _new_lock()
+        claim = _new_lock()
+        self._acquire = claim.acquire
+        self._release = claim.release
+        self._socket = own_socket
+        self._descriptor = descriptor
+        self._direct_stream = stream
+
+    @property
+    def could_settle(self):
+        """True if nothing is in flight, and `settled` says no (see the Python twin)."""
+        return not self.settled and self._acquire is not None and self._count() == 0 and self.rest is None
+
+    @property
+    def is_idle(self):
+        """True if a thread may write a request now, as far as can be told without the claim."""
+        return self._is_idle()
+
+    cdef inline bint _is_idle(self) noexcept:
+        return self.settled and not self.closed and not self.paused and self._count() == 0
+
+    def frame(self, opcode, flags, body):
+        """Return what `send_directly` writes; any thread (see the Python twin)."""
+        return self._frame(opcode, flags, body)
+
+    cdef object _frame(self, opcode, flags, body):
+        framing = self._framing
+        if framing is None or framing.acquire(False) is False:
+            return None
+        try:
+            self._add(self._direct_stream, opcode, flags, body)
+            return self._take_frame()
+        finally:
+            framing.release()
+
+    def send_directly(self, responder, data, history):
+        """Write what `frame` has made, if nothing is in flight; any thread (see the Python twin)."""
+        return self._send_directly(responder, exact_bytes(data, "a frame"), history)
+
+    cdef bint _send_directly(self, responder, bytes data, list history) except -1:
+        cdef const char* start = PyBytes_AS_STRING(data)
+        cdef Py_ssize_t size = PyBytes_GET_SIZE(data)
+        cdef Py_ssize_t written = size
+        cdef int descriptor
+        cdef bint is_sent = False
+        if self._acquire is None or not self.settled or self._acquire(False) is False:
+            return False
+        # No Python code runs from here on: a signal handler in between could wait for the loop.
+        descriptor = self._descriptor
+        try:
+            if self._is_idle() and descriptor >= 0:
+                if type(responder) is Attempt:
+                    (<Attempt> responder).stream = self._direct_stream
+                else:
+                    responder.stream = self._direct_stream
+                history.append(responder)
+                self._direct = responder
+                with nogil:
+                    written = send_now(descriptor, start, size)
+                is_sent = True
+            if written != size:
+                self._leave_rest(data, written)
+        finally:
+            self._let_go()
+        return is_sent
+
+    cdef int _leave_rest(self, bytes data, Py_ssize_t written) except -1:
+        self.settled = False
+        try:
+            if written < 0:
+                self._wake(self._on_broken, -written)
+            else:
+                self.rest = data[written:]
+                self._wake(self._flush)
+        except RuntimeError:  # the loop is closed, which ends the requests in flight
+            pass
+        return 0
+
+    def hold(self):
+        """Keep other threads from writing until `let_go`; on the loop (see the Python twin)."""
+        # Nearly always nobody writes: with a timeout the call costs more.
+        return self._acquire is None or self._acquire(False) or self._acquire(True, PATIENCE)
+
+    def let_go(self):
+        """End what `hold` has begun."""
+        self._let_go()
+
+    cdef int _let_go(self) except -1:
+        if self._release is None:
+            return 0
+        self._release()
+        if self.closed and self._socket is not None and self._acquire(False) is True:
+            own_socket = self._socket
+            self._socket = None
+            self._descriptor = -1
+            self._release()
+            if own_socket is not None:
+                own_socket.close()
+        return 0

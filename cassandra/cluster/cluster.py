@@ -222,6 +222,7 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
     async def _make_core(self) -> Core:
         assert self._loop_thread is not None
         core = Core(self._settings(), self.metadata, self._loop_thread.loop)
+        core.wakes = self._loop_thread.wakes
         # Before the wait: a connect() that fails or is cancelled then closes what was opened.
         self._core = core
         await core.connect()

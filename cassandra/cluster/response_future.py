@@ -1,6 +1,6 @@
 """`ResponseFuture`: a request under way, for callbacks or to wait for.
 
-The engine's loop completes it. A thread that waits makes the lock that it waits on; if nobody
+The engine's loop completes it. A thread that waits makes the latch that it waits at; if nobody
 waits, there is none.
 """
 
@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._forks import renew_in_child
-from cassandra._threads import Lock, at_home, new_waiter
+from cassandra._impl import flight
+from cassandra._threads import GreenLatch, Lock, at_home, get_ident, green_library
 from cassandra.cluster.final_hooks import (
     FinalMethod,
     finish_wrapped,
@@ -166,13 +167,20 @@ class ResponseFuture:
         callbacks, errbacks = self._callbacks, self._errbacks
         due = None if callbacks is None else callbacks.due
         due_errors = None if errbacks is None else errbacks.due
-        if self._waiter is not None:
-            self._waiter.release()
-        watcher = self._watcher
+        waiter, watcher = self._waiter, self._watcher
+        has_callbacks = bool(due or due_errors)
+        if has_callbacks:
+            # A callback may wait for a thread, though it must not: none is kept waiting for it. But
+            # most programs find that callbacks were called when `result` returns.
+            self.session.wakes.wake()
+            if waiter is not None:
+                waiter.open_soon()
+        elif waiter is not None:
+            self.session.wakes.open(waiter)
         if watcher is not None:
             self._watcher = None
             watcher[0](self, watcher[1])
-        if due or due_errors:
+        if has_callbacks:
             self._call(due, due_errors, response, error)
 
     def _take_details(self, response: object) -> None:
@@ -250,19 +258,19 @@ class ResponseFuture:
         if not (isinstance(query, str) and query.lstrip()[:6].upper() == "SELECT"):
             self._wait(seconds)
 
-    def _wait(self, timeout: float = -1) -> None:
-        self.session.refuse_on_loop(
-            "ResponseFuture.result()", "add_callbacks, or the session of cassandra.aio"
-        )
+    def _wait(self, timeout: float | None = None) -> None:
+        if get_ident() == self.session.loop_ident:
+            self.session.refuse_on_loop(
+                "ResponseFuture.result()", "add_callbacks, or the session of cassandra.aio"
+            )
         if self._waiter is None:
             with _registering:
                 if self._waiter is None:
-                    self._waiter = new_waiter()
+                    self._waiter = flight.Latch() if green_library() is None else GreenLatch()
         waiter = self._waiter
-        # Only once the lock is there to be seen: a completion before that has released nothing.
-        # The completion releases it once; each waiting thread hands it on to the next one.
-        if not self._done and waiter.acquire(timeout=timeout):
-            waiter.release()
+        # Only once the latch is there to be seen: a completion before that has opened nothing.
+        if not self._done:
+            waiter.wait(timeout)
 
     # -- callbacks ---------------------------------------------------------------------------------
 

@@ -81,6 +81,8 @@ class Session(SessionBase, KnownSession):
             check_vectors,
         )
         self._loop_thread = cluster.loop_thread
+        self.loop_ident = cluster.loop_thread.ident
+        self.wakes = cluster.loop_thread.wakes
 
     # -- executing ---------------------------------------------------------------------------------
 
@@ -188,8 +190,19 @@ class Session(SessionBase, KnownSession):
         given = (timeout, trace, custom_payload, execution_profile, paging_state, host)
         options = self._default_options if given == USUAL_OPTIONS else self._options(*given)
         future = ResponseFuture(self, query, options.profile.row_factory)
-        self._latest[get_ident()] = ref(future)
-        return self._submit(future, query, parameters, options, row_type)
+        thread = get_ident()
+        self._latest[thread] = ref(future)
+        request = self._request_of(future, query, parameters, options, row_type)
+        inbox = self._inbox
+        if not (
+            inbox.is_quiet
+            # A callback in the loop's own thread is a part of its turn: what it sends is joined.
+            and thread != self.loop_ident
+            and inbox.is_idle()
+            and request.start_directly()
+        ):
+            inbox.put(request)
+        return future
 
     # For calls that may go past `execute_async`: not if a tracer has put a wrapper in its place.
     own_execute_async = execute_async
@@ -213,7 +226,8 @@ class Session(SessionBase, KnownSession):
             else self._options(NOT_SET, False, None, execution_profile, None, None)
         )
         future = ResponseFuture(self, query, options.profile.row_factory, (watcher, argument))
-        self._submit(future, query, parameters, options, row_type)
+        # Others follow: they are best written together.
+        self._inbox.put(self._request_of(future, query, parameters, options, row_type))
 
     def usual_way(self) -> tuple[Callable[..., Request | None], Callable[[Request], None]]:
         """Return what makes the request of a usual execution, and what sends it, without a future.
@@ -230,14 +244,14 @@ class Session(SessionBase, KnownSession):
         future.complete(request)
         return future
 
-    def _submit(
+    def _request_of(
         self,
         future: ResponseFuture,
         query: Query,
         parameters: Parameters,
         options: CallOptions,
         row_type: type[Any] | None,
-    ) -> ResponseFuture:
+    ) -> Request:
         if row_type is not None:
             future.row_factory = typed_factory(row_type)
         request = None
@@ -251,8 +265,7 @@ class Session(SessionBase, KnownSession):
         if self._request_init_listeners:
             for listener, args, kwargs in self._request_init_listeners:
                 listener(future, *args, **kwargs)
-        self._inbox.put(request)
-        return future
+        return request
 
     def start_next_page(
         self, future: ResponseFuture, request: Request, paging_state: bytes

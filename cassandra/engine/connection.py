@@ -9,9 +9,12 @@ All of it runs on the engine's loop.
 
 from __future__ import annotations
 
+import _socket
 import asyncio
 import logging
+import os
 import socket
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -27,6 +30,7 @@ from cassandra.util.intervals import OncePerInterval
 
 if TYPE_CHECKING:
     from cassandra.engine.endpoint import EndPoint
+    from cassandra.engine.latches import Wakes
     from cassandra.engine.tls import Handshake
     from cassandra.protocol.features import ProtocolFeatures
     from cassandra.protocol.frame import FrameReader, FrameWriter
@@ -43,8 +47,27 @@ EVENT_STREAM = -1
 HANDSHAKE_MAX_BODY = 256 << 10  # bytes
 COMPLAINT_INTERVAL = 60.0  # seconds between log lines about events that cannot be read
 
+LONGEST_HOLD = 1.0  # seconds that a thread may be writing before the connection is given up
+HOLD_INTERVAL = 0.001  # seconds between looks if it still is
+SEGMENTS = "segments"
+
 METADATA_IDS = _flight.METADATA_IDS
 TABLET_VERSIONS = _flight.TABLET_VERSIONS
+
+
+def second_socket(sock: Any) -> _socket.socket:
+    """Return a socket of the same connection with a descriptor of its own."""
+    # The transport closes its own at any time, and the number may be another file's by then.
+    descriptor = os.dup(sock.fileno())
+    try:
+        # Of the system's own class, also if greenlets have replaced that of `socket`: theirs would
+        # be closed by a loop that never runs in the engine's thread.
+        made = _socket.socket(sock.family, sock.type, sock.proto, descriptor)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    made.setblocking(False)
+    return made
 
 
 def wire_format_of(version: int, features: ProtocolFeatures | None) -> int:
@@ -122,7 +145,9 @@ class Connection(KnownConnection, asyncio.BufferedProtocol):
     """
 
     __slots__ = (
+        "_agreed",
         "_complaints",
+        "_held_up_since",
         "_loop",
         "_reader",
         "_received",
@@ -147,6 +172,7 @@ class Connection(KnownConnection, asyncio.BufferedProtocol):
         "streams",
         "tls",
         "version",
+        "wakes",
         "wire_format",
     )
 
@@ -176,10 +202,13 @@ class Connection(KnownConnection, asyncio.BufferedProtocol):
         self.on_event: Callable[[int, int, bytes], None] | None = None
         self.on_room: Callable[[Connection], None] | None = None
         self.on_orphan: Callable[[Connection], None] | None = None
+        self.wakes: Wakes | None = None  # of threads that wait for answers
         self._loop = loop
         self._reader: FrameReader = frame.FrameReader(0, HANDSHAKE_MAX_BODY)
         self._writer: FrameWriter = frame.FrameWriter(version)
         self.streams = _flight.StreamTable(self._writer, loop.call_soon, self._flush)
+        self._agreed: list[str | None] = []  # compression and segments, for a second writer
+        self._held_up_since: float | None = None  # a thread has been writing since then
         self._received = False
         self._complaints: OncePerInterval | None = None
         self._transport: asyncio.Transport | None = None
@@ -248,21 +277,88 @@ class Connection(KnownConnection, asyncio.BufferedProtocol):
         )
 
     def _flush(self) -> None:
+        streams = self.streams
         # Disarmed first: what `on_room` sends below needs a flush of its own.
-        self.streams.armed = None
+        streams.armed = None
         if self._transport is None or self.closed:
             return
-        data = self._writer.take()
-        if data:
-            self._transport.write(data)
-            # The bytes that waited held senders back, and not the transport: nobody else would tell
-            # them.
-            if (
-                not self.streams.paused
-                and self.on_room is not None
-                and len(data) >= WRITE_HIGH_WATER
-            ):
-                self.on_room(self)
+        if not streams.hold():
+            self._flush_later()
+            return
+        self._held_up_since = None
+        try:
+            data = self._writer.take()
+            rest = streams.rest
+            if rest is not None:  # of a frame that the server has begun to receive
+                streams.rest = None
+                data = rest + data
+            if data:
+                # Until all of it has gone out, which only `buffer_updated` can tell.
+                streams.settled = False
+                self._transport.write(data)
+        finally:
+            streams.let_go()
+        # What waited here held senders back, not the transport: nobody else would tell them.
+        if not streams.paused and self.on_room is not None and len(data) >= WRITE_HIGH_WATER:
+            self.on_room(self)
+
+    def _flush_later(self) -> None:
+        """A thread has begun to write, and does not go on: a signal handler interrupts it, say."""
+        now = self._loop.time()
+        if self._held_up_since is None:
+            self._held_up_since = now
+        if now - self._held_up_since < LONGEST_HOLD:
+            self.streams.armed = self._loop.call_later(HOLD_INTERVAL, self._flush)
+        else:
+            # What it interrupts may have to wait for this very loop.
+            what = "a thread that writes was interrupted, and does not go on"
+            self.close(ConnectionException(f"connection to {self.endpoint}: {what}", self.endpoint))
+
+    def write_directly(self) -> None:
+        """Let other threads write while nothing is in flight; before the first one has it.
+
+        Does nothing if that cannot be done here: with TLS, say.
+        """
+        transport = self._transport
+        if transport is None or self.closed or self.tls is not None or sys.platform == "win32":
+            return
+        sock = transport.get_extra_info("socket")
+        if sock is None:
+            return
+        try:
+            own_socket = second_socket(sock)
+        except OSError as error:  # no free descriptor
+            log.debug("%r is written to by its loop only: %s", self, error)
+            return
+        writer: FrameWriter = frame.FrameWriter(self.version)
+        for algorithm in self._agreed:
+            if algorithm == SEGMENTS:
+                writer.enable_segments()
+            else:
+                writer.set_compression(algorithm)
+        streams = self.streams
+        streams.open_direct(own_socket, writer, self._loop.call_soon_threadsafe, self._on_broken)
+        streams.settled = streams.could_settle and not transport.get_write_buffer_size()
+
+    def _on_broken(self, number: int) -> None:
+        """A thread could not write, or was interrupted: a part of a frame may be on its way."""
+        why = os.strerror(number) if number else "a request was written in part"
+        self.close(
+            ConnectionException(f"connection to {self.endpoint} broke: {why}", self.endpoint)
+        )
+
+    def close_if_idle(self) -> None:
+        """Close, unless a request is in flight that somebody waits for."""
+        # Without a hold a thread could write between the look and the close.
+        is_held = self.streams.hold()
+        try:
+            is_idle = self.in_flight == self.orphans
+            self.streams.settled = False
+        finally:
+            if is_held:
+                self.streams.let_go()
+        if is_idle:
+            self.close()
 
     async def request(
         self, opcode: int, body: bytes, timeout: float | None, flags: int = 0
@@ -307,6 +403,17 @@ class Connection(KnownConnection, asyncio.BufferedProtocol):
         return self._reader.get_buffer(sizehint)
 
     def buffer_updated(self, nbytes: int) -> None:
+        wakes = self.wakes
+        if wakes is None:
+            self._take_bytes(nbytes)
+            return
+        wakes.is_gathering = True
+        try:
+            self._take_bytes(nbytes)
+        finally:
+            wakes.wake()
+
+    def _take_bytes(self, nbytes: int) -> None:
         try:
             envelopes = self._reader.buffer_updated(nbytes)
         except Exception as error:  # every malformed frame ends the connection, with its cause
@@ -318,10 +425,19 @@ class Connection(KnownConnection, asyncio.BufferedProtocol):
             return
         if envelopes:
             self._received = True
-            self.streams.dispatch(self, envelopes)
+            streams = self.streams
+            streams.dispatch(self, envelopes)
             # An answer may have closed the connection: nothing may be sent on it any more.
             if self.closed:
                 return
+            # A server may answer a request before it has received all of it.
+            if (
+                not streams.settled
+                and streams.could_settle
+                and self._transport is not None
+                and not self._transport.get_write_buffer_size()
+            ):
+                streams.settled = True
         # Also for a part of an answer: a large one that is still coming shows that the peer lives.
         self.last_activity = self._loop.time()
         if self.on_room is not None:
@@ -398,11 +514,14 @@ class Connection(KnownConnection, asyncio.BufferedProtocol):
         """Close at once; every request in flight gets `error`. A second call does nothing."""
         if self.closed:
             return
+        streams = self.streams
+        is_held = streams.hold()
         # First: whatever the responders below do must find the connection closed.
         self.closed = True
         self.close_error = error
-        streams = self.streams
         streams.closed = True
+        if is_held:
+            streams.let_go()
         if streams.armed is not None:
             streams.armed.cancel()
             streams.armed = None
@@ -461,6 +580,7 @@ class Connection(KnownConnection, asyncio.BufferedProtocol):
         """Compress from the next frame on ("lz4", "snappy")."""
         self._reader.set_compression(algorithm)
         self._writer.set_compression(algorithm)
+        self._agreed.append(algorithm)
 
     def use_segments(self) -> None:
         """Checksummed segments from the next byte on, both ways (native_protocol_v5.spec, section
@@ -468,6 +588,7 @@ class Connection(KnownConnection, asyncio.BufferedProtocol):
         """
         self._reader.enable_segments()
         self._writer.enable_segments()
+        self._agreed.append(SEGMENTS)
 
     def __repr__(self) -> str:
         state = "closed" if self.closed else f"v{self.version}, {self.in_flight} in flight"

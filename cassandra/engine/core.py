@@ -41,6 +41,7 @@ from cassandra._impl import flight  # isort: skip
 
 if TYPE_CHECKING:
     from cassandra.engine.control.client_routes import RouteWatch
+    from cassandra.engine.latches import Wakes
     from cassandra.engine.pools.shards import ShardTarget
 
 __all__ = ["Core"]
@@ -69,6 +70,8 @@ class Core(Observers):
         # which mapping they were made with.
         self.user_types: Mapping[str, Mapping[str, type]] = {}
         self.closed = False
+        # If other threads than the loop's start requests: they may then write by themselves.
+        self.wakes: Wakes | None = None
         self._background = Background()
         self.sessions = Sessions()
         self.listeners = Listeners(self.sessions.follow_distances_soon)

@@ -6,66 +6,67 @@ Theory of operation. A `StreamTable` holds the requests in flight on one connect
 `cassandra.engine.request.Request` does all else: errors, retries, speculation, preparing again.
 This module calls it by the names under "of the subclass". A `TimerWheel` holds the deadlines.
 
-Nothing here is thread-safe: all of it belongs to one loop. The compiled twin is
-``cassandra._accel.flight``.
+All of it belongs to one loop, but for `RequestBase.start_directly`: a thread of the program may
+send a request by itself if nothing is in flight (see `cassandra.engine.stream_table`). The compiled
+twin is ``cassandra._accel.flight``.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
+from threading import get_ident, main_thread
 from typing import TYPE_CHECKING, Any
 
 from cassandra._impl import bodies, tablets
+from cassandra._threads import green_library
 from cassandra.engine.awaited import HappyPath, ResultFuture, RowsAnswer
+from cassandra.engine.latches import Latch, Wakes
 from cassandra.engine.mishaps import mishap
 from cassandra.engine.pools.shard_table import ShardTable, first_with_room, in_flight_of
 from cassandra.engine.resolving import bound_request, request_for, resolve
 from cassandra.engine.serial_reads import in_order
+from cassandra.engine.stream_table import WRITE_HIGH_WATER, StreamTable
 from cassandra.engine.timer_wheel import TimerWheel
 from cassandra.errors import ConnectionException
 from cassandra.protocol.messages.results import VOID_BODY, VOID_RESULT, rows_result
 from cassandra.protocol.opcodes import EXECUTE, RESULT
 from cassandra.protocol.params import QueryParams
-from cassandra.protocol.streams import MAX_STREAMS, StreamIds
 
 if TYPE_CHECKING:
-    from cassandra.engine.connection import Connection, Responder
+    from cassandra.engine.connection import Connection
     from cassandra.engine.pools.pool import HostPool
     from cassandra.engine.request_bodies import AnyBody
     from cassandra.engine.session import EngineSession
     from cassandra.metadata.host import Host
     from cassandra.metadata.placement.tablets import TabletMap
     from cassandra.protocol.column_specs import ResultMetadata
-    from cassandra.protocol.frame import FrameWriter
     from cassandra.query.prepared import PreparedStatement
 
 __all__ = [
     "METADATA_IDS",
+    "MOST_DIRECT",
     "TABLET_VERSIONS",
     "WRITE_HIGH_WATER",
     "Attempt",
     "ExecuteBodyBase",
     "HappyPath",
+    "Latch",
     "RequestBase",
     "ResultFuture",
     "RowsAnswer",
     "ShardTable",
     "StreamTable",
     "TimerWheel",
+    "Wakes",
     "bound_request",
     "first_with_room",
     "in_flight_of",
     "request_for",
     "resolve",
 ]
-
-log = logging.getLogger("cassandra.connection")
-
-# Bytes that may wait for the end of a loop turn before senders are held back.
-WRITE_HIGH_WATER = 1 << 20
 
 # In a wire format: requests name result metadata by its id, as in version 5, on an older version
 # (ScyllaDB's extension).
@@ -76,138 +77,10 @@ TABLET_VERSIONS = 0x200
 
 _PAYLOAD_ALONE = 0x04  # flags of an answer (native_protocol_v5.spec, section 2.4.1.2)
 
+# Bytes of a request's body: larger ones are left to the loop, which waits for the socket.
+MOST_DIRECT = 1 << 16
+
 _monotonic = time.monotonic
-
-
-class StreamTable:
-    """The requests in flight on one connection, by stream, and the frames of this loop turn.
-
-    A stream is free again when its answer has come, even if nobody waits for it: such an orphan
-    keeps its stream until then.
-
-    :param call_soon: the loop's.
-    :param flush: called by the loop once for all frames that one loop turn has queued.
-    """
-
-    __slots__ = (
-        "_call_soon",
-        "_flush",
-        "_ids",
-        "_responders",
-        "armed",
-        "closed",
-        "orphans",
-        "paused",
-        "writer",
-    )
-
-    def __init__(
-        self, writer: FrameWriter, call_soon: Callable[..., Any], flush: Callable[[], None]
-    ) -> None:
-        self.writer = writer
-        self.armed: Any = None  # the handle of the flush that is to come
-        self.closed = False
-        self.paused = False  # the transport holds its senders back
-        self.orphans = 0
-        self._call_soon = call_soon
-        self._flush = flush
-        self._responders: dict[int, Any] = {}
-        self._ids = StreamIds()
-
-    @property
-    def in_flight(self) -> int:
-        """Streams in use: requests under way, and orphans."""
-        return len(self._responders)
-
-    @property
-    def limit(self) -> int:
-        """The greatest number of streams at a time."""
-        return self._ids.limit
-
-    @limit.setter
-    def limit(self, limit: int) -> None:
-        if not 0 < limit <= MAX_STREAMS:
-            raise ValueError(f"{limit} streams; a connection has 1 to {MAX_STREAMS}")
-        self._ids.limit = limit
-
-    @property
-    def has_room(self) -> bool:
-        """Whether a request may be sent now: open, not held back by the peer, with a free stream.
-
-        What waits for the end of this loop turn counts too: the transport can hold nobody back
-        before it has seen it.
-        """
-        return (
-            not (self.closed or self.paused)
-            and len(self._responders) < self._ids.limit
-            and self.writer.pending < WRITE_HIGH_WATER
-        )
-
-    def send(self, responder: Responder, opcode: int, flags: int, body: bytes) -> int:
-        """Queue one request for the end of this loop turn.
-
-        :returns: its stream; -1 if no stream is free.
-        :raises ValueError: if the body is over the protocol's limit; then nothing was queued.
-        """
-        stream = self._ids.take()
-        if stream < 0:
-            return -1
-        try:
-            self.writer.add(stream, opcode, flags, body)
-        except BaseException:
-            # Nothing was queued, so no answer would ever free the stream.
-            self._ids.give_back(stream)
-            raise
-        self._responders[stream] = responder
-        if self.armed is None:
-            self.armed = self._call_soon(self._flush)
-        return stream
-
-    def abandon(self, stream: int, responder: Responder) -> bool:
-        """Give up the answer on `stream`; return False if `responder` did not wait for it."""
-        if self._responders.get(stream) is not responder:
-            return False
-        # The place stays: a late answer without one would close the connection.
-        self._responders[stream] = None
-        self.orphans += 1
-        return True
-
-    def dispatch(self, connection: Connection, envelopes: list[Any]) -> None:
-        """Give each of `envelopes`, as `FrameReader` makes them, to whom it answers.
-
-        What nobody asked for goes to ``connection.on_unsolicited(stream, opcode, flags, body)``,
-        which may close the connection.
-        """
-        responders = self._responders
-        give_back = self._ids.give_back
-        for stream, opcode, flags, body, version in envelopes:
-            if version != connection.version:
-                connection.peer_version = version
-            if stream in responders:
-                # Free before the responder is called: it may send again, and needs a stream for
-                # that.
-                responder = responders.pop(stream)
-                give_back(stream)
-                if responder is None:
-                    self.orphans -= 1
-                    continue
-                try:
-                    responder.on_response(connection, opcode, flags, body)
-                except BaseException as error:  # the answers behind it are for others
-                    log.exception("an answer of %s could not be processed", connection.endpoint)
-                    failure = mishap(error)
-                    if isinstance(responder, Attempt) and responder.request is not None:
-                        responder.request.fail(failure)
-            else:
-                connection.on_unsolicited(stream, opcode, flags, body)
-            if self.closed:
-                return
-
-    def take_all(self) -> list[Any]:
-        """The responders that still wait, which the table forgets: the connection is closed."""
-        responders, self._responders = self._responders, {}
-        self.orphans = 0
-        return [responder for responder in responders.values() if responder is not None]
 
 
 class Attempt:
@@ -496,7 +369,9 @@ class RequestBase:
         try:
             if self.timeout is not None and self._timer_slot < 0:
                 self._timer_slot = session.timers.add(self.timeout, self)
-            if self.target_host is not None:
+            if self._plan is not None:
+                pass  # made by `start_directly`
+            elif self.target_host is not None:
                 self._plan = iter((self.target_host,))
             else:
                 consistency = getattr(self.request_body, "consistency", None)
@@ -508,6 +383,61 @@ class RequestBase:
         # A fault of a policy or of the driver: it must not look like NoHostAvailable.
         except BaseException as error:
             self.fail(mishap(error))
+
+    def start_directly(self) -> bool:
+        """Begin in the calling thread, if nothing is in flight on the connection to take.
+
+        :returns: False if nothing was sent: the request is to be started on the loop then.
+        """
+        session = self.session
+        if (
+            _may_be_interrupted()
+            or not self.request_body.is_plain
+            or self.speculative_policy is not None
+            or self.target_host is not None
+            or session.closed
+            or not (self.policy is session.direct_policy or session.plans_anywhere(self.policy))
+        ):
+            return False
+        try:
+            statement = in_order(self.statement, getattr(self.request_body, "consistency", None))
+            plan = iter(self.policy.make_query_plan(session.keyspace, statement))
+            host = next(plan, None)
+            # `start` goes on with this plan, or policies that take turns would skip hosts.
+            self._plan = chain((host,), plan) if host is not None else None
+            pool = session.pools_by_id.get(id(host))
+            connection = self.choose(host, pool) if host is not None and pool is not None else None
+        except Exception:  # of a policy: on the loop it ends the request
+            return False
+        if host is None or connection is None or not connection.streams.is_idle:
+            return False
+        own_plan, self._plan = self._plan, plan
+        try:
+            if self._send_directly(host, connection):
+                return True
+        except Exception:  # of rendering: nothing was sent, and on the loop it ends the request
+            pass
+        self._plan = own_plan
+        return False
+
+    def _send_directly(self, host: Host, connection: Connection) -> bool:
+        """Send in the calling thread; return False if nothing was sent."""
+        # Before it is written: the answer may come before this thread goes on.
+        if self.timeout is not None and self._timer_slot < 0:
+            self._timer_slot = self.session.timers.add_from_thread(self.timeout, self)
+        request_body = self.request_body
+        attempt = Attempt(self, host, connection, _monotonic())
+        opcode, flags, body = request_body.render(connection)
+        attempt.columns = request_body.cached_metadata()
+        if connection.wire_format & TABLET_VERSIONS and isinstance(request_body, ExecuteBodyBase):
+            body += bytes((self.version_block(),))
+        if len(body) > MOST_DIRECT:
+            return False
+        streams = connection.streams
+        data = streams.frame(opcode, flags, body)
+        if self.done:  # its time is over
+            return True
+        return data is not None and streams.send_directly(attempt, data, self.attempts)
 
     def finish(self, response: object) -> None:
         """The answer is there."""
@@ -687,6 +617,12 @@ class RequestBase:
             return None
         make = RowsAnswer if self._is_awaited else rows_result
         return make(metadata.with_vectors(self.vectors), body, pos)
+
+
+def _may_be_interrupted() -> bool:
+    """Return True if signal handlers run in this thread."""
+    # Which greenlet of a thread it is does not matter for that.
+    return green_library() is not None or get_ident() == main_thread().ident
 
 
 def _over(request: RequestBase) -> None:

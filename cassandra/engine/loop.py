@@ -15,8 +15,10 @@ import logging
 from collections import deque
 from collections.abc import Callable, Coroutine
 from threading import TIMEOUT_MAX
+from time import monotonic
 from typing import Any, Generic, Protocol, TypeVar
 
+from cassandra._impl import flight
 from cassandra._imports import import_module
 from cassandra._threads import Waiter, get_ident, new_selector, new_thread, new_waiter
 from cassandra.engine.mishaps import mishap
@@ -25,6 +27,8 @@ from cassandra.errors import ConnectionShutdown
 T = TypeVar("T")
 
 log = logging.getLogger("cassandra.connection")
+
+IDLE_AFTER = 0.0001  # seconds without work from other threads
 
 ENDED = "the cluster was shut down before the call was over"
 SHUT_DOWN = "the session cannot be used any more: its cluster was shut down"
@@ -45,13 +49,19 @@ class Startable(Protocol):
 class Inbox:
     """Work from other threads, started on the loop in the order of arrival."""
 
-    __slots__ = ("_armed", "_closed", "_loop", "_queue")
+    __slots__ = ("_armed", "_closed", "_loop", "_queue", "_quiet_since", "_settling", "is_quiet")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._closed: str | None = None
         self._queue: deque[Startable] = deque()
         self._armed = False
+        self._settling = False
+        self._quiet_since = 0.0
+        self.is_quiet = True
+        """False while work is queued, or was started in this turn of the loop, which may not have
+        written it yet: what a thread writes by itself would overtake it. And of a closed loop.
+        """
 
     def put(self, work: Startable) -> None:
         """Queue `work`; any thread. If the loop is closed it fails with ConnectionShutdown, before
@@ -59,6 +69,8 @@ class Inbox:
         """
         # Before the flag is read: `_drain` clears the flag before it looks into the queue.
         self._queue.append(work)
+        # Behind that: a drain comes after it, and at its end the inbox is quiet again.
+        self.is_quiet = False
         # Two threads may both find it unarmed: a second drain finds an empty queue and costs
         # nothing else.
         if not self._armed:
@@ -73,10 +85,18 @@ class Inbox:
                 self._armed = False
                 self._refuse_all()
 
+    def is_idle(self) -> bool:
+        """Return True if nothing has gone through here for a moment; any thread.
+
+        Otherwise requests are being made one after the other, and are best written together.
+        """
+        return self.is_quiet and monotonic() - self._quiet_since > IDLE_AFTER
+
     def close(self, reason: str = SHUT_DOWN) -> None:
         """Refuse all that is queued, and all that is put from now on, with `reason`; any thread."""
         # The first reason stays: it says why the loop has ended.
         self._closed = self._closed or reason
+        self.is_quiet = False
         # Whoever puts work in from now on must come to the refusal in `put`: no drain will run.
         self._armed = False
         self._refuse_all()
@@ -89,6 +109,7 @@ class Inbox:
         self._queue.clear()
         self._closed = reason
         self._armed = False
+        self.is_quiet = False
 
     def _refuse_all(self) -> None:
         queue = self._queue
@@ -117,6 +138,15 @@ class Inbox:
             except BaseException as error:  # what is queued behind it is not to blame
                 log.exception("%r could not be started", work)
                 work.fail(mishap(error))
+        if not self._settling:
+            self._settling = True
+            # Behind the writes of this turn.
+            self._loop.call_soon(self._settle)
+
+    def _settle(self) -> None:
+        self._settling = False
+        self._quiet_since = monotonic()
+        self.is_quiet = not self._queue and self._closed is None
 
 
 class _Call(Generic[T]):
@@ -204,6 +234,7 @@ class LoopThread:
     ) -> None:
         self.loop = make_loop()
         self.inbox = Inbox(self.loop)
+        self.wakes = flight.Wakes()
         self._calls: set[_Call[Any]] = set()
         # A daemon: a program that forgets shutdown() must be able to end.
         self._thread = new_thread(self._run, name)

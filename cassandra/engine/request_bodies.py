@@ -54,6 +54,9 @@ class BodyMethods:
     # whether each answer is decoded as a whole and checked: a VOID or ROWS is none, or a handler
     # reads it
     decodes = False
+    # whether a thread of the program may send it by itself: rendering calls no code of a program,
+    # and the answer changes nothing for later requests
+    is_plain = True
 
     # Of those that have them:
     body: bytes | None
@@ -184,6 +187,7 @@ class UseBody(QueryBody):
 
     __slots__ = ()
     decodes = True
+    is_plain = False
 
 
 class ExecuteBody(BodyMethods, ExecuteBodyBase):
@@ -301,6 +305,7 @@ class PrepareBody(RequestBody):
     __slots__ = ("query",)
     opcode = PREPARE
     decodes = True
+    is_plain = False
 
     def __init__(
         self, query: str, keyspace: str | None, custom_payload: Mapping[str, bytes | None] | None
@@ -326,6 +331,7 @@ class MessageBody(RequestBody):
     """
 
     __slots__ = ("decodes", "handler", "inner", "message", "opcode")
+    is_plain = False
 
     def __init__(
         self, message: Any, handler: Any, inner: RequestBody | ExecuteBody, decodes: bool

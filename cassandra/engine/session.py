@@ -23,6 +23,7 @@ from cassandra.errors import (
     NoHostAvailable,
 )
 from cassandra.policies.balancing import HostDistance
+from cassandra.policies.token_aware import plans_in_any_thread
 from cassandra.protocol.encrypted import decrypting
 from cassandra.protocol.expected import check_answer
 from cassandra.protocol.handler import encrypting_handler
@@ -64,6 +65,7 @@ class EngineSession:
         "closed",
         "core",
         "delayed",
+        "direct_policy",
         "distance",
         "keyspace",
         "loop",
@@ -86,6 +88,8 @@ class EngineSession:
         self.delayed: set[Ending] = (
             set()
         )  # retries that are put off: no pool knows their requests meanwhile
+        # The last load balancing policy that was found to make plans in any thread.
+        self.direct_policy: object = None
         self._pool_errors: dict[Host, Exception] = {}
         self._opening: dict[Host, asyncio.Task[None]] = {}
         self._background: set[asyncio.Task[Any]] = set()
@@ -239,7 +243,17 @@ class EngineSession:
             except BaseException:
                 connection.close()
                 raise
+        if self.core.wakes is not None:
+            connection.wakes = self.core.wakes
+            connection.write_directly()
         return connection
+
+    def plans_anywhere(self, policy: object) -> bool:
+        """Return True if `policy` can make plans in other threads than the loop's."""
+        if not plans_in_any_thread(policy):
+            return False
+        self.direct_policy = policy
+        return True
 
     def _on_failure(self, pool: HostPool, error: Exception) -> None:
         """The last connection of a pool is gone, and could not be opened again."""

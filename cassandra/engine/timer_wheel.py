@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from typing import Protocol
 
 from cassandra.engine.mishaps import mishap
@@ -20,6 +21,9 @@ _FINE = 0.01
 _FINE_TICKS_OF_COARSE = 10
 _COARSE_FROM = 1.0
 _LONGEST = 1e9  # seconds
+_SAME_CLOCK = 1.0  # seconds; uvloop's time is that of the loop's last turn
+
+_monotonic = time.monotonic
 
 
 class Timed(Protocol):
@@ -37,13 +41,20 @@ class TimerWheel:
 
     A request enters the slot of its deadline, and leaves it when it completes: both are one set
     operation. The loop has at most one timer for the wheel, for its earliest slot.
+
+    Other threads only add. Each operation on a set or a dictionary is atomic; who takes a slot out
+    of the wheel, and who puts something into a slot, looks afterwards if the other did so too.
     """
 
-    __slots__ = ("_call_at", "_handle", "_handle_tick", "_slots", "_time")
+    __slots__ = ("_call_at", "_handle", "_handle_tick", "_loop", "_offset", "_slots", "_time")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._time = loop.time
         self._call_at = loop.call_at
+        self._loop = loop
+        # Other threads cannot ask the loop for its time: uvloop's stands still while it waits.
+        offset = loop.time() - _monotonic()
+        self._offset = offset if abs(offset) > _SAME_CLOCK else 0.0
         self._slots: dict[int, set[Timed]] = {}
         self._handle: asyncio.TimerHandle | None = None
         self._handle_tick = 0
@@ -60,20 +71,49 @@ class TimerWheel:
             tick += -tick % _FINE_TICKS_OF_COARSE
         slot = self._slots.get(tick)
         if slot is None:
-            slot = self._slots[tick] = set()
-            if self._handle is None or tick < self._handle_tick:
-                self._schedule(tick)
+            # A thread may have made it meanwhile.
+            slot = self._slots.setdefault(tick, set())
+        # Only the loop takes slots out, so this one is still there.
         slot.add(item)
+        if self._handle is None or tick < self._handle_tick:
+            self._schedule(tick)
         return tick
 
+    def add_from_thread(self, timeout: float, item: Timed) -> int:
+        """Do the same in another thread than the loop's.
+
+        The loop is woken only if it has no timer that is early enough.
+
+        :raises RuntimeError: if the loop is closed.
+        """
+        tick = int((_monotonic() + self._offset + min(timeout, _LONGEST)) / _FINE) + 1
+        if timeout >= _COARSE_FROM:
+            tick += -tick % _FINE_TICKS_OF_COARSE
+        self._put(tick, item)
+        if self._handle is None or tick < self._handle_tick:
+            self._loop.call_soon_threadsafe(self._rearm)
+        return tick
+
+    def _put(self, tick: int, item: Timed) -> None:
+        slots = self._slots
+        slot = None
+        while slot is None or slots.get(tick) is not slot:
+            slot = slots.get(tick)
+            if slot is None:
+                slot = slots.setdefault(tick, set())
+            slot.add(item)
+
     def discard(self, tick: int, item: Timed) -> None:
-        """Forget `item`, which `add` put into slot `tick`; does nothing if it is gone."""
+        """Forget `item`, which was put into slot `tick`; does nothing if it is gone."""
         slot = self._slots.get(tick)
         if slot is not None:
             slot.discard(item)
             # The slot that the loop's timer is for stays: the next request may need it again.
             if not slot and tick != self._handle_tick:
-                del self._slots[tick]
+                self._slots.pop(tick, None)
+                if slot:  # a thread was just about to add to it
+                    for late in list(slot):
+                        self._put(tick, late)
 
     def close(self) -> None:
         """Forget everything."""
@@ -83,7 +123,13 @@ class TimerWheel:
         self._slots.clear()
 
     def __len__(self) -> int:
-        return sum(map(len, self._slots.values()))
+        return sum(map(len, list(self._slots.values())))
+
+    def _rearm(self) -> None:
+        """See that the loop has a timer for the earliest slot."""
+        ticks = list(self._slots)
+        if ticks and (self._handle is None or min(ticks) < self._handle_tick):
+            self._schedule(min(ticks))
 
     def _schedule(self, tick: int) -> None:
         if self._handle is not None:
@@ -95,11 +141,10 @@ class TimerWheel:
         self._handle = None
         # A time divided by the width of a slot may come out just below a whole number.
         now = int(self._time() / _FINE + 1e-6)
-        due = [tick for tick in self._slots if tick <= now or tick == self._handle_tick]
-        expired = [item for tick in sorted(due) for item in self._slots.pop(tick)]
+        due = [tick for tick in list(self._slots) if tick <= now or tick == self._handle_tick]
+        expired = [item for tick in sorted(due) for item in list(self._slots.pop(tick))]
         self._handle_tick = 0
-        if self._slots:
-            self._schedule(min(self._slots))
+        self._rearm()
         # The wheel is in order again by now: what is called may add a new deadline.
         for item in expired:
             try:

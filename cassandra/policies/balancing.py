@@ -2,6 +2,7 @@
 
 Policies take any hashable objects as hosts. `populate` gives them the first ones, and the ``on_*``
 methods tell them of changes. All of them are called on the engine's loop, so they must not block.
+Only the policies here, which do not mind, also make plans in threads that execute statements.
 """
 
 from __future__ import annotations

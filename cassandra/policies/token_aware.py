@@ -16,9 +16,15 @@ from cassandra._impl import plans, ring
 from cassandra.consistency import ConsistencyLevel
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.policies.balancing import (
+    DCAwareRoundRobinPolicy,
+    DefaultLoadBalancingPolicy,
+    DSELoadBalancingPolicy,
     HostDistance,
     LoadBalancingPolicy,
     PolicyCluster,
+    RackAwareRoundRobinPolicy,
+    RoundRobinPolicy,
+    WhiteListRoundRobinPolicy,
     WrapperPolicy,
     distances_follow_events,
 )
@@ -213,6 +219,28 @@ class TokenAwarePolicy(WrapperPolicy):
     def on_remove(self, host: Host) -> None:
         super().on_remove(host)
         self._forget_routers()
+
+
+# Their plans are made of snapshots, and of counters that are one step each.
+_PLAN_ANYWHERE = frozenset(
+    {
+        DCAwareRoundRobinPolicy,
+        RackAwareRoundRobinPolicy,
+        RoundRobinPolicy,
+        WhiteListRoundRobinPolicy,
+    }
+)
+_PASS_ON = frozenset({DSELoadBalancingPolicy, DefaultLoadBalancingPolicy, TokenAwarePolicy})
+
+
+def plans_in_any_thread(policy: object) -> bool:
+    """Return True if `policy` can make plans in several threads at a time.
+
+    A program's own policy makes them on the engine's loop only, as it was told.
+    """
+    while type(policy) in _PASS_ON:
+        policy = policy._child_policy  # type: ignore[attr-defined]  # they are wrappers
+    return type(policy) in _PLAN_ANYWHERE
 
 
 def keeps_order(query: Statement | None) -> bool:

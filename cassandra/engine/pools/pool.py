@@ -213,7 +213,7 @@ class HostPool(KnownPool):
             and connection in self._closing
             and connection.in_flight == connection.orphans
         ):
-            connection.close()
+            connection.close_if_idle()
 
     def _on_orphan(self, connection: Connection) -> None:
         if (
@@ -237,7 +237,7 @@ class HostPool(KnownPool):
         self._closing.append(connection)
         # Abandoned requests do not count: their answers may never come.
         if connection.in_flight == connection.orphans:
-            connection.close()
+            connection.close_if_idle()
 
     def resize(self, size: int) -> None:
         """Keep `size` connections from now on: open what is missing in the background, close what

@@ -32,6 +32,9 @@ class PreparingRequest(Request):
     known: PreparedTexts
     bind_to: Callable[[list[PreparedStatement]], tuple[Any, AnyBody]]
 
+    def start_directly(self) -> bool:
+        return False
+
     def start(self) -> None:
         if self.done:
             return

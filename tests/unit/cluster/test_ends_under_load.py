@@ -15,7 +15,9 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-@pytest.mark.parametrize("program", ["shutdowns", pytest.param("forks", marks=needs_fork)])
+@pytest.mark.parametrize(
+    "program", ["shutdowns", "mixing", pytest.param("forks", marks=needs_fork)]
+)
 def test_stress_in_short(program: str, loop: str) -> None:
     code = f"import runpy, sys; sys.argv = ['x', '--count', '6', '--loop', {loop!r}]\n"
     code += f"runpy.run_module('tests.stress.{program}', run_name='__main__')\n"

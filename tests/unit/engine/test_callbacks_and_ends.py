@@ -15,7 +15,7 @@ from cassandra.cluster import Cluster, Session
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.errors import ConnectionShutdown, InvalidRequest
 from cassandra.query import SimpleStatement
-from cassandra.testing.fake import ErrorCode, FakeNode, error, rows
+from cassandra.testing.fake import ErrorCode, FakeNode, error, hold, rows
 
 WAIT = 20
 READ = "SELECT v FROM t"
@@ -104,7 +104,6 @@ def test_every_execution_after_the_end_is_refused(node: FakeNode, session: Sessi
 
 
 def test_many_executions_are_refused_in_a_callback(node: FakeNode, session: Session) -> None:
-    node.prime(READ, rows(COLUMNS, [(1,)]))
     found: list[Any] = []
     over = threading.Event()
 
@@ -116,7 +115,10 @@ def test_many_executions_are_refused_in_a_callback(node: FakeNode, session: Sess
         finally:
             over.set()
 
+    pause = hold(rows(COLUMNS, [(1,)]))
+    node.prime(READ, pause)
     session.execute_async(READ).add_callback(take)
+    pause.release()
     assert over.wait(WAIT)
     assert "in the driver's own event loop thread" in str(found[0])
 

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import sys
+import threading
+import time
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from cassandra.engine.flight import TimerWheel
+from tests.conftest import Twins
 
 
 class FakeHandle:
@@ -161,3 +168,174 @@ async def test_on_a_real_loop() -> None:
 
     wheel.add(0.01, Setting())
     await asyncio.wait_for(fired.wait(), 5)
+
+
+# -- deadlines from other threads ------------------------------------------------------------------
+
+
+class ThreadsLoop(FakeLoop):
+    """It keeps what other threads call; `turn` runs that."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = time.monotonic()
+        self.calls: deque[Callable[[], None]] = deque()
+
+    def call_soon_threadsafe(self, call: Callable[[], None]) -> None:
+        self.calls.append(call)
+
+    def turn(self) -> None:
+        while self.calls:
+            self.calls.popleft()()
+
+
+@pytest.fixture
+def threads_loop() -> ThreadsLoop:
+    return ThreadsLoop()
+
+
+def test_a_thread_wakes_the_loop_for_an_earlier_deadline_only(
+    twins: Twins, threads_loop: ThreadsLoop
+) -> None:
+    wheel = twins.flight.TimerWheel(threads_loop)
+    late, early = Item(threads_loop), Item(threads_loop)
+    wheel.add_from_thread(10, late)
+    assert len(threads_loop.calls) == 1
+    threads_loop.turn()
+    for _ in range(100):
+        other = Item(threads_loop)
+        wheel.discard(wheel.add_from_thread(10, other), other)
+    assert not threads_loop.calls
+    wheel.add_from_thread(0.5, early)
+    assert len(threads_loop.calls) == 1
+    threads_loop.turn()
+    assert threads_loop.pending() == 1
+    threads_loop.advance(1)
+    assert len(early.expired_at) == 1
+    assert late.expired_at == []
+    threads_loop.advance(10)
+    assert len(late.expired_at) == 1
+    assert threads_loop.pending() == 0
+
+
+def test_deadlines_of_threads_are_never_early(twins: Twins, threads_loop: ThreadsLoop) -> None:
+    wheel = twins.flight.TimerWheel(threads_loop)
+    items = []
+    for timeout in (0.0, 0.004, 0.05, 0.999, 1.0, 2.5):
+        began = time.monotonic()
+        items.append((began + timeout, Item(threads_loop)))
+        wheel.add_from_thread(timeout, items[-1][1])
+    threads_loop.turn()
+    threads_loop.advance(5)
+    for deadline, item in items:
+        assert len(item.expired_at) == 1
+        assert deadline - 1e-6 <= item.expired_at[0] <= deadline + 0.5
+
+
+def test_a_loop_with_another_clock(twins: Twins) -> None:
+    loop = ThreadsLoop()
+    loop.now = 5.0
+    wheel = twins.flight.TimerWheel(loop)
+    item = Item(loop)
+    wheel.add_from_thread(1.0, item)
+    loop.turn()
+    loop.advance(0.9)
+    assert item.expired_at == []
+    loop.advance(0.6)
+    assert len(item.expired_at) == 1
+
+
+class Late(Item):
+    """Something happens when its place in a slot is looked for, before it is there."""
+
+    meanwhile: Callable[[], object] | None = None
+
+    def __hash__(self) -> int:
+        call, self.meanwhile = self.meanwhile, None
+        if call is not None:
+            call()
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+def test_a_slot_that_is_taken_out_while_a_thread_adds_to_it(
+    twins: Twins, threads_loop: ThreadsLoop
+) -> None:
+    wheel = twins.flight.TimerWheel(threads_loop)
+    first, other, late = Item(threads_loop), Item(threads_loop), Late(threads_loop)
+    wheel.add(0.5, first)  # the loop's timer is for its slot
+    tick = wheel.add(10, other)
+    late.meanwhile = lambda: wheel.discard(tick, other)
+    wheel.add_from_thread(10, late)
+    threads_loop.turn()
+    threads_loop.advance(12)
+    assert len(late.expired_at) == 1
+    assert len(wheel) == 0
+
+
+class Tick(int):
+    """A slot's number. Something happens once the loop has seen that the slot is empty."""
+
+    meanwhile: Callable[[], object] | None = None
+    __hash__ = int.__hash__
+
+    def __ne__(self, other: object) -> bool:
+        call, self.meanwhile = self.meanwhile, None
+        if call is not None:
+            call()
+        return int(self) != other
+
+
+def test_a_slot_that_a_thread_adds_to_while_it_is_taken_out(
+    twins: Twins, threads_loop: ThreadsLoop
+) -> None:
+    if twins.impl == "c":
+        pytest.skip("its numbers are C's: nothing can come in between there")
+    wheel = twins.flight.TimerWheel(threads_loop)
+    first, other, late = (Item(threads_loop) for _ in range(3))
+    wheel.add(0.5, first)
+    tick = Tick(wheel.add(10, other))
+    tick.meanwhile = lambda: wheel.add(10, late)
+    wheel.discard(tick, other)
+    assert len(wheel) == 2
+    threads_loop.advance(12)
+    assert len(late.expired_at) == 1
+
+
+def test_threads_add_while_the_loop_discards_and_expires(
+    twins: Twins, threads_loop: ThreadsLoop
+) -> None:
+    """Nothing is lost: each item is discarded, or its time ends."""
+    wheel = twins.flight.TimerWheel(threads_loop)
+    added: deque[tuple[int, Item]] = deque()
+    kept: list[Item] = []
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+
+    def work(seed: int) -> None:
+        for number in range(1500):
+            item = Item(threads_loop)
+            added.append((wheel.add_from_thread((number * seed) % 7 * 0.01, item), item))
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in (1, 2, 3)]
+    try:
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads) or added:
+            threads_loop.turn()
+            threads_loop.advance(max(0.0, time.monotonic() - threads_loop.now))
+            while added:
+                tick, item = added.popleft()
+                if len(kept) % 3 == 0 or id(item) % 2:
+                    kept.append(item)
+                else:
+                    wheel.discard(tick, item)
+    finally:
+        sys.setswitchinterval(before)
+    threads_loop.turn()
+    threads_loop.advance(10)
+    assert len(wheel) == 0
+    assert threads_loop.pending() == 0
+    assert all(len(item.expired_at) >= 1 for item in kept)
