@@ -7,7 +7,7 @@ waits in the kernel, and needs a real thread. So this module gives
   instant: no greenlet may be switched with one held, or its thread would wait for itself;
 - `new_waiter`: what one greenlet or thread waits for and a thread of any kind ends. It parks the
   greenlet, and its thread goes on;
-- `new_thread`, `run_in_thread`, `get_ident`: real threads and their identities.
+- `new_thread`, `get_ident`: real threads and their identities.
 
 gevent's own locks work between threads. eventlet's do not, so that its greenlets are woken through
 a pipe.
@@ -15,15 +15,13 @@ a pipe.
 
 from __future__ import annotations
 
-import asyncio
 import os
-import selectors
 import sys
 import threading
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from cassandra._forks import renew_in_child
 
@@ -35,13 +33,9 @@ __all__ = [
     "at_home",
     "get_ident",
     "green_library",
-    "new_selector",
     "new_thread",
     "new_waiter",
-    "run_in_thread",
 ]
-
-T = TypeVar("T")
 
 
 def green_library() -> str | None:
@@ -354,51 +348,3 @@ def new_thread(target: Callable[[], None], name: str) -> threading.Thread | Real
     if green_library() is None:
         return threading.Thread(target=target, name=name, daemon=True)
     return RealThread(target)
-
-
-def new_selector() -> selectors.BaseSelector | None:
-    """Return a selector that waits in the kernel; None for that of `selectors`.
-
-    :raises RuntimeError: under eventlet, which hides those of the kernel.
-    """
-    monkey: Any = sys.modules.get("gevent.monkey")
-    if monkey is not None and monkey.is_module_patched("selectors"):
-        made: selectors.BaseSelector = monkey.get_original("selectors", "DefaultSelector")()
-        return made
-    if green_library() == "eventlet":
-        raise RuntimeError(
-            "eventlet has replaced this process's threads and selectors (monkey patching), and the "
-            "driver's event loop needs real ones: install uvloop, which has its own"
-        )
-    return None
-
-
-async def run_in_thread(function: Callable[..., T], *args: Any) -> T:
-    """Call `function` in a real thread of its own, and return what it returns.
-
-    For processes whose threads were replaced: pools of `concurrent.futures` would start greenlets.
-    """
-    loop = asyncio.get_running_loop()
-    outcome: asyncio.Future[T] = loop.create_future()
-
-    def settle(result: Any, error: BaseException | None) -> None:
-        if outcome.done():  # cancelled: nobody waits any longer
-            return
-        if error is None:
-            outcome.set_result(result)
-        else:
-            outcome.set_exception(error)
-
-    def run() -> None:
-        result, error = None, None
-        try:
-            result = function(*args)
-        except BaseException as caught:
-            error = caught
-        try:
-            loop.call_soon_threadsafe(settle, result, error)
-        except RuntimeError:  # the loop is closed meanwhile
-            pass
-
-    new_thread(run, "cassandra-blocking").start()
-    return await outcome

@@ -19,10 +19,11 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from cassandra._threads import green_library, run_in_thread
+from cassandra._threads import green_library
 from cassandra.auth import Authenticator, PlainTextAuthenticator, PlainTextAuthProvider, Token
 from cassandra.engine.connection import Connection, FutureResponder
 from cassandra.engine.endpoint import EndPoint, is_ip_address
+from cassandra.engine.green import run_in_thread
 from cassandra.engine.pools.shard_ports import (
     ShardAwarePortGenerator,
     connected,

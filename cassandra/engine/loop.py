@@ -20,7 +20,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from cassandra._impl import flight
 from cassandra._imports import import_module
-from cassandra._threads import Waiter, get_ident, new_selector, new_thread, new_waiter
+from cassandra._threads import Waiter, get_ident, new_thread, new_waiter
+from cassandra.engine.green import new_selector
 from cassandra.engine.mishaps import mishap
 from cassandra.errors import ConnectionShutdown
 
