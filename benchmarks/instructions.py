@@ -151,7 +151,9 @@ def main() -> None:
     with null_server.running() as server, tempfile.TemporaryDirectory() as folder:
         print(f"instructions of a request, {'pure' if options.pure else 'compiled'}")
         for case in CASES:
-            if options.cases and not any(word in case.name for word in options.cases):
+            if options.cases and not any(
+                word in f"{case.name} {case.what}" for word in options.cases
+            ):
                 continue
             few, many = Path(folder, "few"), Path(folder, "many")
             # The first process of all may have to write bytecode.

@@ -13,8 +13,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from functools import partial
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from cassandra._impl import flight
 from cassandra._lazy import lazy_names
 from cassandra._threads import Lock, Waiter, at_home, new_waiter
 from cassandra.cluster.response_future import ResponseFuture
@@ -107,9 +109,20 @@ def execute_concurrent_with_args(
     **kwargs: Any,
 ) -> list[ExecutionResult] | Iterator[ExecutionResult]:
     """Execute one statement with each of `parameters`, like `execute_concurrent`."""
-    return execute_concurrent(
-        session, ((statement, values) for values in parameters), *args, **kwargs
-    )
+    return execute_concurrent(session, _Pairs(statement, parameters), *args, **kwargs)
+
+
+class _Pairs:
+    """One statement with each of `parameters`."""
+
+    __slots__ = ("_statement", "parameters")
+
+    def __init__(self, statement: object, parameters: Iterable[Any]) -> None:
+        self._statement = statement
+        self.parameters = parameters
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        return zip(repeat(self._statement), self.parameters, strict=False)
 
 
 def _options(execution_profile: object, row_type: type | None) -> dict[str, Any]:
@@ -155,6 +168,9 @@ class _Run:
     ) -> None:
         self._session = session
         self._statements = iter(statements)
+        # If the next one need not be waited for, they are handed to the loop together.
+        given = statements.parameters if isinstance(statements, _Pairs) else statements
+        self._are_at_hand = isinstance(given, (list, tuple))
         # More than the connections can carry would only wait in the driver, and take memory there.
         capacity = getattr(session, "request_capacity", 0)
         # A stand-in for a session may have anything there.
@@ -182,6 +198,7 @@ class _Run:
         self._waiters: deque[Waiter] = deque()
         # Filled by completions (append is atomic), emptied by the reader.
         self._completed: deque[tuple[int, ExecutionResult]] = deque()
+        self._over = _completion(session, self._completed, self._waiters)
         # Outcomes that came before an earlier one.
         self._ready: dict[int, ExecutionResult] = {}
         self._position = 0
@@ -270,15 +287,20 @@ class _Run:
 
         Outcomes that wait for an earlier one count too, so that the concurrency bounds memory.
         """
-        while (
-            self._under_way < self._concurrency
-            and self._sent - position < 2 * self._concurrency
-            and not self._exhausted
-            and self._send_next()
-        ):
-            pass
+        burst: list[Request] | None = [] if self._are_at_hand else None
+        try:
+            while (
+                self._under_way < self._concurrency
+                and self._sent - position < 2 * self._concurrency
+                and not self._exhausted
+                and self._send_next(burst)
+            ):
+                pass
+        finally:
+            if burst:
+                self._put(_Burst(burst))
 
-    def _send_next(self) -> bool:
+    def _send_next(self, burst: list[Request] | None) -> bool:
         try:
             statement, parameters = next(self._statements)
         except StopIteration:
@@ -293,10 +315,13 @@ class _Run:
                 request = self._usual(
                     statement,
                     parameters,
-                    partial(self._on_request_over, position, self._default.row_factory),
+                    partial(self._over, position, self._default.row_factory),
                 )
                 if request is not None:
-                    self._put(request)
+                    if burst is None:
+                        self._put(request)
+                    else:
+                        burst.append(request)
                     return True
             if self._submit is not None:
                 # Rows stay undecoded until the reader reads them, in its own thread.
@@ -309,24 +334,6 @@ class _Run:
         except Exception as error:
             self._complete(position, ExecutionResult(False, error))
         return True
-
-    def _on_request_over(
-        self, position: int, row_factory: Callable[..., Any], request: Request
-    ) -> None:
-        error = request.error
-        self._completed.append(
-            (
-                position,
-                _outcome(
-                    ExecutionResult,
-                    (True, result_of(self._session, request, row_factory))
-                    if error is None
-                    else (False, error),
-                ),
-            )
-        )
-        if self._waiters:
-            self._wake_up()
 
     def _on_done(self, future: ResponseFuture, position: int) -> None:
         error = future.error
@@ -346,16 +353,7 @@ class _Run:
     def _complete(self, position: int, outcome: ExecutionResult) -> None:
         self._completed.append((position, outcome))
         if self._waiters:
-            self._wake_up()
-
-    def _wake_up(self) -> None:
-        """Let the reader go on: something has completed."""
-        while self._waiters:
-            try:
-                waiter = self._waiters.popleft()
-            except IndexError:  # another completion was quicker
-                return
-            waiter.release()
+            _wake_up(self._waiters)
 
     def _wait(self) -> None:
         """Wait until something has completed."""
@@ -379,6 +377,51 @@ def _call_back(
     future.add_callbacks(
         callback=on_success, callback_args=arguments, errback=on_error, errback_args=arguments
     )
+
+
+def _wake_up(waiters: deque[Waiter]) -> None:
+    """Let the reader go on: something has completed."""
+    while waiters:
+        try:
+            waiter = waiters.popleft()
+        except IndexError:  # another completion was quicker
+            return
+        waiter.release()
+
+
+def _completion(
+    session: Any, completed: deque[tuple[int, ExecutionResult]], waiters: deque[Waiter]
+) -> Callable[[int, Callable[..., Any], Request], None]:
+    """Return what is called for each request that is over, without a future of it."""
+
+    def over(position: int, row_factory: Callable[..., Any], request: Request) -> None:
+        error = request.error
+        outcome = (
+            (True, result_of(session, request, row_factory)) if error is None else (False, error)
+        )
+        completed.append((position, _outcome(ExecutionResult, outcome)))
+        if waiters:
+            _wake_up(waiters)
+
+    return over
+
+
+class _Burst:
+    """Requests that the loop starts together."""
+
+    __slots__ = ("_requests",)
+
+    def __init__(self, requests: list[Request]) -> None:
+        self._requests = requests
+
+    def start(self) -> None:
+        """Start them, on the loop."""
+        flight.start_all(self._requests)
+
+    def fail(self, error: BaseException) -> None:
+        """End them with `error`."""
+        for request in self._requests:
+            request.fail(error)
 
 
 def _result_set(future: CallbackFuture, rows: object) -> Any:

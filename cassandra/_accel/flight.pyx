@@ -47,7 +47,7 @@ from cassandra.query.settings import FETCH_SIZE_UNSET as _FETCH_SIZE_UNSET, NOT_
 __all__ = [
     "METADATA_IDS", "MOST_DIRECT", "TABLET_VERSIONS", "WRITE_HIGH_WATER", "Attempt", "ExecuteBodyBase", "HappyPath", "Latch",
     "RequestBase", "ResultFuture", "RowsAnswer", "ShardTable", "StreamTable", "TimerWheel", "Wakes",
-    "bound_request", "first_with_room", "in_flight_of", "request_for", "resolve",
+    "bound_request", "first_with_room", "in_flight_of", "request_for", "resolve", "start_all",
 ]
 
 log = logging.getLogger("cassandra.connection")
@@ -851,6 +851,16 @@ cdef class RequestBase:
         message._offset = pos + 4
         message._guard = _new_lock()
         return message
+
+
+def start_all(requests):
+    """Start all of `requests`, on the loop."""
+    for request in <list?> requests:
+        try:
+            (<RequestBase?> request)._begin()
+        except BaseException as error:  # the others are not to blame
+            log.exception("%r could not be started", request)
+            request.fail(_mishap(error))
 
 
 cdef object _level(statement, bint plain, profile):

@@ -14,8 +14,9 @@ twin is ``cassandra._accel.flight``.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from threading import get_ident, main_thread
 from typing import TYPE_CHECKING, Any
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
     from cassandra.protocol.column_specs import ResultMetadata
     from cassandra.query.prepared import PreparedStatement
 
+log = logging.getLogger("cassandra.connection")
+
 __all__ = [
     "METADATA_IDS",
     "MOST_DIRECT",
@@ -66,6 +69,7 @@ __all__ = [
     "in_flight_of",
     "request_for",
     "resolve",
+    "start_all",
 ]
 
 # In a wire format: requests name result metadata by its id, as in version 5, on an older version
@@ -617,6 +621,16 @@ class RequestBase:
             return None
         make = RowsAnswer if self._is_awaited else rows_result
         return make(metadata.with_vectors(self.vectors), body, pos)
+
+
+def start_all(requests: Sequence[RequestBase]) -> None:
+    """Start all of `requests`, on the loop."""
+    for request in requests:
+        try:
+            request.start()
+        except BaseException as error:  # the others are not to blame
+            log.exception("%r could not be started", request)
+            request.fail(mishap(error))
 
 
 def _may_be_interrupted() -> bool:

@@ -17,7 +17,7 @@ from cassandra.concurrent import (
     execute_concurrent_async,
     execute_concurrent_with_args,
 )
-from cassandra.testing.fake import FakeNode, void
+from cassandra.testing.fake import FakeNode, Opcode, void
 
 
 class FakeFuture:
@@ -324,3 +324,31 @@ def test_a_tracers_wrapper_sees_each_request(monkeypatch: pytest.MonkeyPatch, wh
         assert seen == queries
         execute_concurrent_async(session, [(one, None) for one in queries]).result(10)
         assert seen == queries * 2
+
+
+def test_a_statement_is_sent_before_the_next_one_is_asked_for() -> None:
+    """The next one may depend on the answer: only those at hand are handed over together."""
+    with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
+        session = cluster.connect()
+        insert = session.prepare("INSERT INTO t (a) VALUES (?)")
+
+        def one_after_the_other() -> Iterator[tuple[Any, Any]]:
+            for number in range(5):
+                yield insert, ()
+                node.wait_for(functools.partial(has_executed, number + 1), timeout=20)
+
+        found = execute_concurrent(session, one_after_the_other(), concurrency=10)
+        assert [success for success, _ in found] == [True] * 5
+        # At hand, and still each of them counts for itself.
+        found = execute_concurrent_with_args(session, insert, [(), (1, 2, 3), ()], concurrency=10,
+                                             raise_on_first_error=False)  # fmt: skip
+        assert [success for success, _ in found] == [True, False, True]
+        assert len(executed(node)) == 7
+
+
+def has_executed(count: int, node: FakeNode) -> bool:
+    return len(executed(node)) >= count
+
+
+def executed(node: FakeNode) -> list[Any]:
+    return [request for request in node.requests if request.opcode == Opcode.EXECUTE]
