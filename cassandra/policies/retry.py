@@ -171,7 +171,7 @@ class DowngradingConsistencyRetryPolicy(RetryPolicy):
         if retry_num:
             return self.RETHROW, None
         if ConsistencyLevel.is_serial(consistency):
-            # A weaker level is no serial level, and it would break the transaction's promise.
+            # A weaker level is not a serial one, and it would break the transaction's promise.
             return self.RETRY_NEXT_HOST, None
         return self._with(alive_replicas)
 
