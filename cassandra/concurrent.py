@@ -108,7 +108,14 @@ def execute_concurrent_with_args(
     *args: Any,
     **kwargs: Any,
 ) -> list[ExecutionResult] | Iterator[ExecutionResult]:
-    """Execute one statement with each of `parameters`, like `execute_concurrent`."""
+    """Execute one statement with each of `parameters`, like `execute_concurrent`.
+
+    :param statement: a text, or a statement.
+    :param parameters: for each execution its values, in a sequence or mapping.
+    :param args: further arguments of `execute_concurrent`.
+    :param kwargs: further keywords of `execute_concurrent`.
+    :returns: as `execute_concurrent`.
+    """
     return execute_concurrent(session, _Pairs(statement, parameters), *args, **kwargs)
 
 

@@ -29,6 +29,8 @@ from cassandra.util.temporal import Date, Duration, Time, ms_timestamp_from_date
 if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
+__all__ = ["Encoder", "ValueSequence", "cql_quote"]
+
 T = TypeVar("T")
 
 

@@ -279,6 +279,10 @@ class ResponseFuture:
 
         With paging it is called for each page. `rows` is None if the result does not have rows.
 
+        :param fn: called in the driver's event loop thread, where it must not block (under gevent
+            and eventlet: in a greenlet of the calling thread); at once if the result is there.
+        :param args: further arguments for it.
+        :param kwargs: further keywords for it.
         :returns: self.
         """
         with _registering:
@@ -290,7 +294,13 @@ class ResponseFuture:
         return self
 
     def add_errback(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> ResponseFuture:
-        """Call ``fn(error, *args, **kwargs)`` when the execution fails. Returns self."""
+        """Call ``fn(error, *args, **kwargs)`` when the execution fails.
+
+        :param fn: called as callbacks are.
+        :param args: further arguments for it.
+        :param kwargs: further keywords for it.
+        :returns: self.
+        """
         with _registering:
             if self._errbacks is None:
                 self._errbacks = _Callbacks()
@@ -308,7 +318,12 @@ class ResponseFuture:
         errback_args: Sequence[Any] = (),
         errback_kwargs: Mapping[str, Any] | None = None,
     ) -> ResponseFuture:
-        """Both `add_callback` and `add_errback`. Returns self."""
+        """Both `add_callback` and `add_errback`.
+
+        :param callback: called with the rows, `callback_args` and `callback_kwargs`.
+        :param errback: called with the error, `errback_args` and `errback_kwargs`.
+        :returns: self.
+        """
         self.add_callback(callback, *callback_args, **(callback_kwargs or {}))
         self.add_errback(errback, *errback_args, **(errback_kwargs or {}))
         return self
@@ -453,7 +468,12 @@ class ResponseFuture:
     def get_all_query_traces(
         self, max_wait_per: float | None = None, query_cl: int | None = None
     ) -> list[QueryTrace]:
-        """The traces of all pages."""
+        """The traces of all pages.
+
+        :param max_wait_per: seconds until each must be complete; None for `Session.max_trace_wait`.
+        :param query_cl: consistency level to read with; None for LOCAL_ONE.
+        :raises TraceUnavailable: if one is not complete in time.
+        """
         return [self._trace(trace_id, max_wait_per, query_cl) for trace_id in self._trace_ids]
 
     def _trace(

@@ -79,7 +79,7 @@ def changed_positions(values: Values, mapping: Mapping) -> list[int]:
     """Return the positions of the values that differ from the database's."""
     was = values.was
     if was is None:
-        # Defaults are no change: they are written when the row is inserted.
+        # Defaults are not changes: they are written when the row is inserted.
         given = values.explicit | values.exposed
         return [
             at

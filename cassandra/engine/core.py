@@ -1,6 +1,6 @@
 """The engine of one cluster: creates its parts, connects, closes, and wires them.
 
-Each part says what it does, and takes what it uses: none but a session holds the `Core`.
+Each part says what it does, and takes what it uses: none but a session sees the whole `Core`.
 """
 
 from __future__ import annotations

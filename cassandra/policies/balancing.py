@@ -76,7 +76,11 @@ class LoadBalancingPolicy(HostStateListener):
         raise NotImplementedError
 
     def populate(self, cluster: PolicyCluster, hosts: Iterable[Host]) -> None:
-        """Take the hosts that are known so far. Called once, before the first plan."""
+        """Take the hosts that are known so far. Called once, before the first query plan.
+
+        :param cluster: its `metadata` has the token ring.
+        :param hosts: the hosts of the moment; changes come as calls of `on_add` and its like.
+        """
         raise NotImplementedError
 
     def make_query_plan(

@@ -28,6 +28,10 @@ class RetryPolicy:
 
     A request that may have been executed is sent again only if it is idempotent
     (`Statement.is_idempotent`).
+
+    Each method returns what to do (`RETRY` on the same host, `RETRY_NEXT_HOST`, `RETHROW` the error
+    or `IGNORE` it), and the consistency level to do it with; None keeps the level. A third item, if
+    there is one, is the delay in seconds. They are called on the event loop and must not block.
     """
 
     RETRY = 0
@@ -44,7 +48,15 @@ class RetryPolicy:
         data_retrieved: bool,
         retry_num: int,
     ) -> Decision:
-        """Retry once on the same host if enough replicas answered and only the data was missing."""
+        """Retry once on the same host if enough replicas answered and only the data was missing.
+
+        :param query: the statement.
+        :param consistency: the level that was not reached, a value of `ConsistencyLevel`.
+        :param required_responses: how many replicas have to answer for that level.
+        :param received_responses: how many have answered.
+        :param data_retrieved: if the replica that was asked for the data itself has answered.
+        :param retry_num: how often the request was tried again so far.
+        """
         # The replica that was asked for the data was slow; the coordinator now knows to ask
         # another.
         if retry_num == 0 and received_responses >= required_responses and not data_retrieved:
@@ -60,7 +72,15 @@ class RetryPolicy:
         received_responses: int,
         retry_num: int,
     ) -> Decision:
-        """Retry once on the same host if only the batch log was late: nothing is written then."""
+        """Retry once on the same host if only the batch log was late: nothing is written then.
+
+        :param query: the statement.
+        :param consistency: the level that was not reached, a value of `ConsistencyLevel`.
+        :param write_type: what was written, a value of `WriteType`.
+        :param required_responses: how many replicas have to answer for that level.
+        :param received_responses: how many have answered.
+        :param retry_num: how often the request was tried again so far.
+        """
         if retry_num == 0 and write_type == WriteType.BATCH_LOG:
             return self.RETRY, consistency
         return self.RETHROW, None
@@ -73,14 +93,27 @@ class RetryPolicy:
         alive_replicas: int,
         retry_num: int,
     ) -> Decision:
-        """Retry once on the next host: this coordinator may be cut off from the replicas."""
+        """Retry once on the next host: this coordinator may be cut off from the replicas.
+
+        :param query: the statement.
+        :param consistency: the level that cannot be reached, a value of `ConsistencyLevel`.
+        :param required_replicas: how many replicas that level needs.
+        :param alive_replicas: how many are alive, as the coordinator sees it.
+        :param retry_num: how often the request was tried again so far.
+        """
         # No check of idempotence: the coordinator refused before it sent anything to a replica.
         return (self.RETRY_NEXT_HOST, None) if retry_num == 0 else (self.RETHROW, None)
 
     def on_request_error(
         self, query: Statement | None, consistency: int, error: Exception, retry_num: int
     ) -> Decision:
-        """Retry on the next host if the request is idempotent. Others may have been executed."""
+        """Retry on the next host if the request is idempotent. Others may have been executed.
+
+        :param query: the statement.
+        :param consistency: the level of the request, a value of `ConsistencyLevel`.
+        :param error: the server's error message, or that of a connection that broke.
+        :param retry_num: how often the request was tried again so far.
+        """
         return (
             (self.RETRY_NEXT_HOST, None)
             if getattr(query, "is_idempotent", False)
@@ -171,7 +204,7 @@ class DowngradingConsistencyRetryPolicy(RetryPolicy):
         if retry_num:
             return self.RETHROW, None
         if ConsistencyLevel.is_serial(consistency):
-            # A weaker level is no serial level, and it would break the transaction's promise.
+            # A weaker level is not a serial one, and it would break the transaction's promise.
             return self.RETRY_NEXT_HOST, None
         return self._with(alive_replicas)
 

@@ -30,10 +30,14 @@ class SpeculativeExecutionPlan:
 
 
 class SpeculativeExecutionPolicy:
-    """Makes the plan of each request whose statement says that it is idempotent."""
+    """Says when further tries start, for requests whose statements say that they are idempotent."""
 
     def new_plan(self, keyspace: str | None, statement: Statement) -> SpeculativeExecutionPlan:
-        """Return the plan of one request."""
+        """Return the speculative execution plan of one request.
+
+        :param keyspace: the session's keyspace.
+        :param statement: what is executed.
+        """
         raise NotImplementedError
 
 

@@ -400,7 +400,12 @@ class BatchStatement(Statement):
         statements: Iterable[str | Statement | PreparedStatement],
         parameters: Iterable[object],
     ) -> BatchStatement:
-        """Append each statement with the parameters at the same position; returns self."""
+        """Append each statement with the parameters at the same position.
+
+        :param statements: as for `add`.
+        :param parameters: for each statement, as for `add`; the shorter of the two ends it.
+        :returns: self.
+        """
         # Not strict: programs pair statements with an endless iterator of parameters.
         for statement, values in zip(statements, parameters, strict=False):
             self.add(statement, values)

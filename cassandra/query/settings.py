@@ -46,7 +46,8 @@ class StatementSettings:
     """What a program may set of a statement, and a prepared statement hands on to those bound of
     it.
 
-    None leaves a setting to the execution profile or the session, except where it says otherwise.
+    None leaves a setting to the execution profile or the session, unless its own text says
+    otherwise.
     """
 
     __slots__ = (

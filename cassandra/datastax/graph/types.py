@@ -74,7 +74,7 @@ class Path:
 
 
 class T:
-    """The attributes of an element that are no properties."""
+    """The attributes of an element that are not properties."""
 
     id = "id"
     id_ = id
