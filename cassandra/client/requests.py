@@ -31,6 +31,7 @@ from cassandra.engine.request_bodies import (
     QueryBody,
     UseBody,
 )
+from cassandra.engine.resolving import take_settings
 from cassandra.protocol.handler import ProtocolHandler
 from cassandra.query.batch import BatchStatement
 from cassandra.query.bound import BoundStatement
@@ -191,13 +192,25 @@ class RequestMaker:
         kind = UseBody if text[:4] in _USE else QueryBody
         return kind(text, self._keyspace_to_send(statement.keyspace))
 
-    def _rendered(self, body: AnyBody, statement: Statement, options: CallOptions) -> AnyBody:
+    def _rendered(
+        self,
+        body: AnyBody,
+        statement: Statement,
+        options: CallOptions,
+        resolved: AnyBody | None = None,
+    ) -> AnyBody:
         """Resolve the settings of `body` and render it, for the wire format to expect.
+
+        :param resolved: has the settings already; None if they are to be resolved. A timestamp is
+            that of the call: a second one would be later than those of calls that came after it.
 
         If a listener or a handler of the program may change it, it becomes a message instead, which
         is encoded at each attempt.
         """
-        flight.resolve(body, self, statement, options)
+        if resolved is None:
+            flight.resolve(body, self, statement, options)
+        else:
+            take_settings(body, resolved)
         handler = self.client_protocol_handler
         if handler is not ProtocolHandler or self._request_init_listeners:
             return MessageBody(message_of(body), handler, body, handler is not ProtocolHandler)
@@ -268,7 +281,7 @@ class RequestMaker:
 
         def bind_to(prepared: list[PreparedStatement]) -> tuple[BoundStatement, AnyBody]:
             bound = self._bind_text(statement, prepared[0], parameters)
-            return bound, self._rendered(self._body_of(bound, None), bound, options)
+            return bound, self._rendered(self._body_of(bound, None), bound, options, unprepared)
 
         # Until it is prepared, the text itself stands for what is sent.
         unprepared = self._body_of(statement, None)
@@ -295,7 +308,9 @@ class RequestMaker:
         ]
         keyspace = self._keyspace_to_send(batch.own_keyspace)
 
-        def body_of(known: Sequence[PreparedStatement | None]) -> AnyBody:
+        def body_of(
+            known: Sequence[PreparedStatement | None], resolved: AnyBody | None = None
+        ) -> AnyBody:
             statements = batch_statements(
                 batch,
                 entries,
@@ -303,7 +318,7 @@ class RequestMaker:
                 self._engine.core.preparer.known_by_id,
             )
             body = BatchBody(batch.batch_type.value, statements, keyspace)
-            return self._checked(self._rendered(body, batch, options), batch)
+            return self._checked(self._rendered(body, batch, options, resolved), batch)
 
         if None not in found:
             return self._request_for(Request, body_of(found), batch, target, options, on_done)
@@ -313,7 +328,7 @@ class RequestMaker:
         request = self._request_for(PreparingRequest, unprepared, batch, target, options, on_done)
         request.texts = texts
         request.known = self._prepared_texts
-        request.bind_to = lambda prepared: (target, body_of(prepared))
+        request.bind_to = lambda prepared: (target, body_of(prepared, unprepared))
         return request
 
     def _checked(self, body: AnyBody, batch: BatchStatement) -> AnyBody:

@@ -19,6 +19,18 @@ if TYPE_CHECKING:
 __all__ = ["bound_request", "request_for", "resolve"]
 
 
+# What `resolve` sets.
+_RESOLVED = (
+    "consistency",
+    "serial_consistency",
+    "page_size",
+    "paging_state",
+    "timestamp",
+    "tracing",
+    "custom_payload",
+)
+
+
 def resolve(body: Any, session: Any, statement: Any, options: CallOptions) -> None:
     """Give a request body the parameters that call, statement, profile and session say.
 
@@ -45,6 +57,12 @@ def resolve(body: Any, session: Any, statement: Any, options: CallOptions) -> No
     if payload is not None:
         check_payload(payload)
     body.custom_payload = payload
+
+
+def take_settings(body: Any, resolved: Any) -> None:
+    """Give a request body the parameters that another one, of the same execution, has."""
+    for name in _RESOLVED:
+        setattr(body, name, getattr(resolved, name))
 
 
 def request_for(
