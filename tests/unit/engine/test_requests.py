@@ -17,3 +17,6 @@ def test_steps_that_are_not_called_by_name_are_not_overridden(name: str) -> None
     with pytest.raises(TypeError, match=f"Eager overrides {name}, which the compiled base class"):
         type("Eager", (Request,), {"__slots__": (), name: lambda self: None})
     assert issubclass(type("Usual", (Request,), {"__slots__": ()}), Request)
+    beside = type("Beside", (), {name: lambda self: None})
+    with pytest.raises(TypeError, match=f"Mixed overrides {name}, which the compiled base class"):
+        type("Mixed", (beside, Request), {})
