@@ -120,6 +120,8 @@ class GreenLatch:
             self._is_open = True
             self._waiter.release()
 
+    open_soon = open  # greenlets go on when their hub comes to them
+
 
 class _Place(Protocol):
     """Where one greenlet waits."""
@@ -241,8 +243,10 @@ class _Mailbox:
     """Events that the greenlets of one thread wait for, sent on by a greenlet of that thread."""
 
     def __init__(self) -> None:
+        self.hub = sys.modules["eventlet.hubs"].get_hub()
         self._events: deque[Any] = deque()
         self._is_told = False  # there is a byte in the pipe
+        self._guard = Lock()  # of the pipe, against its end
         self._out, self._in = os.pipe()
         sys.modules["eventlet"].spawn(self._deliver)
 
@@ -251,8 +255,17 @@ class _Mailbox:
         # Before the flag is read: `_deliver` clears the flag before it looks for events.
         self._events.append(event)
         if not self._is_told:
+            with self._guard:
+                if not self._is_told:
+                    self._is_told = True
+                    os.write(self._in, b"\0")
+
+    def close(self) -> None:
+        """Close the pipe: the thread has ended, and nobody reads it any more."""
+        with self._guard:
             self._is_told = True
-            os.write(self._in, b"\0")
+            os.close(self._out)
+            os.close(self._in)
 
     def _deliver(self) -> None:
         hubs = sys.modules["eventlet.hubs"]
@@ -264,14 +277,17 @@ class _Mailbox:
                 self._events.popleft().send(True)
 
 
-# By the identity of the thread: threads with hubs are few, and live long.
+# By the identity of the thread, which the next thread may have when that one has ended.
 _mailboxes: dict[int, _Mailbox] = {}
 
 
 def _mailbox() -> _Mailbox:
     ident = get_ident()
     found = _mailboxes.get(ident)
-    if found is None:
+    # Each thread has a hub of its own.
+    if found is None or found.hub is not sys.modules["eventlet.hubs"].get_hub():
+        if found is not None:
+            found.close()
         found = _mailboxes[ident] = _Mailbox()
     return found
 

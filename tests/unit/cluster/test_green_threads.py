@@ -245,3 +245,41 @@ for _ in range(3):
 print(during > before, sockets() - before)
 """
     assert outcome(body) == ["True 0"]
+
+
+def test_callbacks_of_a_future_that_is_waited_for(outcome: Outcome) -> None:
+    body = """
+session = cluster.connect()
+called = threading.Event()
+failed = threading.Event()
+future = session.execute_async("READ")
+future.add_callback(lambda rows: called.set())
+print(future.result().one().v)
+called.wait()
+slow = session.execute_async("SILENT", timeout=0.3)
+slow.add_errback(lambda error: failed.set())
+try:
+    slow.result()
+except OperationTimedOut:
+    print("timed out")
+failed.wait()
+"""
+    assert outcome(body) == ["7", "timed out"]
+
+
+def test_real_threads_one_after_the_other(outcome: Outcome) -> None:
+    """Each has a hub of its own, also if it has the identity of one that has ended."""
+    body = """
+from cassandra._threads import _start
+session = cluster.connect()
+found = []
+def work():
+    found.append(session.execute("READ", timeout=5).one().v)
+for count in range(1, 6):
+    _start(work, ())
+    for _ in range(500):
+        if len(found) < count:
+            green.sleep(0.01)
+print(found)
+"""
+    assert outcome(body) == ["[7, 7, 7, 7, 7]"]
