@@ -16,6 +16,7 @@ a pipe.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import selectors
 import sys
@@ -325,8 +326,41 @@ class _Errand:
         sys.modules["eventlet"].spawn(self._call)
 
 
-# The identities of those that no greenlet runs in.
-_real_threads: set[int | None] = set()
+# Those that no greenlet runs in: what hands a call to the thread that they were made in.
+_real_threads: dict[int | None, Callable[..., Any]] = {}
+
+
+class _LogAtHome(logging.Filter):
+    """Has records of real threads written by greenlets.
+
+    The locks of handlers are those of greenlets: two threads that want one would wait for ever.
+    """
+
+    def __init__(self, write: Callable[[logging.LogRecord], None]) -> None:
+        super().__init__()
+        self._write = write
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        call_at_home = _real_threads.get(get_ident())
+        if call_at_home is None:
+            return True
+        call_at_home(self._write, record)
+        return False
+
+
+def _log_at_home() -> None:
+    """Do so with what this package logs, and asyncio."""
+    for name, logger in list(logging.root.manager.loggerDict.items()):
+        if (
+            isinstance(logger, logging.Logger)
+            and name.partition(".")[0] in ("cassandra", "asyncio")
+            and not any(isinstance(one, _LogAtHome) for one in logger.filters)
+        ):
+            logger.addFilter(_LogAtHome(logger.callHandlers))
+
+
+def _call(function: Callable[..., Any], *args: Any) -> None:
+    function(*args)
 
 
 class RealThread:
@@ -336,7 +370,9 @@ class RealThread:
         self._target = target
         self._is_alive = False
         self._started, self._over = new_waiter(), new_waiter()
+        self._call_at_home = _real_threads.get(get_ident()) or at_home(_call)
         self.ident: int | None = None
+        _log_at_home()
 
     def start(self) -> None:
         """Start it."""
@@ -346,13 +382,13 @@ class RealThread:
 
     def _run(self) -> None:
         self.ident = get_ident()
-        _real_threads.add(self.ident)
+        _real_threads[self.ident] = self._call_at_home
         self._started.release()
         try:
             self._target()
         finally:
             self._is_alive = False
-            _real_threads.discard(self.ident)
+            _real_threads.pop(self.ident, None)
             self._over.release()
 
     def is_alive(self) -> bool:

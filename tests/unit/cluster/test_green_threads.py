@@ -283,3 +283,38 @@ for count in range(1, 6):
 print(found)
 """
     assert outcome(body) == ["[7, 7, 7, 7, 7]"]
+
+
+def test_the_engine_logs_while_greenlets_do(outcome: Outcome) -> None:
+    """Their locks are not for two threads."""
+    body = """
+import logging, time
+from cassandra._threads import Lock, new_thread
+home = threading.get_native_id()
+seen = set()
+class Handler(logging.Handler):
+    def emit(self, record):
+        seen.add((record.name, threading.get_native_id() == home))
+logging.getLogger().addHandler(Handler())
+log = logging.getLogger("cassandra.connection")
+is_over = False
+pause = Lock()
+pause.acquire()
+def work():
+    while not is_over:
+        log.warning("the engine's thread")
+        pause.acquire(timeout=0.001)
+thread = new_thread(work, "a thread")
+thread.start()
+end = time.monotonic() + 1
+while time.monotonic() < end:
+    for _ in range(100):
+        logging.warning("a greenlet")
+    green.sleep(0)
+is_over = True
+thread.join()
+green.sleep(0.01)
+print(sorted(seen))
+"""
+    expected = "[('cassandra.connection', True), ('root', True)]"
+    assert outcome(body) == [expected]
