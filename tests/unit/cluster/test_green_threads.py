@@ -318,3 +318,22 @@ print(sorted(seen))
 """
     expected = "[('cassandra.connection', True), ('root', True)]"
     assert outcome(body) == [expected]
+
+
+@pytest.mark.parametrize("before", ["", "import cassandra.cluster"])
+def test_a_greenlet_does_not_wait_for_what_another_one_has_sent(
+    outcome: Outcome, before: str
+) -> None:
+    """`Session.write_head_start` is for what the same greenlet has sent."""
+    body = """
+session = cluster.connect()
+session.write_head_start = 30
+written = []
+thread = threading.Thread(
+    target=lambda: written.append(session.execute_async("SILENT", timeout=20))
+)
+thread.start()
+thread.join()
+print(session.execute("READ").one().v, written[0].is_over)
+"""
+    assert outcome(body, before=before) == ["7 False"]
