@@ -15,6 +15,7 @@ a pipe.
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import threading
@@ -113,6 +114,8 @@ class GreenLatch:
         if not self._is_open:
             self._is_open = True
             self._waiter.release()
+
+    open_soon = open  # greenlets go on when their hub comes to them
 
 
 class _Place(Protocol):
@@ -235,8 +238,10 @@ class _Mailbox:
     """Events that the greenlets of one thread wait for, sent on by a greenlet of that thread."""
 
     def __init__(self) -> None:
+        self.hub = sys.modules["eventlet.hubs"].get_hub()
         self._events: deque[Any] = deque()
         self._is_told = False  # there is a byte in the pipe
+        self._guard = Lock()  # of the pipe, against its end
         self._out, self._in = os.pipe()
         sys.modules["eventlet"].spawn(self._deliver)
 
@@ -245,8 +250,17 @@ class _Mailbox:
         # Before the flag is read: `_deliver` clears the flag before it looks for events.
         self._events.append(event)
         if not self._is_told:
+            with self._guard:
+                if not self._is_told:
+                    self._is_told = True
+                    os.write(self._in, b"\0")
+
+    def close(self) -> None:
+        """Close the pipe: the thread has ended, and nobody reads it any more."""
+        with self._guard:
             self._is_told = True
-            os.write(self._in, b"\0")
+            os.close(self._out)
+            os.close(self._in)
 
     def _deliver(self) -> None:
         hubs = sys.modules["eventlet.hubs"]
@@ -258,14 +272,17 @@ class _Mailbox:
                 self._events.popleft().send(True)
 
 
-# By the identity of the thread: threads with hubs are few, and live long.
+# By the identity of the thread, which the next thread may have when that one has ended.
 _mailboxes: dict[int, _Mailbox] = {}
 
 
 def _mailbox() -> _Mailbox:
     ident = get_ident()
     found = _mailboxes.get(ident)
-    if found is None:
+    # Each thread has a hub of its own.
+    if found is None or found.hub is not sys.modules["eventlet.hubs"].get_hub():
+        if found is not None:
+            found.close()
         found = _mailboxes[ident] = _Mailbox()
     return found
 
@@ -303,8 +320,41 @@ class _Errand:
         sys.modules["eventlet"].spawn(self._call)
 
 
-# The identities of those that no greenlet runs in.
-_real_threads: set[int | None] = set()
+# Those that no greenlet runs in: what hands a call to the thread that they were made in.
+_real_threads: dict[int | None, Callable[..., Any]] = {}
+
+
+class _LogAtHome(logging.Filter):
+    """Has records of real threads written by greenlets.
+
+    The locks of handlers are those of greenlets: two threads that want one would wait for ever.
+    """
+
+    def __init__(self, write: Callable[[logging.LogRecord], None]) -> None:
+        super().__init__()
+        self._write = write
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        call_at_home = _real_threads.get(get_ident())
+        if call_at_home is None:
+            return True
+        call_at_home(self._write, record)
+        return False
+
+
+def _log_at_home() -> None:
+    """Do so with what this package logs, and asyncio."""
+    for name, logger in list(logging.root.manager.loggerDict.items()):
+        if (
+            isinstance(logger, logging.Logger)
+            and name.partition(".")[0] in ("cassandra", "asyncio")
+            and not any(isinstance(one, _LogAtHome) for one in logger.filters)
+        ):
+            logger.addFilter(_LogAtHome(logger.callHandlers))
+
+
+def _call(function: Callable[..., Any], *args: Any) -> None:
+    function(*args)
 
 
 class RealThread:
@@ -314,7 +364,9 @@ class RealThread:
         self._target = target
         self._is_alive = False
         self._started, self._over = new_waiter(), new_waiter()
+        self._call_at_home = _real_threads.get(get_ident()) or at_home(_call)
         self.ident: int | None = None
+        _log_at_home()
 
     def start(self) -> None:
         """Start it."""
@@ -324,13 +376,13 @@ class RealThread:
 
     def _run(self) -> None:
         self.ident = get_ident()
-        _real_threads.add(self.ident)
+        _real_threads[self.ident] = self._call_at_home
         self._started.release()
         try:
             self._target()
         finally:
             self._is_alive = False
-            _real_threads.discard(self.ident)
+            _real_threads.pop(self.ident, None)
             self._over.release()
 
     def is_alive(self) -> bool:

@@ -500,9 +500,10 @@ cdef class HappyPath:
 
     cdef int _wake(self, ResultFuture future) except -1:
         """Have the callbacks of `future` called in the next turn."""
-        self._done.append(future)
-        if PyList_GET_SIZE(self._done) == 1:
+        # First: if the loop refuses the call, or a signal interrupts it, the next future asks again.
+        if PyList_GET_SIZE(self._done) == 0:
             self._call_soon(self._run_done)
+        self._done.append(future)
         return 0
 
     def _call_done(self):

@@ -161,6 +161,7 @@ cdef class StreamTable:
     cdef object _add                 # of the writer of direct requests
     cdef object _take_frame
     cdef object _framing             # what the writer is guarded by
+    cdef bint _has_begun_frame       # the writer may have something that was not taken
     cdef object _acquire             # of the claim
     cdef object _release
     cdef object _socket
@@ -390,8 +391,13 @@ cdef class StreamTable:
         if framing is None or framing.acquire(False) is False:
             return None
         try:
+            if self._has_begun_frame:  # left by an exception, of a signal handler or of compression
+                self._take_frame()
+            self._has_begun_frame = True
             self._add(self._direct_stream, opcode, flags, body)
-            return self._take_frame()
+            frame = self._take_frame()
+            self._has_begun_frame = False
+            return frame
         finally:
             framing.release()
 

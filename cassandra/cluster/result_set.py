@@ -259,7 +259,10 @@ _new = object.__new__
 def result_of(session: Any, request: Any, row_factory: Any) -> ResultSet[Any]:
     """Return the result of a request that is over; a future of it is made if somebody asks."""
     made: ResultSet[Any] = _new(ResultSet)
-    made._message = request.response
+    if type(request.response) is ResultMessage:
+        made._message = request.response
+    else:  # None, say, if a retry policy has ignored the error
+        made._take_page(request.response)
     made._made_of = (session, request, row_factory)
     return made
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
-from threading import get_ident
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 from weakref import ref
 
@@ -147,7 +147,7 @@ class Session(SessionBase, KnownSession):
         :raises OperationTimedOut: if no answer comes within `timeout`.
         :raises NoHostAvailable: with the error of each host.
         """
-        latest = self._latest.get(get_ident())
+        latest = self._latest.get(threading.get_ident())
         if latest is not None:
             sent = latest()
             if sent is not None and not sent.is_over and self.write_head_start:
@@ -190,7 +190,8 @@ class Session(SessionBase, KnownSession):
         given = (timeout, trace, custom_payload, execution_profile, paging_state, host)
         options = self._default_options if given == USUAL_OPTIONS else self._options(*given)
         future = ResponseFuture(self, query, options.profile.row_factory)
-        thread = get_ident()
+        # Asked of the module each time: what it has may be replaced by that of greenlets.
+        thread = threading.get_ident()
         self._latest[thread] = ref(future)
         request = self._request_of(future, query, parameters, options, row_type)
         inbox = self._inbox

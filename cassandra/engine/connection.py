@@ -520,7 +520,8 @@ class Connection(KnownConnection, asyncio.BufferedProtocol):
         self.closed = True
         self.close_error = error
         streams.closed = True
-        if is_held:
+        # The thread that had the claim may have let go before it could see that this is closed.
+        if is_held or streams.hold():
             streams.let_go()
         if streams.armed is not None:
             streams.armed.cancel()

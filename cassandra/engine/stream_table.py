@@ -315,6 +315,13 @@ class StreamTable:
             responder.stream = self._direct_stream
             history.append(responder)
             self._direct = responder
+            # The loop does not wait for long. If it closes the connection later, it finds the
+            # responder.
+            if self.closed and self._take_direct(self._direct_stream) is responder:
+                responder.stream = -1
+                history.remove(responder)
+                written = len(data)
+                return False
             written = self._write(data)
             return True
         finally:

@@ -8,15 +8,17 @@ from typing import Any, NamedTuple
 import pytest
 
 from cassandra import aio
-from cassandra.cluster import Cluster
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.concurrent import (
     execute_concurrent,
     execute_concurrent_async,
     execute_concurrent_with_args,
 )
-from cassandra.testing.fake import FakeNode, rows
+from cassandra.policies import RetryPolicy
+from cassandra.testing.fake import ErrorCode, FakeNode, error, rows
 
 READ = "SELECT n, s FROM t"
+WRITE = "INSERT INTO t (n) VALUES (?)"
 STATEMENTS: list[tuple[Any, Any]] = [(READ, None)] * 5
 
 
@@ -71,3 +73,26 @@ async def test_awaited(node: FakeNode) -> None:
 def test_a_class_that_rows_cannot_be_made_of_is_refused_at_once(run: Any) -> None:
     with pytest.raises(TypeError, match="row_type must be a dataclass"):
         run(object(), STATEMENTS, row_type=int, raise_on_first_error=False)
+
+
+class Ignoring(RetryPolicy):
+    def on_request_error(self, *args: Any, **details: Any) -> Any:
+        return self.IGNORE, None
+
+
+def test_an_error_that_the_retry_policy_ignores_is_an_empty_result() -> None:
+    profiles = {EXEC_PROFILE_DEFAULT: ExecutionProfile(retry_policy=Ignoring())}
+    with FakeNode() as node:
+        node.prime(WRITE, error(ErrorCode.OVERLOADED, "busy"))
+        with Cluster([node.address], port=node.port, execution_profiles=profiles) as cluster:
+            session = cluster.connect()
+            prepared = session.prepare(WRITE)
+            outcomes = list(execute_concurrent_with_args(session, prepared, [(1,), (2,)]))
+            results = [session.execute(prepared, (0,)), *(result for _, result in outcomes)]
+    assert [success for success, _ in outcomes] == [True, True]
+    for result in results:
+        assert (result.current_rows, result.all_tuples(), result.one()) == ([], [], None)
+        assert not result
+        assert not result.has_more_pages
+        assert result.column_names is None
+        assert list(result) == []

@@ -245,3 +245,95 @@ for _ in range(3):
 print(during > before, sockets() - before)
 """
     assert outcome(body) == ["True 0"]
+
+
+def test_callbacks_of_a_future_that_is_waited_for(outcome: Outcome) -> None:
+    body = """
+session = cluster.connect()
+called = threading.Event()
+failed = threading.Event()
+future = session.execute_async("READ")
+future.add_callback(lambda rows: called.set())
+print(future.result().one().v)
+called.wait()
+slow = session.execute_async("SILENT", timeout=0.3)
+slow.add_errback(lambda error: failed.set())
+try:
+    slow.result()
+except OperationTimedOut:
+    print("timed out")
+failed.wait()
+"""
+    assert outcome(body) == ["7", "timed out"]
+
+
+def test_real_threads_one_after_the_other(outcome: Outcome) -> None:
+    """Each has a hub of its own, also if it has the identity of one that has ended."""
+    body = """
+from cassandra._threads import _start
+session = cluster.connect()
+found = []
+def work():
+    found.append(session.execute("READ", timeout=5).one().v)
+for count in range(1, 6):
+    _start(work, ())
+    for _ in range(500):
+        if len(found) < count:
+            green.sleep(0.01)
+print(found)
+"""
+    assert outcome(body) == ["[7, 7, 7, 7, 7]"]
+
+
+def test_the_engine_logs_while_greenlets_do(outcome: Outcome) -> None:
+    """Their locks are not for two threads."""
+    body = """
+import logging, time
+from cassandra._threads import Lock, new_thread
+home = threading.get_native_id()
+seen = set()
+class Handler(logging.Handler):
+    def emit(self, record):
+        seen.add((record.name, threading.get_native_id() == home))
+logging.getLogger().addHandler(Handler())
+log = logging.getLogger("cassandra.connection")
+is_over = False
+pause = Lock()
+pause.acquire()
+def work():
+    while not is_over:
+        log.warning("the engine's thread")
+        pause.acquire(timeout=0.001)
+thread = new_thread(work, "a thread")
+thread.start()
+end = time.monotonic() + 1
+while time.monotonic() < end:
+    for _ in range(100):
+        logging.warning("a greenlet")
+    green.sleep(0)
+is_over = True
+thread.join()
+green.sleep(0.01)
+print(sorted(seen))
+"""
+    expected = "[('cassandra.connection', True), ('root', True)]"
+    assert outcome(body) == [expected]
+
+
+@pytest.mark.parametrize("before", ["", "import cassandra.cluster"])
+def test_a_greenlet_does_not_wait_for_what_another_one_has_sent(
+    outcome: Outcome, before: str
+) -> None:
+    """`Session.write_head_start` is for what the same greenlet has sent."""
+    body = """
+session = cluster.connect()
+session.write_head_start = 30
+written = []
+thread = threading.Thread(
+    target=lambda: written.append(session.execute_async("SILENT", timeout=20))
+)
+thread.start()
+thread.join()
+print(session.execute("READ").one().v, written[0].is_over)
+"""
+    assert outcome(body, before=before) == ["7 False"]

@@ -8,6 +8,7 @@ import asyncio
 import contextvars
 import gc
 import sys
+import threading
 import weakref
 from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
@@ -393,6 +394,31 @@ def test_an_exception_that_ends_the_loop_loses_no_callbacks(twins: Twins, loops:
             task.cancel()
         loop.run_until_complete(asyncio.sleep(0))
         loop.close()
+
+
+def test_a_call_that_the_loop_refuses_holds_up_nobody_else(
+    run: Callable[[Check], World],
+) -> None:
+    async def check(world: World) -> None:
+        world.loop.set_debug(True)
+        refused, other = world.future(), world.future()
+        refused.add_done_callback(lambda future: None)
+        errors: list[BaseException] = []
+
+        def cancel() -> None:
+            try:
+                refused.cancel()
+            except RuntimeError as error:  # it belongs to the loop
+                errors.append(error)
+
+        thread = threading.Thread(target=cancel)
+        thread.start()
+        thread.join(WAIT)
+        assert len(errors) == 1
+        world.loop.call_soon(world.answer, other)
+        assert (await other).response == "rows"
+
+    assert run(check).complaints == []
 
 
 def test_an_error_that_nobody_looks_at_is_reported(run: Callable[[Check], World]) -> None:

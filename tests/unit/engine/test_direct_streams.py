@@ -49,8 +49,8 @@ class Line:
         self.streams = twins.flight.StreamTable(self.writer, lambda call: call, self.flush)
         self.open()
 
-    def open(self) -> None:
-        writer = self._twins.frame.FrameWriter(4)
+    def open(self, writer: Any = None) -> None:
+        writer = writer or self._twins.frame.FrameWriter(4)
         self.streams.open_direct(self.own, writer, self.wake, self.on_broken)
         self.streams.settled = True
 
@@ -275,6 +275,34 @@ def test_a_body_that_is_too_large_writes_nothing(line: Line) -> None:
     assert line.received(HEADER + 4) == frame(stream, b"next")
 
 
+class InterruptedWriter:
+    """Takes the place of a `FrameWriter` in whose compression a signal handler raises, once."""
+
+    def __init__(self, writer: Any) -> None:
+        self._writer = writer
+        self._is_interrupted = True
+        self.add = writer.add
+
+    @property
+    def pending(self) -> int:
+        found: int = self._writer.pending
+        return found
+
+    def take(self) -> Any:
+        if self._is_interrupted:
+            self._is_interrupted = False
+            raise KeyboardInterrupt
+        return self._writer.take()
+
+
+def test_a_frame_that_was_interrupted_is_not_sent_with_the_next_one(line: Line) -> None:
+    line.open(InterruptedWriter(line._twins.frame.FrameWriter(4)))
+    with pytest.raises(KeyboardInterrupt):
+        line.send(b"first")
+    stream = line.send(b"next").stream
+    assert line.received(HEADER + 4) == frame(stream, b"next")
+
+
 def test_a_stream_that_is_given_up_stays_taken(line: Line) -> None:
     responder = line.send()
     assert not line.streams.abandon(responder.stream, Responder())
@@ -385,3 +413,24 @@ def test_an_interrupted_write_closes_the_connection(line: Line, after: bool) -> 
     assert line.woken == [(line.on_broken, 0)]
     assert line.is_free()
     assert line.streams.take_all() == [responder]
+
+
+def test_a_connection_that_closes_under_a_late_thread_loses_no_request(line: Line) -> None:
+    """The loop does not wait for long, and the thread has the claim, but has not said for whom."""
+    if line._twins.impl == "c":
+        pytest.skip("nothing else runs between the two in the compiled twin")
+
+    class Late(list[Any]):
+        def append(self, item: Any) -> None:
+            super().append(item)
+            line.streams.closed = True
+            assert line.streams.take_all() == []
+
+    history = Late()
+    responder = Responder()
+    data = line.streams.frame(EXECUTE, 0, b"body")
+    assert not line.streams.send_directly(responder, data, history)
+    assert (responder.stream, history, line.streams.in_flight) == (-1, [], 0)
+    assert line.is_free()
+    assert line.own.fileno() == -1
+    assert line.peer.recv(1) == b""
