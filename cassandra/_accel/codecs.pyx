@@ -442,7 +442,7 @@ include "codecs_containers.pxi"
 # -- the calls of type classes ---------------------------------------------------------------------
 
 cdef object encoded(Codec codec, object value):
-    """The body of `value`, without the growing buffer where the type is a plain number or bytes."""
+    """The body of `value`, without the growing buffer if the type is a plain number or bytes."""
     cdef uint8_t[8] number
     cdef wbuf out
     cdef Kind kind = codec.kind

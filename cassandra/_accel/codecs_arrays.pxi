@@ -53,7 +53,7 @@ cdef Elements elements_in(const Py_buffer* view) noexcept:
     return found
 
 
-# Writes the elements `gap` bytes apart at `to` as `codec`'s numbers. False where the kinds do not go together or an element is
+# Writes the elements `gap` bytes apart at `to` as `codec`'s numbers. False if the kinds do not go together or an element is
 # out of range: then the caller looks at one element after the other, and its error names the first that does not fit.
 cdef bint convert(Number codec, const Elements* source, uint8_t* to, Py_ssize_t gap) except -1:
     cdef Kind kind = codec.kind

@@ -479,7 +479,7 @@ cdef class Varint(Codec):
         return get_varint(data, size)
 
 
-# (unscaled, scale) out of the scientific string of a Decimal, which shows coefficient and exponent exactly; False where the
+# (unscaled, scale) out of the scientific string of a Decimal, which shows coefficient and exponent exactly; False if the
 # coefficient has more than 18 digits, or the value is not finite.
 cdef bint parse_decimal(object text, int64_t* unscaled, int64_t* scale) except -1:
     cdef const char* p

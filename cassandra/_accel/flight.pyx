@@ -289,7 +289,8 @@ cdef class ExecuteBodyBase:
         self._query_id = _setting(prepared, plain, _QUERY_ID, "query_id")
         self.skip_metadata = False
         if wire_format & C_METADATA_IDS:
-            # Leaving the metadata out is safe only where its id travels: the server then sends the new columns when they have changed.
+            # Leaving the metadata out is safe only if its id travels: the server then sends the new columns when they
+            # have changed.
             metadata_id = self.result[1] or b""
             self.skip_metadata = bool(self.result[1]) and bool(self.result[0])
         self.body = execute_of(
@@ -328,7 +329,7 @@ cdef class ExecuteBodyBase:
 
 
 def first_with_room(connections):
-    """The one of `connections` with the fewest streams in use that has room; None where there is none."""
+    """The one of `connections` with the fewest streams in use that has room; None if there is none."""
     return _first_with_room(connections)
 
 
@@ -447,7 +448,7 @@ cdef class RequestBase:
         raise NotImplementedError
 
     def on_no_connection(self, host, pool):
-        """`host` of the plan has no connection with room; `pool` is None where it has none at all."""
+        """`host` of the plan has no connection with room; `pool` is None if it has none at all."""
         raise NotImplementedError
 
     def on_plan_exhausted(self):

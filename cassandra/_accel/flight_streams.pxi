@@ -82,7 +82,7 @@ cdef class TimerWheel:
         return <set> slot
 
     def discard(self, tick, item):
-        """Forget `item`, which was put into slot `tick`; nothing happens where it is gone."""
+        """Forget `item`, which was put into slot `tick`; nothing happens if it is gone."""
         self._discard(tick, item)
 
     cdef int _discard(self, long long tick, item) except -1:
@@ -151,7 +151,7 @@ cdef class StreamTable:
     cdef public object rest          # of what a thread has written in part
     cdef object _call_soon
     cdef object _flush
-    cdef list _responders            # by stream; None where nobody waits
+    cdef list _responders            # by stream; None if nobody waits
     cdef Py_ssize_t _taken           # streams in use, without that of direct requests
     cdef Py_ssize_t _limit
     cdef Py_ssize_t _first           # no word before it has a free bit
@@ -218,7 +218,7 @@ cdef class StreamTable:
         return <Py_ssize_t> self.writer.pending < C_HIGH_WATER
 
     cdef Py_ssize_t _take(self) noexcept:
-        """The lowest free stream, -1 where all are in use."""
+        """The lowest free stream, -1 if all are in use."""
         cdef Py_ssize_t word = self._first
         cdef Py_ssize_t stream
         if self._count() >= self._limit:
@@ -244,7 +244,7 @@ cdef class StreamTable:
         return 0 <= stream < C_MAX_STREAMS and not (self._free[stream >> 6] >> (stream & 63)) & 1
 
     def send(self, responder, opcode, flags, body):
-        """Queue one request for the end of this loop turn; returns its stream, -1 where none is free."""
+        """Queue one request for the end of this loop turn; returns its stream, -1 if none is free."""
         return self._send(responder, opcode, flags, body)
 
     cdef Py_ssize_t _send(self, responder, int opcode, int flags, body) except? -1:
@@ -268,7 +268,7 @@ cdef class StreamTable:
         return stream
 
     def abandon(self, stream, responder):
-        """Nobody waits for the answer on `stream` any more; False where `responder` is not the one that did."""
+        """Nobody waits for the answer on `stream` any more; False if `responder` is not the one that did."""
         cdef Py_ssize_t number = stream
         # The place stays: a late answer without one would close the connection.
         if number >= 0 and number == self._direct_stream and self._direct is responder:

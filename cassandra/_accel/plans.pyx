@@ -362,7 +362,7 @@ cdef class ReplicaPlan:
     cdef object _working_keyspace
     cdef object _query
     cdef object _rest
-    cdef set _tried  # the replicas that were given out, where there is more than they
+    cdef set _tried  # the replicas that were given out, if there is more than they
 
     def __dealloc__(self):
         if self._order != self._few:
