@@ -26,8 +26,14 @@ TESTS = [
     f"tests/unit/{name}"
     for name in (
         "cqltypes",
+        "engine/pools/test_shard_tables.py",
+        "engine/test_awaited.py",
+        "engine/test_direct_requests.py",
+        "engine/test_direct_streams.py",
         "engine/test_flight.py",
-        "engine/test_shard_tables.py",
+        "engine/test_happy_path.py",
+        "engine/test_latches.py",
+        "engine/test_timers.py",
         "metadata/placement/test_ring.py",
         "metadata/placement/test_tablets.py",
         "metadata/schema/test_column_rows.py",
