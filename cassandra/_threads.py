@@ -9,8 +9,9 @@ waits in the kernel, and needs a real thread. So this module gives
   greenlet, and its thread goes on;
 - `new_thread`, `get_ident`: real threads and their identities.
 
-gevent's own locks work between threads. eventlet's do not, so that its greenlets are woken through
-a pipe.
+The locks of these libraries are not for this: gevent takes a wait that only another thread can end
+for a deadlock, and eventlet's work within one thread. So greenlets of gevent are woken by a watcher
+of their hub, and those of eventlet through a pipe.
 """
 
 from __future__ import annotations
@@ -204,7 +205,7 @@ class _GeventPlace:
         self._watcher.start(self._turn.switch, True)
 
     def wait(self, seconds: float | None) -> bool:
-        # False: the time-out is not raised, and None is returned.
+        # None is returned if the time is over.
         return bool(sys.modules["gevent"].with_timeout(seconds, self._turn.get, timeout_value=None))
 
     def close(self) -> None:
