@@ -482,22 +482,25 @@ cdef class RequestBase:
             elif self.target_host is not None:
                 self._plan = iter((self.target_host,))
             else:
-                if isinstance(self.request_body, ExecuteBodyBase):
-                    consistency = (<ExecuteBodyBase> self.request_body).consistency
-                else:
-                    consistency = getattr(self.request_body, "consistency", None)
-                statement = self.statement
-                if consistency == 8 or consistency == 9:  # SERIAL and LOCAL_SERIAL
-                    statement = _in_order(statement, consistency)
-                self._plan = iter(
-                    self.policy.make_query_plan(_of(session, _engine_places, E_KEYSPACE, "keyspace"), statement)
-                )
+                self._plan = self._new_plan(session)
             self._try_next_host()
             if self.speculative_policy is not None and self.statement.is_idempotent:
                 self.start_speculation()
         except BaseException as error:  # a policy's or the driver's own fault: never dressed up as NoHostAvailable
             self.fail(_mishap(error))
         return 0
+
+    @cython.final
+    cdef object _new_plan(self, session):
+        """Return the policy's query plan for this request, as an iterator."""
+        if isinstance(self.request_body, ExecuteBodyBase):
+            consistency = (<ExecuteBodyBase> self.request_body).consistency
+        else:
+            consistency = getattr(self.request_body, "consistency", None)
+        statement = self.statement
+        if consistency == 8 or consistency == 9:  # SERIAL and LOCAL_SERIAL
+            statement = _in_order(statement, consistency)
+        return iter(self.policy.make_query_plan(_of(session, _engine_places, E_KEYSPACE, "keyspace"), statement))
 
     def start_directly(self):
         """Begin in the calling thread, if nothing is in flight on the connection to take (see the Python twin)."""
@@ -512,14 +515,7 @@ cdef class RequestBase:
         ):
             return False
         try:
-            if isinstance(self.request_body, ExecuteBodyBase):
-                consistency = (<ExecuteBodyBase> self.request_body).consistency
-            else:
-                consistency = getattr(self.request_body, "consistency", None)
-            statement = self.statement
-            if consistency == 8 or consistency == 9:  # SERIAL and LOCAL_SERIAL
-                statement = _in_order(statement, consistency)
-            plan = iter(self.policy.make_query_plan(session.keyspace, statement))
+            plan = self._new_plan(session)
             host = next(plan, None)
             if host is None:
                 return False

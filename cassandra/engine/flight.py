@@ -378,15 +378,18 @@ class RequestBase:
             elif self.target_host is not None:
                 self._plan = iter((self.target_host,))
             else:
-                consistency = getattr(self.request_body, "consistency", None)
-                statement = in_order(self.statement, consistency)
-                self._plan = iter(self.policy.make_query_plan(session.keyspace, statement))
+                self._plan = self._new_plan()
             self.try_next_host()
             if self.speculative_policy is not None and self.statement.is_idempotent:
                 self.start_speculation()
         # A fault of a policy or of the driver: it must not look like NoHostAvailable.
         except BaseException as error:
             self.fail(mishap(error))
+
+    def _new_plan(self) -> Iterator[Host]:
+        """Return the policy's query plan for this request."""
+        statement = in_order(self.statement, getattr(self.request_body, "consistency", None))
+        return iter(self.policy.make_query_plan(self.session.keyspace, statement))
 
     def start_directly(self) -> bool:
         """Begin in the calling thread, if nothing is in flight on the connection to take.
@@ -404,8 +407,7 @@ class RequestBase:
         ):
             return False
         try:
-            statement = in_order(self.statement, getattr(self.request_body, "consistency", None))
-            plan = iter(self.policy.make_query_plan(session.keyspace, statement))
+            plan = self._new_plan()
             host = next(plan, None)
             # `start` goes on with this plan, or policies that take turns would skip hosts.
             self._plan = chain((host,), plan) if host is not None else None
