@@ -6,7 +6,8 @@ A relay in a process of its own speaks TLS in front of `benchmarks.null_server`;
 own CPU is counted. Figures are those of `benchmarks.requests`, each plain and over TLS, then the
 microseconds of client CPU and of wall time that opening a connection takes: plain, by a full
 handshake, and by a resumed session, with and without a client certificate, for keys of several
-kinds.
+kinds. The last table has the handshakes alone, in memory, by Python's ``ssl``: the part of an
+opening that a resumed session can make cheaper.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from __future__ import annotations
 import argparse
 import asyncio
 import ssl
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +143,76 @@ def compare_openings(folder: Path, plain: int) -> None:
                 print("".join(f"{after / before:.2f}".rjust(7) for after, before in ratios))
 
 
+class _End:
+    """One end of a handshake in memory, and the CPU that it has taken, in seconds."""
+
+    def __init__(self, context: ssl.SSLContext, **settings: Any) -> None:
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.cpu = 0.0
+        self.finished = False
+        self._step(lambda: self._wrap(context, settings))
+
+    def _wrap(self, context: ssl.SSLContext, settings: dict[str, Any]) -> None:
+        self.tls = context.wrap_bio(self._incoming, self._outgoing, **settings)
+
+    def _step(self, call: Callable[[], Any]) -> None:
+        began = time.thread_time()
+        with suppress(ssl.SSLWantReadError):
+            call()
+        self.cpu += time.thread_time() - began
+
+    def _shake(self) -> None:
+        self.tls.do_handshake()
+        self.finished = True
+
+    def go_on(self, other: _End) -> None:
+        """Take the next step, and hand what it wrote to the other end."""
+        if not self.finished:
+            self._step(self._shake)
+        other._incoming.write(self._outgoing.read())
+
+    def read(self) -> None:
+        """Take in what has come behind the handshake: the tickets of TLS 1.3."""
+        self._step(lambda: self.tls.read(16))
+
+
+def bare_handshake(
+    client: ssl.SSLContext, server: ssl.SSLContext, session: ssl.SSLSession | None
+) -> tuple[_End, _End]:
+    """Make a handshake in memory; return both ends."""
+    ours = _End(client, server_hostname="127.0.0.1", session=session)
+    theirs = _End(server, server_side=True)
+    while not (ours.finished and theirs.finished):
+        ours.go_on(theirs)
+        theirs.go_on(ours)
+    theirs.tls.write(b"x")
+    theirs.go_on(ours)
+    ours.read()
+    return ours, theirs
+
+
+def compare_bare_handshakes(folder: Path) -> None:
+    """Print what handshakes alone take, full and resumed."""
+    from tests.unit.security.certificates import Authority
+
+    print(f"\nthe handshake alone, us of CPU ({ssl.OPENSSL_VERSION})".ljust(57), end="")
+    print("client".rjust(8) + "server".rjust(8) + "both".rjust(8))
+    for kind, bits in (("elliptic curve", None), ("RSA 2048", 2048), ("RSA 3072", 3072)):
+        authority = Authority(folder, f"bare-{bits}", bits)
+        server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        server.load_cert_chain(*authority.issue("127.0.0.1"))
+        for version in (ssl.TLSVersion.TLSv1_3, ssl.TLSVersion.TLSv1_2):
+            client = authority.client()
+            client.maximum_version = version
+            session = bare_handshake(client, server, None)[0].tls.session
+            for how, resumed in (("full", None), ("resumed", session)):
+                ends = [bare_handshake(client, server, resumed) for _ in range(OPENED)]
+                assert all(ours.tls.session_reused is (resumed is not None) for ours, _ in ends)
+                took = [statistics.median(pair[i].cpu for pair in ends) * 1e6 for i in (0, 1)]
+                shown = "".join(f"{figure:.0f}".rjust(8) for figure in (*took, sum(took)))
+                print(f"{version.name}, {kind}: {how}".ljust(56) + shown)
+
+
 def main() -> None:
     if sys.argv[1:2] == ["--relay"]:
         asyncio.run(relay(int(sys.argv[2]), *sys.argv[3:]))
@@ -163,6 +235,7 @@ def main() -> None:
             with tls_in_front(plain, *authority.issue("127.0.0.1")) as secure:
                 compare(lanes, options.rounds, plain, secure, authority.path)
         compare_openings(Path(folder), plain)
+        compare_bare_handshakes(Path(folder))
 
 
 if __name__ == "__main__":
