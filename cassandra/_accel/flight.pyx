@@ -1,7 +1,9 @@
-# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False, initializedcheck=False, cdivision=True, binding=True
-"""The way of a request that goes well: the compiled twin of `cassandra.engine.flight`, which tells how it works.
+# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False
+# cython: initializedcheck=False, cdivision=True, binding=True
+"""The way of a request that goes well: the compiled twin of `cassandra.engine.flight`.
 
-What differs here: streams in use are bits, and responders stand in a list by stream.
+The Python twin tells how it works. What differs here: streams in use are bits, and responders
+stand in a list by stream.
 """
 
 cimport cython
@@ -34,19 +36,28 @@ from cassandra._threads import Lock as _Lock
 from cassandra.engine.mishaps import mishap as _mishap
 from cassandra.engine.serial_reads import in_order as _in_order_of
 from cassandra.errors import ConnectionException, DecodeError as _DecodeErrorClass
-from cassandra.policies.speculation import NoSpeculativeExecutionPolicy as _NoSpeculativeExecutionPolicy
+from cassandra.policies.speculation import NoSpeculativeExecutionPolicy as _NoSpeculationPolicy
 from cassandra.protocol.extras import check_payload as _check_payload
 from cassandra.protocol.handler import ProtocolHandler as _ProtocolHandlerClass
-from cassandra.protocol.messages.results import VOID_RESULT as _VOID_RESULT, ResultMessage as _ResultMessage_class, rows_result as _rows_result_function
+from cassandra.protocol.messages.results import (
+    VOID_RESULT as _VOID_RESULT,
+    ResultMessage as _ResultMessage_class,
+    rows_result as _rows_result_function,
+)
 from cassandra.query.bound import BoundStatement as _BoundStatement_class
 from cassandra.query.prepared import PreparedStatement as _PreparedStatement_class
 from cassandra.timestamps import MonotonicTimestampGenerator as _StockGeneratorClass
 from cassandra.query.row_factories import named_tuple_factory as _named_tuples
-from cassandra.query.settings import FETCH_SIZE_UNSET as _FETCH_SIZE_UNSET, NOT_SET as _NOT_SET, CallOptions as _CallOptions_class
+from cassandra.query.settings import (
+    FETCH_SIZE_UNSET as _FETCH_SIZE_UNSET,
+    NOT_SET as _NOT_SET,
+    CallOptions as _CallOptions_class,
+)
 
 __all__ = [
-    "METADATA_IDS", "MOST_DIRECT", "TABLET_VERSIONS", "WRITE_HIGH_WATER", "Attempt", "ExecuteBodyBase", "HappyPath", "Latch",
-    "RequestBase", "ResultFuture", "RowsAnswer", "ShardTable", "StreamTable", "TimerWheel", "Wakes",
+    "METADATA_IDS", "MOST_DIRECT", "TABLET_VERSIONS", "WRITE_HIGH_WATER",
+    "Attempt", "ExecuteBodyBase", "HappyPath", "Latch", "RequestBase", "ResultFuture", "RowsAnswer",
+    "ShardTable", "StreamTable", "TimerWheel", "Wakes",
     "bound_request", "first_with_room", "in_flight_of", "request_for", "resolve", "start_all",
 ]
 
@@ -59,7 +70,7 @@ TABLET_VERSIONS = 0x200
 
 cdef object _fetch_size_unset = _FETCH_SIZE_UNSET
 cdef object _not_set = _NOT_SET
-cdef object _NoSpeculation = _NoSpeculativeExecutionPolicy
+cdef object _NoSpeculation = _NoSpeculationPolicy
 cdef object _monotonic = _monotonic_clock
 cdef object _ResultMessage = _ResultMessage_class
 cdef object _new_result = object.__new__
@@ -182,7 +193,9 @@ cdef inline object _setting(statement, bint plain, Py_ssize_t place, str name):
 
 cdef inline object _option(options, Py_ssize_t place, str name):
     """`options.name`, of a `CallOptions`."""
-    return slot_value(options, place, name) if type(options) is _CallOptions else getattr(options, name)
+    if type(options) is _CallOptions:
+        return slot_value(options, place, name)
+    return getattr(options, name)
 
 
 include "flight_places.pxi"
@@ -248,7 +261,9 @@ cdef class Attempt:
 
     def __repr__(self):
         latency = "under way" if self.latency is None else f"{self.latency * 1000:.1f} ms"
-        failed = f", {type(self.error).__name__}: {self.error}, {self.decision}" if self.error is not None else ""
+        failed = ""
+        if self.error is not None:
+            failed = f", {type(self.error).__name__}: {self.error}, {self.decision}"
         return f"<Attempt: {self.host}, {latency}{failed}>"
 
 
@@ -285,17 +300,20 @@ cdef class ExecuteBodyBase:
         cdef object metadata_id = None
         prepared = self.prepared
         cdef bint plain = type(prepared) is _PreparedStatement
-        self.result = exact_pair(_setting(prepared, plain, _RESULT, "result_metadata_and_id"), "result_metadata_and_id")
+        self.result = exact_pair(
+            _setting(prepared, plain, _RESULT, "result_metadata_and_id"), "result_metadata_and_id"
+        )
         self._query_id = _setting(prepared, plain, _QUERY_ID, "query_id")
         self.skip_metadata = False
         if wire_format & C_METADATA_IDS:
-            # Leaving the metadata out is safe only if its id travels: the server then sends the new columns when they
-            # have changed.
+            # Leaving the metadata out is safe only if its id travels: the server then sends the
+            # new columns when they have changed.
             metadata_id = self.result[1] or b""
             self.skip_metadata = bool(self.result[1]) and bool(self.result[0])
         self.body = execute_of(
-            self._query_id, metadata_id, self.values, self.consistency, self.page_size, self.paging_state,
-            self.serial_consistency, self.timestamp, self.skip_metadata, wire_format & 0xFF,
+            self._query_id, metadata_id, self.values, self.consistency, self.page_size,
+            self.paging_state, self.serial_consistency, self.timestamp, self.skip_metadata,
+            wire_format & 0xFF,
         )
         self._wire_format = wire_format
         return 0
@@ -329,7 +347,7 @@ cdef class ExecuteBodyBase:
 
 
 def first_with_room(connections):
-    """The one of `connections` with the fewest streams in use that has room; None if there is none."""
+    """Return the connection with room and the fewest streams in use; None if there is none."""
     return _first_with_room(connections)
 
 
@@ -424,7 +442,10 @@ cdef class RequestBase:
 
     def again(self, request_class, on_done):
         """Make a request that asks for the same once more, for another page say."""
-        cdef RequestBase request = <RequestBase?> request_class(self.session, self.statement, self.request_body, on_done)
+        cdef RequestBase request
+        request = <RequestBase?> request_class(
+            self.session, self.statement, self.request_body, on_done
+        )
         request.policy = self.policy
         request.retry_policy = self.retry_policy
         request.speculative_policy = self.speculative_policy
@@ -437,7 +458,7 @@ cdef class RequestBase:
         """Return the result metadata that reads vectors as the request wants them."""
         return metadata.with_vectors(self.vectors) if self.vectors != "list" else metadata
 
-    # -- of the subclass ----------------------------------------------------------------------------------------------
+    # -- of the subclass -------------------------------------------------------------------------
 
     def on_other_answer(self, attempt, connection, opcode, flags, body):
         """An answer that is neither that of a write nor rows with known columns."""
@@ -459,13 +480,14 @@ cdef class RequestBase:
         """It was sent, and may be sent to further hosts before the answer comes."""
         raise NotImplementedError
 
-    # -- start and end ------------------------------------------------------------------------------------------------
+    # -- start and end ---------------------------------------------------------------------------
 
     def start(self):
         """Begin, on the loop."""
         self._begin()
 
     cdef int _begin(self) except -1:
+        cdef TimerWheel timers
         if self.done:
             return 0
         session = self.session
@@ -476,7 +498,8 @@ cdef class RequestBase:
             return 0
         try:
             if self.timeout is not None and self._timer_slot < 0:
-                self._timer_slot = (<TimerWheel?> _of(session, _engine_places, E_TIMERS, "timers"))._add(self.timeout, self)
+                timers = <TimerWheel?> _of(session, _engine_places, E_TIMERS, "timers")
+                self._timer_slot = timers._add(self.timeout, self)
             if self._plan is not None:
                 pass  # made by `start_directly`
             elif self.target_host is not None:
@@ -486,7 +509,7 @@ cdef class RequestBase:
             self._try_next_host()
             if self.speculative_policy is not None and self.statement.is_idempotent:
                 self.start_speculation()
-        except BaseException as error:  # a policy's or the driver's own fault: never dressed up as NoHostAvailable
+        except BaseException as error:  # a policy's or the driver's own fault: not NoHostAvailable
             self.fail(_mishap(error))
         return 0
 
@@ -500,10 +523,11 @@ cdef class RequestBase:
         statement = self.statement
         if consistency == 8 or consistency == 9:  # SERIAL and LOCAL_SERIAL
             statement = _in_order(statement, consistency)
-        return iter(self.policy.make_query_plan(_of(session, _engine_places, E_KEYSPACE, "keyspace"), statement))
+        keyspace = _of(session, _engine_places, E_KEYSPACE, "keyspace")
+        return iter(self.policy.make_query_plan(keyspace, statement))
 
     def start_directly(self):
-        """Begin in the calling thread, if nothing is in flight on the connection to take (see the Python twin)."""
+        """Begin in the calling thread if nothing is in flight there (see the Python twin)."""
         return self._start_directly()
 
     cdef bint _start_directly(self) except -1:
@@ -543,13 +567,15 @@ cdef class RequestBase:
     cdef bint _send_directly(self, host, connection) except -1:
         """Send in the calling thread; return False if nothing was sent."""
         cdef StreamTable streams = <StreamTable?> connection.streams
+        cdef TimerWheel timers
         cdef Attempt attempt
         cdef unsigned char block
         if not streams._is_idle():
             return False
         # Before it is written: the answer may come before this thread goes on.
         if self.timeout is not None and self._timer_slot < 0:
-            self._timer_slot = (<TimerWheel?> self.session.timers)._add_from_thread(self.timeout, self)
+            timers = <TimerWheel?> self.session.timers
+            self._timer_slot = timers._add_from_thread(self.timeout, self)
         attempt = Attempt.__new__(Attempt)
         attempt.request = self
         attempt.host = host
@@ -559,7 +585,9 @@ cdef class RequestBase:
         attempt.reprepared = ()
         opcode, flags, body = self.request_body.render(connection)
         if isinstance(self.request_body, ExecuteBodyBase):
-            attempt.columns = exact_pair((<ExecuteBodyBase> self.request_body).result, "the result of a request_body")[0]
+            attempt.columns = exact_pair(
+                (<ExecuteBodyBase> self.request_body).result, "the result of a request_body"
+            )[0]
             if (<ExecuteBodyBase> self.request_body)._wire_format & C_TABLET_VERSIONS:
                 block = <unsigned char> self._version_block()
                 body = exact_bytes(body, "a body") + (<char*> &block)[:1]
@@ -570,7 +598,9 @@ cdef class RequestBase:
         data = streams._frame(opcode, flags, body)
         if self.done:  # its time is over
             return True
-        return data is not None and streams._send_directly(attempt, exact_bytes(data, "a frame"), self.attempts)
+        if data is None:
+            return False
+        return streams._send_directly(attempt, exact_bytes(data, "a frame"), self.attempts)
 
     def finish(self, response):
         """The answer is there."""
@@ -593,9 +623,11 @@ cdef class RequestBase:
         self._end()
 
     cdef int _end(self) except -1:
+        cdef TimerWheel timers
         self.done = True
         if self._timer_slot >= 0:
-            (<TimerWheel?> _of(self.session, _engine_places, E_TIMERS, "timers"))._discard(self._timer_slot, self)
+            timers = <TimerWheel?> _of(self.session, _engine_places, E_TIMERS, "timers")
+            timers._discard(self._timer_slot, self)
         if self._speculation_handle is not None:
             self._speculation_handle.cancel()
         if self._retry_handle is not None:
@@ -607,7 +639,8 @@ cdef class RequestBase:
             for one in self._attempts:
                 (<Attempt?> one)._release()
         self._plan = None
-        # What waits for the request holds it too: the circle ends here, or each request would be left to the collector.
+        # What waits for the request holds it too: the circle ends here, or each request would be
+        # left to the collector.
         future = self._future
         on_done = self.on_done
         self.on_done = _over
@@ -618,7 +651,7 @@ cdef class RequestBase:
             on_done(self)
         return 0
 
-    # -- sending ------------------------------------------------------------------------------------------------------
+    # -- sending ---------------------------------------------------------------------------------
 
     def try_next_host(self):
         """Send to the next host of the plan that can take it."""
@@ -647,7 +680,10 @@ cdef class RequestBase:
         return 0
 
     def choose(self, host, pool):
-        """Return the connection of `pool` for this request, of its partition's shard if there is room; None if all are full."""
+        """Return the connection for this request; None if all of `pool` are full.
+
+        It is one of its partition's shard, if that has room.
+        """
         shards = pool.shards
         if shards is None:
             return _first_with_room(pool.connections)
@@ -700,7 +736,7 @@ cdef class RequestBase:
         return getattr(statement, "table", None)
 
     def version_block(self):
-        """Return the byte that shows the server which version of the tablet is known (see the Python twin)."""
+        """Return the byte that tells which version of the tablet is known (see the twin)."""
         return self._version_block()
 
     cdef int _version_block(self) except -1:
@@ -711,7 +747,8 @@ cdef class RequestBase:
 
     def learn(self, payload):
         """Take what a server told of the tablet of this request's partition."""
-        (<TabletMap?> self.session.core.metadata.tablets)._learn(self._keyspace(), self._table(), exact_bytes(payload, "a payload"))
+        cdef TabletMap tablets = <TabletMap?> self.session.core.metadata.tablets
+        tablets._learn(self._keyspace(), self._table(), exact_bytes(payload, "a payload"))
 
     def send_to(self, host, connection):
         """Send one attempt; also called when a busy host has room again."""
@@ -758,7 +795,10 @@ cdef class RequestBase:
                     block = <unsigned char> self._version_block()
                     body = exact_bytes(body, "a body") + (<char*> &block)[:1]
             else:
-                if connection.wire_format & C_TABLET_VERSIONS and getattr(self.request_body, "opcode", None) == 10:
+                if (
+                    connection.wire_format & C_TABLET_VERSIONS
+                    and getattr(self.request_body, "opcode", None) == 10
+                ):
                     # A message encodes itself, and the byte is an attribute of it.
                     self.request_body.message.tablet_version_block = self._version_block()
                 code, bits, body = self.request_body.render(connection)
@@ -774,13 +814,15 @@ cdef class RequestBase:
             self.fail(_mishap(error))
         return 0
 
-    # -- answers ------------------------------------------------------------------------------------------------------
+    # -- answers ---------------------------------------------------------------------------------
 
     def on_answer(self, attempt, connection, opcode, flags, body):
         """An attempt was answered."""
         self._on_answer(<Attempt?> attempt, connection, opcode, flags, exact_bytes(body, "a body"))
 
-    cdef int _on_answer(self, Attempt attempt, connection, int opcode, int flags, bytes body) except -1:
+    cdef int _on_answer(
+        self, Attempt attempt, connection, int opcode, int flags, bytes body
+    ) except -1:
         cdef double now
         cdef Py_ssize_t end
         cdef bint reads
@@ -794,7 +836,9 @@ cdef class RequestBase:
         observe = _of(core, _core_places, O_LATENCY, "on_latency")
         if observe is not None and opcode == OP_RESULT:
             observe(attempt.host, attempt.latency)
-        reads = opcode == OP_RESULT and (isinstance(self.request_body, ExecuteBodyBase) or not self.request_body.decodes)
+        reads = opcode == OP_RESULT and (
+            isinstance(self.request_body, ExecuteBodyBase) or not self.request_body.decodes
+        )
         if reads and flags == PAYLOAD_ALONE:
             end = payload_end(body)
             if end:
@@ -817,7 +861,7 @@ cdef class RequestBase:
         return 0
 
     cdef object _rows(self, metadata, bytes body):
-        """The usual answer to a prepared SELECT, rows with the columns that are known; None for another."""
+        """The usual answer to a prepared SELECT: rows of known columns; None for another."""
         cdef Py_ssize_t pos
         cdef Py_ssize_t size = PyBytes_GET_SIZE(body)
         cdef const unsigned char* data = <const unsigned char*> PyBytes_AS_STRING(body)
@@ -830,7 +874,8 @@ cdef class RequestBase:
             pos = PyBytes_GET_SIZE(head)
             if size < pos or memcmp(data, PyBytes_AS_STRING(head), pos) != 0:
                 pos = metadata.rows_at(body, 0, None)
-        if pos == 0 or size < pos + 4 or data[pos] & 0x80:  # a row count that is negative is not read here
+        # A negative row count is not read here.
+        if pos == 0 or size < pos + 4 or data[pos] & 0x80:
             return None
         if self.vectors != "list":
             metadata = metadata.with_vectors(self.vectors)
@@ -867,7 +912,10 @@ cdef object _level(statement, bint plain, profile):
 
 cdef object _serial_level(statement, bint plain, profile):
     # Of a statement that is no bound one, the property: its slot is that of another class.
-    level = slot_value(statement, _SERIAL, "serial_consistency_level") if plain else statement.serial_consistency_level
+    if plain:
+        level = slot_value(statement, _SERIAL, "serial_consistency_level")
+    else:
+        level = statement.serial_consistency_level
     return profile.serial_consistency_level if level is None else level
 
 
@@ -886,14 +934,17 @@ cdef object _timestamp(session):
 
 
 cdef object _payload(statement, bint plain, options):
-    payload = _option(options, _PAYLOAD_OF_CALL, "custom_payload") or _setting(statement, plain, _CUSTOM_PAYLOAD, "custom_payload")
+    payload = (
+        _option(options, _PAYLOAD_OF_CALL, "custom_payload")
+        or _setting(statement, plain, _CUSTOM_PAYLOAD, "custom_payload")
+    )
     if payload is not None:
         _check_payload(payload)
     return payload
 
 
 def resolve(body, session, statement, options):
-    """Give a request body the parameters that call, statement, profile and session say (see the Python twin)."""
+    """Give a body the parameters of call, statement, profile and session (see the Python twin)."""
     _resolve(body, session, statement, options)
 
 
@@ -922,11 +973,13 @@ cdef int _resolve(body, session, statement, options) except -1:
 
 
 def request_for(request_class, body, session, engine, statement, target, options, on_done):
-    """Make the request that sends `body`, with the policies and the timeout that count for it (see the Python twin)."""
+    """Make the request that sends `body`, with its policies and its timeout (see the twin)."""
     return _request_for(request_class, body, session, engine, statement, target, options, on_done)
 
 
-cdef RequestBase _request_for(request_class, body, session, engine, statement, target, options, on_done):
+cdef RequestBase _request_for(
+    request_class, body, session, engine, statement, target, options, on_done
+):
     cdef RequestBase request
     cdef type request_type = <type?> request_class
     cdef bint plain = type(statement) is _BoundStatement
@@ -936,7 +989,8 @@ cdef RequestBase _request_for(request_class, body, session, engine, statement, t
     request.statement = target
     request.request_body = body
     request.policy = profile.load_balancing_policy
-    request.retry_policy = _setting(statement, plain, _RETRY, "retry_policy") or profile.retry_policy
+    retry_policy = _setting(statement, plain, _RETRY, "retry_policy")
+    request.retry_policy = retry_policy or profile.retry_policy
     speculation = profile.speculative_execution_policy
     if type(speculation) is not _NoSpeculation:
         request.speculative_policy = speculation
@@ -944,17 +998,22 @@ cdef RequestBase _request_for(request_class, body, session, engine, statement, t
     request.timeout = profile.request_timeout if timeout is _not_set else timeout
     request.on_done = on_done
     request.target_host = _option(options, _HOST, "host")
-    request.vectors = _setting(statement, plain, _VECTOR_TYPE, "vector_type") or session.default_vector_type
+    vectors = _setting(statement, plain, _VECTOR_TYPE, "vector_type")
+    request.vectors = vectors or session.default_vector_type
     request._timer_slot = -1
     return request
 
 
 def bound_request(request_class, body_class, session, engine, statement, target, options, on_done):
-    """Make the request for a bound statement, rendered in the calling thread (see the Python twin)."""
-    return _bound_request(request_class, body_class, session, engine, statement, target, options, on_done)
+    """Make the request for a bound statement, rendered in the calling thread (see the twin)."""
+    return _bound_request(
+        request_class, body_class, session, engine, statement, target, options, on_done
+    )
 
 
-cdef RequestBase _bound_request(request_class, body_class, session, engine, statement, target, options, on_done):
+cdef RequestBase _bound_request(
+    request_class, body_class, session, engine, statement, target, options, on_done
+):
     cdef ExecuteBodyBase body
     cdef type body_type = <type?> body_class
     cdef bint plain = type(statement) is _BoundStatement

@@ -2,8 +2,10 @@
 
 cdef extern from *:
     """
-    /* `await` takes the result from am_send without an exception; Cython has no name for that slot. */
-    static void turbocql_set_send(PyObject *type, PySendResult (*send)(PyObject *, PyObject *, PyObject **)) {
+    /* `await` takes the result from am_send without an exception; Cython has no name for it. */
+    static void turbocql_set_send(
+        PyObject *type, PySendResult (*send)(PyObject *, PyObject *, PyObject **)
+    ) {
         PyAsyncMethods *methods = ((PyTypeObject *)type)->tp_as_async;
         if (methods != NULL)
             methods->am_send = (sendfunc)send;
@@ -104,7 +106,7 @@ turbocql_set_send(_Waiting, _send_waiting)
 @cython.final
 @cython.freelist(256)
 cdef class RowsAnswer:
-    """The usual answer to a SELECT, of which rows are wanted and little else (see the Python twin)."""
+    """The usual answer to a SELECT, of which rows are wanted and little else (see the twin)."""
 
     cdef object _metadata
     cdef bytes _body
@@ -117,7 +119,9 @@ cdef class RowsAnswer:
 
     def rows(self, row_factory):
         """Return the rows; None if the message has to make them."""
-        if self._body is None or self._offset < 0 or self._offset + 4 > PyBytes_GET_SIZE(self._body):
+        if self._body is None:
+            return None
+        if self._offset < 0 or self._offset + 4 > PyBytes_GET_SIZE(self._body):
             return None
         plan = self._metadata._plan
         if plan is None:
@@ -161,8 +165,8 @@ cdef class _Unread:
 cdef class ResultFuture:
     """The awaitable of one execution's result (see the Python twin).
 
-    It behaves as asyncio's own futures do, and costs less: it makes no loop handle of its own when it is done, but shares one with
-    all that are done in the same turn.
+    It behaves as asyncio's own futures do, and costs less: it makes no loop handle of its own when
+    it is done, but shares one with all that are done in the same turn.
     """
 
     cdef public RequestBase request
@@ -225,7 +229,9 @@ cdef class ResultFuture:
         if isinstance(error, StopIteration):
             # Raised into a coroutine, it would look like the coroutine's own end.
             cause = error
-            error = RuntimeError("StopIteration interacts badly with generators and cannot be raised into a Future")
+            error = RuntimeError(
+                "StopIteration interacts badly with generators and cannot be raised into a Future"
+            )
             error.__cause__ = error.__context__ = cause
         self._outcome = error
         self._traceback = error.__traceback__
@@ -330,14 +336,16 @@ cdef class ResultFuture:
         return True
 
     def _make_cancelled_error(self):
-        return _CancelledError() if self._cancel_message is None else _CancelledError(self._cancel_message)
+        if self._cancel_message is None:
+            return _CancelledError()
+        return _CancelledError(self._cancel_message)
 
     def result(self):
-        """Return the result; raise the error, CancelledError, or InvalidStateError before there is either."""
+        """Return the result; raise the error, CancelledError, or InvalidStateError if too early."""
         return self._value()
 
     def exception(self):
-        """Return the error, or None; raise CancelledError, or InvalidStateError before it is over."""
+        """Return the error, or None; raise CancelledError, or InvalidStateError if too early."""
         if self._status == CANCELLED:
             raise self._make_cancelled_error()
         if self._status == PENDING:
@@ -425,7 +433,9 @@ cdef class HappyPath:
     cdef Py_ssize_t _places[8]       # of the slots of a result
     cdef bint _by_slots
 
-    def __init__(self, session, engine, options, request_class, body_class, result_class, check_vectors):
+    def __init__(
+        self, session, engine, options, request_class, body_class, result_class, check_vectors
+    ):
         cdef int i
         self.session = session
         self.loop = engine.loop
@@ -434,7 +444,7 @@ cdef class HappyPath:
         self._request_class = <type?> request_class
         self._body_class = <type?> body_class
         self._result_class = <type?> result_class
-        if not issubclass(request_class, RequestBase) or not issubclass(body_class, ExecuteBodyBase):
+        if not (issubclass(request_class, RequestBase) and issubclass(body_class, ExecuteBodyBase)):
             raise TypeError(f"{request_class} and {body_class} are not a request's classes")
         self._check_vectors = check_vectors
         self._call_soon = engine.loop.call_soon
@@ -449,21 +459,26 @@ cdef class HappyPath:
                 self._by_slots = False
 
     def request(self, query, parameters, on_done):
-        """Make the request for a prepared statement; return None if something about it is not usual."""
+        """Make the request for a prepared statement; return None if something is not usual."""
         return self._request(query, parameters, on_done)
 
     cdef RequestBase _request(self, query, parameters, on_done):
         cdef RequestBase request
-        if type(query) is not _PreparedStatement or (type(parameters) is not tuple and type(parameters) is not list):
+        if type(query) is not _PreparedStatement:
+            return None
+        if type(parameters) is not tuple and type(parameters) is not list:
             return None
         session = self.session
-        if session.client_protocol_handler is not _ProtocolHandler or session._request_init_listeners:
+        if session.client_protocol_handler is not _ProtocolHandler:
+            return None
+        if session._request_init_listeners:
             return None
         statement = query.bind(parameters)
         if type(statement) is not _BoundStatement:
             return None
         request = _bound_request(
-            self._request_class, self._body_class, session, self._engine, statement, statement, self._options, on_done
+            self._request_class, self._body_class, session, self._engine, statement, statement,
+            self._options, on_done,
         )
         if request.vectors != "list":
             self._check_vectors(request)
@@ -500,7 +515,7 @@ cdef class HappyPath:
 
     cdef int _wake(self, ResultFuture future) except -1:
         """Have the callbacks of `future` called in the next turn."""
-        # First: if the loop refuses the call, or a signal interrupts it, the next future asks again.
+        # First: if the loop refuses the call, or a signal interrupts it, the next one asks again.
         if PyList_GET_SIZE(self._done) == 0:
             self._call_soon(self._run_done)
         self._done.append(future)
@@ -533,19 +548,26 @@ cdef class HappyPath:
             try:
                 PyContext_Enter(context)
                 try:
-                    # A task only looks whether there is an error, and that takes much longer in a future that is not asyncio's own.
-                    # It fetches the result itself.
-                    callback(self._nothing if future._status == FINISHED and turbocql_is_wakeup(callback, _Task) else future)
+                    # A task only looks whether there is an error, and that takes much longer in a
+                    # future that is not asyncio's own. It fetches the result itself.
+                    if future._status == FINISHED and turbocql_is_wakeup(callback, _Task):
+                        callback(self._nothing)
+                    else:
+                        callback(future)
                 finally:
                     PyContext_Exit(context)
             except (SystemExit, KeyboardInterrupt):
                 raise
             except BaseException as error:
                 self.loop.call_exception_handler({
-                    "message": f"Exception in callback {callback!r}", "exception": error, "future": future,
+                    "message": f"Exception in callback {callback!r}",
+                    "exception": error,
+                    "future": future,
                 })
         return 0
 
 
 # The slots of a result, in the order of `HappyPath._result_of`.
-cdef tuple _OF_RESULTS = ("_session", "_request", "_row_factory", "_answer", "_history", "_page", "_begun", "_next")
+cdef tuple _OF_RESULTS = (
+    "_session", "_request", "_row_factory", "_answer", "_history", "_page", "_begun", "_next",
+)

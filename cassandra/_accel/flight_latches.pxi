@@ -5,7 +5,9 @@ cdef extern from "Python.h":
     PyThread_type_lock PyThread_allocate_lock()
     void PyThread_free_lock(PyThread_type_lock lock)
     int PyThread_acquire_lock(PyThread_type_lock lock, int wait) nogil
-    int PyThread_acquire_lock_timed(PyThread_type_lock lock, long long microseconds, int can_be_interrupted) nogil
+    int PyThread_acquire_lock_timed(
+        PyThread_type_lock lock, long long microseconds, int can_be_interrupted
+    ) nogil
     void PyThread_release_lock(PyThread_type_lock lock) nogil
     int PyErr_CheckSignals() except -1
 
@@ -59,7 +61,8 @@ cdef class Latch:
 
     def open(self):
         """Let all threads go on; a second call does nothing."""
-        # Without the interpreter's lock: a thread that is woken takes that at once, or has to sleep again.
+        # Without the interpreter's lock: a thread that is woken takes that at once, or has to
+        # sleep again.
         if not self._is_open:
             self._is_open = True
             with nogil:

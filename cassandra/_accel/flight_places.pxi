@@ -1,7 +1,7 @@
 # Where the engine's own objects keep what each request looks at. Included by flight.pyx.
 #
-# Their classes are in modules that import this one, so they are met when the first object of theirs is. An object of another class
-# is asked by name.
+# Their classes are in modules that import this one, so they are met when the first object of theirs
+# is. An object of another class is asked by name.
 
 cdef enum:  # of EngineSession
     E_CLOSED
@@ -27,7 +27,8 @@ cdef enum:
     MOST_PLACES = 5
 
 
-# Of one class. One object, which never changes: whoever takes another one gets the class that it is for with it.
+# Of one class. One object, which never changes: whoever takes another one gets the class that it is
+# for with it.
 cdef class _Places:
     cdef type kind
     cdef Py_ssize_t at[MOST_PLACES]
@@ -43,36 +44,42 @@ cdef _Places _places_of(type kind, tuple names):
     return made
 
 
-cdef _Places _engine_places = _places_of(object, ("closed", "timers", "keyspace", "pools_by_id", "core"))
-cdef _Places _core_places = _places_of(object, ("on_latency", "wire_format"))
-cdef _Places _pool_places = _places_of(object, ("shards", "connections"))
-cdef _Places _connection_places = _places_of(object, ("streams", "wire_format", "version"))
+cdef tuple _OF_ENGINES = ("closed", "timers", "keyspace", "pools_by_id", "core")
+cdef tuple _OF_CORES = ("on_latency", "wire_format")
+cdef tuple _OF_POOLS = ("shards", "connections")
+cdef tuple _OF_CONNECTIONS = ("streams", "wire_format", "version")
+cdef _Places _engine_places = _places_of(object, _OF_ENGINES)
+cdef _Places _core_places = _places_of(object, _OF_CORES)
+cdef _Places _pool_places = _places_of(object, _OF_POOLS)
+cdef _Places _connection_places = _places_of(object, _OF_CONNECTIONS)
 
 
 cdef int _meet_engine(engine) except -1:
     global _engine_places
-    _engine_places = _places_of(type(engine), ("closed", "timers", "keyspace", "pools_by_id", "core"))
+    _engine_places = _places_of(type(engine), _OF_ENGINES)
     return 0
 
 
 cdef int _meet_core(core) except -1:
     global _core_places
-    _core_places = _places_of(type(core), ("on_latency", "wire_format"))
+    _core_places = _places_of(type(core), _OF_CORES)
     return 0
 
 
 cdef int _meet_pool(pool) except -1:
     global _pool_places
-    _pool_places = _places_of(type(pool), ("shards", "connections"))
+    _pool_places = _places_of(type(pool), _OF_POOLS)
     return 0
 
 
 cdef int _meet_connection(connection) except -1:
     global _connection_places
-    _connection_places = _places_of(type(connection), ("streams", "wire_format", "version"))
+    _connection_places = _places_of(type(connection), _OF_CONNECTIONS)
     return 0
 
 
 cdef inline object _of(owner, _Places places, int which, str name):
     """`owner.name`, which instances of `places.kind` have in a slot."""
-    return slot_value(owner, places.at[which], name) if type(owner) is places.kind else getattr(owner, name)
+    if type(owner) is places.kind:
+        return slot_value(owner, places.at[which], name)
+    return getattr(owner, name)

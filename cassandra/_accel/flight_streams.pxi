@@ -41,7 +41,10 @@ cdef class TimerWheel:
         self._handle_tick = 0
 
     def add(self, timeout, item):
-        """Call ``item.on_timeout()`` once, `timeout` seconds from now or up to a slot later; returns the slot that `discard` takes."""
+        """Call ``item.on_timeout()`` once, `timeout` seconds from now or up to a slot later.
+
+        Return the slot that `discard` takes.
+        """
         return self._add(timeout, item)
 
     cdef long long _add(self, timeout, item) except -1:
@@ -86,7 +89,10 @@ cdef class TimerWheel:
         self._discard(tick, item)
 
     cdef int _discard(self, long long tick, item) except -1:
-        slot = self._last if tick == self._last_tick and self._last is not None else self._slots.get(tick)
+        if tick == self._last_tick and self._last is not None:
+            slot = self._last
+        else:
+            slot = self._slots.get(tick)
         if slot is not None:
             (<set> slot).discard(item)
             if not (<set> slot) and tick != self._handle_tick:
@@ -132,7 +138,7 @@ cdef class TimerWheel:
         for item in expired:
             try:
                 item.on_timeout()
-            except BaseException as error:  # what one of them raises is no reason to forget the others
+            except BaseException as error:  # one of them raises: the others are not forgotten
                 log.exception("the end of a time limit could not be processed")
                 item.fail(_mishap(error))
 
@@ -244,7 +250,7 @@ cdef class StreamTable:
         return 0 <= stream < C_MAX_STREAMS and not (self._free[stream >> 6] >> (stream & 63)) & 1
 
     def send(self, responder, opcode, flags, body):
-        """Queue one request for the end of this loop turn; returns its stream, -1 if none is free."""
+        """Queue a request for the end of this loop turn; return its stream, -1 if none is free."""
         return self._send(responder, opcode, flags, body)
 
     cdef Py_ssize_t _send(self, responder, int opcode, int flags, body) except? -1:
@@ -268,12 +274,15 @@ cdef class StreamTable:
         return stream
 
     def abandon(self, stream, responder):
-        """Nobody waits for the answer on `stream` any more; False if `responder` is not the one that did."""
+        """Nobody waits for the answer on `stream` any more; False if it is not `responder`'s."""
         cdef Py_ssize_t number = stream
         # The place stays: a late answer without one would close the connection.
         if number >= 0 and number == self._direct_stream and self._direct is responder:
             self._direct = _ORPHAN
-        elif 0 <= number < PyList_GET_SIZE(self._responders) and self._responders[number] is responder:
+        elif (
+            0 <= number < PyList_GET_SIZE(self._responders)
+            and self._responders[number] is responder
+        ):
             self._responders[number] = None
         else:
             return False
@@ -298,7 +307,11 @@ cdef class StreamTable:
                 responder = self._direct
                 self._direct = None
             # A stream that is taken while its request is still being written has nobody yet.
-            elif stream != self._direct_stream and self._is_taken(stream) and stream < PyList_GET_SIZE(self._responders):
+            elif (
+                stream != self._direct_stream
+                and self._is_taken(stream)
+                and stream < PyList_GET_SIZE(self._responders)
+            ):
                 responder = self._responders[stream]
                 self._responders[stream] = None
                 self._give_back(stream)
@@ -312,12 +325,14 @@ cdef class StreamTable:
                 try:
                     if type(responder) is Attempt:
                         attempt = <Attempt> responder
-                        # Held here: at its end the attempt lets go of it, and perhaps nobody else has it.
+                        # Held here: at its end the attempt lets go of it, and perhaps nobody else
+                        # has it.
                         request = attempt.request
                         if request is not None:
                             attempt.stream = -1
                             request._on_answer(
-                                attempt, connection, envelope[1], envelope[2], exact_bytes(envelope[3], "a body")
+                                attempt, connection, envelope[1], envelope[2],
+                                exact_bytes(envelope[3], "a body"),
                             )
                     else:
                         responder.on_response(connection, envelope[1], envelope[2], envelope[3])
@@ -344,7 +359,7 @@ cdef class StreamTable:
         self.orphans = 0
         return responders
 
-    # -- direct requests ----------------------------------------------------------------------------------------------
+    # -- direct requests -------------------------------------------------------------------------
 
     def open_direct(self, own_socket, writer, wake, on_broken):
         """Let other threads write while nothing is in flight (see the Python twin)."""
@@ -372,7 +387,9 @@ cdef class StreamTable:
     @property
     def could_settle(self):
         """True if nothing is in flight, and `settled` says no (see the Python twin)."""
-        return not self.settled and self._acquire is not None and self._count() == 0 and self.rest is None
+        if self.settled or self._acquire is None:
+            return False
+        return self._count() == 0 and self.rest is None
 
     @property
     def is_idle(self):
@@ -402,7 +419,7 @@ cdef class StreamTable:
             framing.release()
 
     def send_directly(self, responder, data, history):
-        """Write what `frame` has made, if nothing is in flight; any thread (see the Python twin)."""
+        """Write what `frame` has made, if nothing is in flight; any thread (see the twin)."""
         return self._send_directly(responder, exact_bytes(data, "a frame"), history)
 
     cdef bint _send_directly(self, responder, bytes data, list history) except -1:

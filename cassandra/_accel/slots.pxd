@@ -8,7 +8,7 @@ cdef extern from "objects.h":
 
 
 cdef inline Py_ssize_t slot_in(type kind, str name) except -2:
-    """The offset of the slot `name` in instances of `kind`; -1 if it is not a slot, or is overridden."""
+    """Return the offset of slot `name` in a `kind`; -1 if it is not a slot, or is overridden."""
     for base in kind.__mro__:
         if name in base.__dict__:
             return turbocql_slot(base, name.encode())
