@@ -12,7 +12,6 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
-from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -20,8 +19,7 @@ from cassandra._impl import flight
 from cassandra._lazy import lazy_names
 from cassandra._threads import Lock, Waiter, at_home, new_waiter
 from cassandra.cluster.response_future import ResponseFuture
-from cassandra.cluster.result_set import ResultSet, result_of
-from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
+from cassandra.cluster.result_set import ResultSet
 from cassandra.errors import ConnectionShutdown
 
 if TYPE_CHECKING:
@@ -158,10 +156,6 @@ def _submit_of(session: ConcurrentSession) -> Any:
     return ours.submit_watched if type(ours).execute_async is own else None
 
 
-# Past the constructor of the named tuple, which is Python code.
-_outcome: Any = tuple.__new__
-
-
 class _Run:
     """One call: sends from the reader's thread, and takes completions from any thread."""
 
@@ -177,13 +171,12 @@ class _Run:
         self._statements = iter(statements)
         # If the next one need not be waited for, they are handed to the loop together.
         given = statements.parameters if isinstance(statements, _Pairs) else statements
-        self._are_at_hand = isinstance(given, (list, tuple))
+        self._most = concurrency if isinstance(given, (list, tuple)) else 1
         # More than the connections can carry would only wait in the driver, and take memory there.
         capacity = getattr(session, "request_capacity", 0)
         # A stand-in for a session may have anything there.
-        self._concurrency = min(
-            concurrency, capacity if isinstance(capacity, int) and capacity > 0 else concurrency
-        )
+        if isinstance(capacity, int) and capacity > 0:
+            concurrency = min(concurrency, capacity)
         self._fail_fast = fail_fast
         self._options = options
         self._profile = options.get("execution_profile")
@@ -195,33 +188,25 @@ class _Run:
                 "execute_concurrent()", "execute_concurrent_async, or execute_async with callbacks"
             )
         self._submit = _submit_of(session)
+        path = None
         # Past the future, too, if nothing is asked for that needs one.
-        self._usual: Any = None
         if self._submit is not None and not options:
             ours: Any = session
-            self._usual, self._put = ours.usual_way()
-            self._default = ours.get_execution_profile(EXEC_PROFILE_DEFAULT)
+            path, self._put = ours.usual_way()
+        self._collector = flight.Collector(concurrency, ExecutionResult, path)
+        self._collector.tell = self._wake_up
         # What the reader waits for, at most one.
         self._waiters: deque[Waiter] = deque()
-        # Filled by completions (append is atomic), emptied by the reader.
-        self._completed: deque[tuple[int, ExecutionResult]] = deque()
-        self._over = _completion(session, self._completed, self._waiters)
-        # Outcomes that came before an earlier one.
-        self._ready: dict[int, ExecutionResult] = {}
-        self._position = 0
-        self._sent = 0
-        self._under_way = 0
-        self._exhausted = False
 
     def generator(self) -> Iterator[Any]:
         """Send the first statements and yield None; then yield the outcomes in order."""
         try:
-            self._fill(0)
+            self._fill()
             yield None
             yield from self.outcomes()
         except GeneratorExit:
             # Nobody reads on, but what was asked for is sent all the same.
-            if not self._exhausted:
+            if not self._collector.is_exhausted:
                 self._send_the_rest()
             raise
 
@@ -244,133 +229,102 @@ class _Run:
     def outcomes(self) -> Iterator[ExecutionResult]:
         """Yield the outcomes in order, and send more while they are read.
 
-        Another call goes on after the last outcome of this one.
+        Another call goes on after those that this one was given.
         """
-        completed = self._completed
-        ready = self._ready
-        position = self._position
-        failed: BaseException | None = None
-        half = self._concurrency // 2
-        # Left by an earlier call.
-        if position in ready:
-            completed.appendleft((position, ready.pop(position)))
-            self._under_way += 1
-        try:
-            while True:
-                if failed is None:
-                    self._fill(position)
-                if self._under_way == 0 and (failed is not None or position == self._sent):
-                    if failed is not None:
-                        raise failed
-                    return
-                if not completed:
+        collector = self._collector
+        while True:
+            # First: a slow reader must not leave the servers idle.
+            if collector.wants_more:
+                self._fill()
+            found = collector.take()
+            if collector.has_failed and self._fail_fast:
+                yield from self._up_to_failure(found)
+            elif found:
+                yield from found
+            elif collector.is_over:
+                return
+            else:
+                self._wait()
+
+    def _up_to_failure(self, found: list[ExecutionResult]) -> Iterator[ExecutionResult]:
+        """Yield outcomes up to the first error; raise it, once nothing is in flight."""
+        collector = self._collector
+        for outcome in found:
+            # The first one by its place, not by time: the same run fails with the same error.
+            if not outcome[0]:
+                collector.is_exhausted = True
+                while not collector.is_over:
                     self._wait()
-                while completed:
-                    place, outcome = completed.popleft()
-                    self._under_way -= 1
-                    if place != position:
-                        ready[place] = outcome
-                        continue
-                    while True:
-                        position += 1
-                        if not outcome[0] and self._fail_fast:
-                            # The first one by its place, not by time: the same run fails with the
-                            # same error.
-                            failed = failed or outcome[1]
-                        elif failed is None:
-                            yield outcome
-                        if not ready or position not in ready:
-                            break
-                        outcome = ready.pop(position)
-                    # More is sent once for all outcomes that were there; but a slow reader must not
-                    # leave the servers idle.
-                    if self._under_way <= half and failed is None:
-                        self._fill(position)
-        finally:
-            self._position = position
+                    collector.take()
+                raise outcome[1]
+            yield outcome
+        if not found:
+            self._wait()
 
-    def _fill(self, position: int) -> None:
-        """Send as many as there is room for.
+    def _fill(self) -> None:
+        """Send as many as there is room for."""
+        collector = self._collector
+        while True:
+            burst: list[Request] = []
+            try:
+                collector.requests(self._statements, burst, self._most)
+            finally:
+                if burst:
+                    self._put(_Burst(burst) if len(burst) > 1 else burst[0])
+            if collector.unusual is not None:
+                self._send(*collector.unusual, collector.sent - 1)
+            elif not burst:
+                return
 
-        Outcomes that wait for an earlier one count too, so that the concurrency bounds memory.
-        """
-        burst: list[Request] | None = [] if self._are_at_hand else None
+    def _send(self, statement: object, parameters: object, position: int) -> None:
         try:
-            while (
-                self._under_way < self._concurrency
-                and self._sent - position < 2 * self._concurrency
-                and not self._exhausted
-                and self._send_next(burst)
-            ):
-                pass
-        finally:
-            if burst:
-                self._put(_Burst(burst))
-
-    def _send_next(self, burst: list[Request] | None) -> bool:
-        try:
-            statement, parameters = next(self._statements)
-        except StopIteration:
-            self._exhausted = True
-            return False
-        position = self._sent
-        self._sent = position + 1
-        # Counted before it is sent: its completion may come before the call returns.
-        self._under_way += 1
-        try:
-            if self._usual is not None:
-                request = self._usual(
-                    statement,
-                    parameters,
-                    partial(self._over, position, self._default.row_factory),
-                )
-                if request is not None:
-                    if burst is None:
-                        self._put(request)
-                    else:
-                        burst.append(request)
-                    return True
             if self._submit is not None:
                 # Rows stay undecoded until the reader reads them, in its own thread.
                 self._submit(
                     statement, parameters, self._on_done, position, self._profile, self._row_type
                 )
-                return True
+                return
             future = self._session.execute_async(statement, parameters, **self._options)
             _call_back(future, position, self._on_success, self._on_error)
         except Exception as error:
-            self._complete(position, ExecutionResult(False, error))
-        return True
+            self._collector.put(position, False, error)
 
     def _on_done(self, future: ResponseFuture, position: int) -> None:
         error = future.error
-        self._complete(
-            position,
-            _outcome(ExecutionResult, (True, future.result()) if error is None else (False, error)),
-        )
+        if error is None:
+            self._collector.put(position, True, future.result())
+        else:
+            self._collector.put(position, False, error)
 
     def _on_success(self, rows: object, future: CallbackFuture, position: int) -> None:
         # Ends the cycle of references from the future by its callback to itself.
         future.clear_callbacks()
-        self._complete(position, ExecutionResult(True, _result_set(future, rows)))
+        self._collector.put(position, True, _result_set(future, rows))
 
     def _on_error(self, error: BaseException, future: object, position: int) -> None:
-        self._complete(position, ExecutionResult(False, error))
-
-    def _complete(self, position: int, outcome: ExecutionResult) -> None:
-        self._completed.append((position, outcome))
-        if self._waiters:
-            _wake_up(self._waiters)
+        self._collector.put(position, False, error)
 
     def _wait(self) -> None:
-        """Wait until something has completed."""
-        while not self._completed:
+        """Wait until there is something to read or to send."""
+        collector = self._collector
+        while not (collector.is_ready or collector.is_over):
             waiter = new_waiter()
-            # Both are atomic, and it looks for outcomes after it has said that it waits; those who
-            # complete something look the other way round.
+            # It looks again after it has said that it waits; those who complete something look the
+            # other way round.
             self._waiters.append(waiter)
-            if not self._completed:
+            collector.is_awaited = True
+            if not (collector.is_ready or collector.is_over):
                 waiter.acquire()
+
+    def _wake_up(self) -> None:
+        """Let the reader go on."""
+        waiters = self._waiters
+        while waiters:
+            try:
+                waiter = waiters.popleft()
+            except IndexError:  # another completion was quicker
+                return
+            waiter.release()
 
 
 def _call_back(
@@ -384,33 +338,6 @@ def _call_back(
     future.add_callbacks(
         callback=on_success, callback_args=arguments, errback=on_error, errback_args=arguments
     )
-
-
-def _wake_up(waiters: deque[Waiter]) -> None:
-    """Let the reader go on: something has completed."""
-    while waiters:
-        try:
-            waiter = waiters.popleft()
-        except IndexError:  # another completion was quicker
-            return
-        waiter.release()
-
-
-def _completion(
-    session: Any, completed: deque[tuple[int, ExecutionResult]], waiters: deque[Waiter]
-) -> Callable[[int, Callable[..., Any], Request], None]:
-    """Return what is called for each request that is over, without a future of it."""
-
-    def over(position: int, row_factory: Callable[..., Any], request: Request) -> None:
-        error = request.error
-        outcome = (
-            (True, result_of(session, request, row_factory)) if error is None else (False, error)
-        )
-        completed.append((position, _outcome(ExecutionResult, outcome)))
-        if waiters:
-            _wake_up(waiters)
-
-    return over
 
 
 class _Burst:

@@ -22,7 +22,7 @@ from cassandra._accel.bodies cimport execute_of
 from cassandra._accel.checks cimport exact_bytes, exact_pair
 from cassandra._accel.clock cimport MicrosecondClock
 from cassandra._accel.frame cimport FrameWriter
-from cassandra._accel.slots cimport slot_in, slot_value
+from cassandra._accel.slots cimport slot_in, slot_value, turbocql_slot_get
 from cassandra._accel.tablets cimport Chunk, TabletMap, payload_end, token_in
 from cassandra._accel.wbuf cimport get_be32
 
@@ -56,8 +56,8 @@ from cassandra.query.settings import (
 
 __all__ = [
     "METADATA_IDS", "MOST_DIRECT", "TABLET_VERSIONS", "WRITE_HIGH_WATER",
-    "Attempt", "ExecuteBodyBase", "HappyPath", "Latch", "RequestBase", "ResultFuture", "RowsAnswer",
-    "ShardTable", "StreamTable", "TimerWheel", "Wakes",
+    "Attempt", "Collector", "ExecuteBodyBase", "HappyPath", "Latch", "RequestBase",
+    "ResultFuture", "RowsAnswer", "ShardTable", "StreamTable", "TimerWheel", "Wakes",
     "bound_request", "first_with_room", "in_flight_of", "request_for", "resolve", "start_all",
 ]
 
@@ -375,6 +375,7 @@ cdef object _first_with_room(list connections):
 
 include "flight_shards.pxi"
 include "flight_awaited.pxi"
+include "flight_collector.pxi"
 
 
 cdef class RequestBase:
@@ -409,6 +410,10 @@ cdef class RequestBase:
     cdef Chunk _chunk                    # with its tablet
     cdef Py_ssize_t _at
     cdef ResultFuture _future            # takes the place of on_done
+    cdef Collector _collector            # the same
+    cdef Py_ssize_t _collected_at
+    cdef object _row_factory
+    cdef bint _reads_rows                # the answer is wanted as a RowsAnswer
 
     def __init__(self, session, statement, request_body, on_done):
         self.session = session
@@ -642,11 +647,15 @@ cdef class RequestBase:
         # What waits for the request holds it too: the circle ends here, or each request would be
         # left to the collector.
         future = self._future
+        collector = self._collector
         on_done = self.on_done
         self.on_done = _over
         if future is not None:
             self._future = None
             future._complete(self)
+        elif collector is not None:
+            self._collector = None
+            collector._complete(self)
         else:
             on_done(self)
         return 0
@@ -879,7 +888,7 @@ cdef class RequestBase:
             return None
         if self.vectors != "list":
             metadata = metadata.with_vectors(self.vectors)
-        if self._future is not None:
+        if self._reads_rows:
             answer = RowsAnswer.__new__(RowsAnswer)
             answer._metadata = metadata
             answer._body = body
@@ -905,18 +914,18 @@ def start_all(requests):
             request.fail(_mishap(error))
 
 
-cdef object _level(statement, bint plain, profile):
+cdef object _level(statement, bint plain, tuple settings):
     level = _setting(statement, plain, _CONSISTENCY, "consistency_level")
-    return profile.consistency_level if level is None else level
+    return settings[S_CONSISTENCY] if level is None else level
 
 
-cdef object _serial_level(statement, bint plain, profile):
+cdef object _serial_level(statement, bint plain, tuple settings):
     # Of a statement that is no bound one, the property: its slot is that of another class.
     if plain:
         level = slot_value(statement, _SERIAL, "serial_consistency_level")
     else:
         level = statement.serial_consistency_level
-    return profile.serial_consistency_level if level is None else level
+    return settings[S_SERIAL] if level is None else level
 
 
 cdef object _page_size(statement, bint plain, session):
@@ -951,19 +960,19 @@ def resolve(body, session, statement, options):
 cdef int _resolve(body, session, statement, options) except -1:
     cdef ExecuteBodyBase execute
     cdef bint plain = type(statement) is _BoundStatement
-    profile = _option(options, _PROFILE, "profile")
+    cdef tuple settings = _settings_of(_option(options, _PROFILE, "profile"))
     if isinstance(body, ExecuteBodyBase):
         execute = <ExecuteBodyBase> body
-        execute.consistency = _level(statement, plain, profile)
-        execute.serial_consistency = _serial_level(statement, plain, profile)
+        execute.consistency = _level(statement, plain, settings)
+        execute.serial_consistency = _serial_level(statement, plain, settings)
         execute.page_size = _page_size(statement, plain, session)
         execute.paging_state = _option(options, _PAGING_STATE, "paging_state")
         execute.timestamp = _timestamp(session)
         execute.tracing = _option(options, _TRACE, "trace")
         execute.custom_payload = _payload(statement, plain, options)
         return 0
-    body.consistency = _level(statement, plain, profile)
-    body.serial_consistency = _serial_level(statement, plain, profile)
+    body.consistency = _level(statement, plain, settings)
+    body.serial_consistency = _serial_level(statement, plain, settings)
     body.page_size = _page_size(statement, plain, session)
     body.paging_state = _option(options, _PAGING_STATE, "paging_state")
     body.timestamp = _timestamp(session)
@@ -983,19 +992,19 @@ cdef RequestBase _request_for(
     cdef RequestBase request
     cdef type request_type = <type?> request_class
     cdef bint plain = type(statement) is _BoundStatement
-    profile = _option(options, _PROFILE, "profile")
+    cdef tuple settings = _settings_of(_option(options, _PROFILE, "profile"))
     request = <RequestBase?> request_type.__new__(request_type)
     request.session = engine
     request.statement = target
     request.request_body = body
-    request.policy = profile.load_balancing_policy
+    request.policy = settings[S_BALANCING]
     retry_policy = _setting(statement, plain, _RETRY, "retry_policy")
-    request.retry_policy = retry_policy or profile.retry_policy
-    speculation = profile.speculative_execution_policy
+    request.retry_policy = retry_policy or settings[S_RETRY]
+    speculation = settings[S_SPECULATION]
     if type(speculation) is not _NoSpeculation:
         request.speculative_policy = speculation
     timeout = _option(options, _TIMEOUT, "timeout")
-    request.timeout = profile.request_timeout if timeout is _not_set else timeout
+    request.timeout = settings[S_TIMEOUT] if timeout is _not_set else timeout
     request.on_done = on_done
     request.target_host = _option(options, _HOST, "host")
     vectors = _setting(statement, plain, _VECTOR_TYPE, "vector_type")

@@ -424,7 +424,8 @@ cdef class HappyPath:
     cdef object _options
     cdef type _request_class
     cdef type _body_class
-    cdef type _result_class
+    cdef object _result_class
+    cdef readonly bint reads_rows_answers
     cdef object _check_vectors
     cdef object _call_soon
     cdef list _done                  # futures whose callbacks are to be called in this turn
@@ -443,7 +444,8 @@ cdef class HappyPath:
         self._options = options
         self._request_class = <type?> request_class
         self._body_class = <type?> body_class
-        self._result_class = <type?> result_class
+        self._result_class = result_class
+        self.reads_rows_answers = getattr(result_class, "reads_rows_answers", False)
         if not (issubclass(request_class, RequestBase) and issubclass(body_class, ExecuteBodyBase)):
             raise TypeError(f"{request_class} and {body_class} are not a request's classes")
         self._check_vectors = check_vectors
@@ -452,11 +454,19 @@ cdef class HappyPath:
         self._run_done = self._call_done
         self._nothing = _Future(loop=engine.loop)
         self._nothing.set_result(None)
-        self._by_slots = True
-        for i in range(8):
+        self._by_slots = isinstance(result_class, type)
+        for i in range(8 if self._by_slots else 0):
             self._places[i] = slot_in(result_class, _OF_RESULTS[i])
             if self._places[i] < 0:
                 self._by_slots = False
+
+    @property
+    def row_factory(self):
+        """The row factory of executions that ask for nothing else."""
+        return self._row_factory()
+
+    cdef object _row_factory(self):
+        return _settings_of(_option(self._options, _PROFILE, "profile"))[S_ROW_FACTORY]
 
     def request(self, query, parameters, on_done):
         """Make the request for a prepared statement; return None if something is not usual."""
@@ -492,9 +502,10 @@ cdef class HappyPath:
             return None
         future = ResultFuture.__new__(ResultFuture)
         future._path = self
-        future.row_factory = _option(self._options, _PROFILE, "profile").row_factory
+        future.row_factory = self._row_factory()
         future.request = request
         request._future = future
+        request._reads_rows = self.reads_rows_answers
         request._begin()
         return future
 

@@ -83,3 +83,41 @@ cdef inline object _of(owner, _Places places, int which, str name):
     if type(owner) is places.kind:
         return slot_value(owner, places.at[which], name)
     return getattr(owner, name)
+
+
+# The settings of an execution profile that each request looks at, in the order of `_settings_of`.
+cdef enum:
+    S_CONSISTENCY
+    S_SERIAL
+    S_BALANCING
+    S_RETRY
+    S_SPECULATION
+    S_TIMEOUT
+    S_ROW_FACTORY
+
+cdef tuple _OF_PROFILES = (
+    "consistency_level", "serial_consistency_level", "load_balancing_policy", "retry_policy",
+    "speculative_execution_policy", "request_timeout", "row_factory",
+)
+cdef type _profile_kind = object     # ExecutionProfile, once one was met
+cdef Py_ssize_t _settings_at = -1
+
+
+cdef tuple _settings_of(profile):
+    """Return the settings of `profile`, which keeps them at hand as long as none is changed."""
+    global _profile_kind, _settings_at
+    cdef PyObject* at_hand
+    if type(profile) is _profile_kind:
+        at_hand = turbocql_slot_get(profile, _settings_at)
+        if at_hand != NULL and type(<object> at_hand) is tuple:
+            return <tuple> at_hand
+    elif _profile_kind is object and "_settings_at_hand" in type(profile).__dict__:
+        # Not a subclass, whose settings may be properties.
+        _settings_at = slot_in(type(profile), "_settings_at_hand")
+        if _settings_at >= 0:
+            _profile_kind = type(profile)
+    found = tuple([getattr(profile, name) for name in _OF_PROFILES])
+    # No code of a program ran since the first was read, so no other thread has changed one.
+    if type(profile) is _profile_kind:
+        object.__setattr__(profile, "_settings_at_hand", found)  # its own one forgets them
+    return found

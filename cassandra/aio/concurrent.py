@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from cassandra._impl import flight
 
 if TYPE_CHECKING:
     from cassandra.client.requests import Parameters, Query
+    from cassandra.engine.request import Request
 
-__all__ = ["ExecutionResult", "PlacedResult", "as_completed", "in_turn"]
+__all__ = ["ExecutionResult", "PlacedResult", "outcomes"]
 
 
 class ExecutionResult(NamedTuple):
@@ -33,61 +36,42 @@ class _Executor(Protocol):
     def execute(self) -> Callable[..., Any]: ...
 
 
-async def in_turn(
+async def outcomes(
     session: _Executor,
     statements_and_parameters: Iterable[tuple[Query, Parameters]],
     concurrency: int,
     raise_on_first_error: bool,
     options: dict[str, Any],
-) -> AsyncIterator[ExecutionResult]:
-    """Yield outcomes in the order of the statements."""
-    under_way: deque[asyncio.Future[Any]] = deque()
-    starting = _Starting(session, statements_and_parameters, concurrency, options)
+    path: flight.HappyPath | None,
+    in_order: bool,
+) -> AsyncIterator[Any]:
+    """Yield outcomes.
+
+    :param path: of the session; None if each statement goes through `execute`.
+    :param in_order: False yields them as they come, each with its position.
+    """
+    kind: type[Any] = ExecutionResult if in_order else PlacedResult
+    collector = flight.Collector(concurrency, kind, path, in_order)
+    run = _Run(session, statements_and_parameters, concurrency, options, collector)
     try:
         while True:
-            under_way.extend(starting.up_to(concurrency - len(under_way)))
-            if not under_way:
-                return
-            # The oldest first: outcomes come in the order of the statements.
-            outcome = await _outcome(under_way.popleft())
-            if raise_on_first_error and not outcome.success:
-                raise outcome.result_or_exc
-            yield outcome
+            # First: a slow reader must not leave the servers idle.
+            if collector.wants_more:
+                run.fill()
+            found = collector.take()
+            if not found:
+                if collector.is_over:
+                    return
+                await run.wait()
+            for outcome in found:
+                if not outcome[0] and raise_on_first_error:
+                    raise outcome[1]
+                yield outcome
     finally:
-        _give_up(under_way)
+        run.give_up()
 
 
-async def as_completed(
-    session: _Executor,
-    statements_and_parameters: Iterable[tuple[Query, Parameters]],
-    concurrency: int,
-    raise_on_first_error: bool,
-    options: dict[str, Any],
-) -> AsyncIterator[PlacedResult]:
-    """Yield outcomes as they come."""
-    places: dict[asyncio.Future[Any], int] = {}
-    starting = _Starting(session, statements_and_parameters, concurrency, options)
-    position = 0
-    try:
-        while True:
-            for future in starting.up_to(concurrency - len(places)):
-                places[future] = position
-                position += 1
-            if not places:
-                return
-            done, _ = await asyncio.wait(places, return_when=asyncio.FIRST_COMPLETED)
-            for future in done:
-                success, outcome = await _outcome(future)
-                # Taken out only now: if this iteration ends here, the rest is still cancelled.
-                place = places.pop(future)
-                if raise_on_first_error and not success:
-                    raise outcome
-                yield PlacedResult(success, outcome, place)
-    finally:
-        _give_up(places)
-
-
-class _Starting:
+class _Run:
     """Starts executions. Statements are taken only as they are started: they may be endless."""
 
     def __init__(
@@ -96,44 +80,73 @@ class _Starting:
         statements: Iterable[tuple[Query, Parameters]],
         concurrency: int,
         options: dict[str, Any],
+        collector: flight.Collector,
     ) -> None:
-        if concurrency < 1:
-            raise ValueError(f"concurrency must be at least 1, but is {concurrency}")
         self._session = session
         self._statements = iter(statements)
+        self._concurrency = concurrency
         self._options = options
+        self._collector = collector
+        # Those that are not usual, by their positions.
+        self._futures: dict[int, asyncio.Future[Any]] = {}
+        self._loop = asyncio.get_running_loop()
+        self._waits: asyncio.Future[None] | None = None
+        collector.tell = self._wake_up
 
-    def up_to(self, number: int) -> Iterator[asyncio.Future[Any]]:
-        """Start so many more, or as many as there are."""
-        for _ in range(number):
+    def fill(self) -> None:
+        """Start as many as there is room for."""
+        collector = self._collector
+        while True:
+            burst: list[Request] = []
             try:
-                statement, parameters = next(self._statements)
-            except StopIteration:
+                collector.requests(self._statements, burst, self._concurrency)
+            finally:
+                flight.start_all(burst)
+            if collector.unusual is not None:
+                self._start(*collector.unusual, collector.sent - 1)
+            elif not burst:
                 return
-            yield self._start(statement, parameters)
 
-    def _start(self, statement: Query, parameters: Parameters) -> asyncio.Future[Any]:
+    def _start(self, statement: Any, parameters: Any, position: int) -> None:
         # A mistake in the call becomes its outcome, like any other error.
         try:
-            future: asyncio.Future[Any] = self._session.execute(
-                statement, parameters, **self._options
-            )
+            future = self._session.execute(statement, parameters, **self._options)
         except Exception as error:
-            future = asyncio.get_running_loop().create_future()
-            future.set_exception(error)
-        return future
+            self._collector.put(position, False, error)
+        else:
+            self._futures[position] = future
+            future.add_done_callback(partial(self._on_done, position))
 
+    def _on_done(self, position: int, future: asyncio.Future[Any]) -> None:
+        # Nothing is left if this callback was on its way when the reader gave up.
+        if self._futures.pop(position, None) is None:
+            return
+        if future.cancelled():
+            self._collector.put(position, False, asyncio.CancelledError())
+        elif (error := future.exception()) is not None:
+            self._collector.put(position, False, error)
+        else:
+            self._collector.put(position, True, future.result())
 
-def _give_up(futures: Iterable[asyncio.Future[Any]]) -> None:
-    """Cancel executions whose outcomes nobody will read: the caller has stopped iterating."""
-    for future in futures:
-        future.cancel()
-        if not future.cancelled():
-            future.exception()  # looked at, or asyncio would log that nobody did
+    async def wait(self) -> None:
+        """Wait until there is something to read or to send."""
+        collector = self._collector
+        if not collector.is_ready:
+            self._waits = self._loop.create_future()
+            collector.is_awaited = True
+            await self._waits
 
+    def _wake_up(self) -> None:
+        if self._waits is not None and not self._waits.done():
+            self._waits.set_result(None)
 
-async def _outcome(future: asyncio.Future[Any]) -> ExecutionResult:
-    try:
-        return ExecutionResult(True, await future)
-    except Exception as error:
-        return ExecutionResult(False, error)
+    def give_up(self) -> None:
+        """Cancel executions whose outcomes nobody will read: the caller has stopped iterating."""
+        self._collector.tell = None
+        for request in self._collector.pending():
+            request.cancel()
+        futures, self._futures = self._futures, {}
+        for future in futures.values():
+            future.cancel()
+            if not future.cancelled():
+                future.exception()  # looked at, or asyncio would log that nobody did

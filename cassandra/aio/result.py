@@ -36,6 +36,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     __slots__ = ("_answer", "_history", "_page", "_request", "_row_factory", "_session")
 
+    reads_rows_answers = True
+
     # `flight.HappyPath` writes the same slots without calling it.
     def __init__(self, session: Session, request: Request, row_factory: Callable[..., Any]) -> None:
         self._session = session

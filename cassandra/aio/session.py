@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequenc
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from cassandra._impl import flight
-from cassandra.aio.concurrent import as_completed, in_turn
+from cassandra.aio.concurrent import outcomes
 from cassandra.aio.result import ResultSet
 from cassandra.client.checks import (
     check_keyspace,
@@ -249,8 +249,17 @@ class Session(SessionBase):
             options["row_type"] = row_type
         if execution_profile is not None:
             options["execution_profile"] = execution_profile
-        run = in_turn if in_order else as_completed
-        return run(self, statements_and_parameters, concurrency, raise_on_first_error, options)
+        # Not past an `execute` that a program has put in place of ours: tracers wrap it.
+        is_ours = type(self).execute is _own_execute and "execute" not in vars(self)
+        return outcomes(
+            self,
+            statements_and_parameters,
+            concurrency,
+            raise_on_first_error,
+            options,
+            self._path if is_ours and not options else None,
+            in_order,
+        )
 
     async def set_keyspace(self, keyspace: str) -> None:
         """Use `keyspace` for unqualified names from now on.
@@ -296,4 +305,5 @@ class Session(SessionBase):
         return f"<aio.Session: keyspace={self.keyspace}, {state}>"
 
 
+_own_execute = Session.execute
 Session.__module__ = "cassandra.aio"

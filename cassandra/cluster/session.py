@@ -19,7 +19,7 @@ from cassandra.client.requests import USUAL_OPTIONS, Parameters, Query
 from cassandra.client.session import SessionBase
 from cassandra.cluster.known_names import KnownSession
 from cassandra.cluster.response_future import ResponseFuture
-from cassandra.cluster.result_set import ResultSet
+from cassandra.cluster.result_set import ResultSet, result_of
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.engine.request import Request
 from cassandra.engine.request_bodies import ExecuteBody
@@ -77,7 +77,7 @@ class Session(SessionBase, KnownSession):
             self._default_options,
             Request,
             ExecuteBody,
-            ResultSet,
+            result_of,
             check_vectors,
         )
         self._loop_thread = cluster.loop_thread
@@ -230,13 +230,12 @@ class Session(SessionBase, KnownSession):
         # Others follow: they are best written together.
         self._inbox.put(self._request_of(future, query, parameters, options, row_type))
 
-    def usual_way(self) -> tuple[Callable[..., Request | None], Callable[[Request], None]]:
-        """Return what makes the request of a usual execution, and what sends it, without a future.
+    def usual_way(self) -> tuple[flight.HappyPath, Callable[[Any], None]]:
+        """Return the way of a usual execution, and what has its request started, without a future.
 
-        See `HappyPath.request`; it is over in the engine's thread. `cassandra.cluster.result_set`
-        makes the result of it.
+        Such a request is over in the engine's thread.
         """
-        return self._path.request, self._inbox.put
+        return self._path, self._inbox.put
 
     def future_of(self, request: Request, row_factory: Callable[..., Any]) -> ResponseFuture:
         """Return a future of a request that is over already."""

@@ -141,7 +141,8 @@ class HappyPath:
     :param request_class: must not have an ``__init__`` or a ``start`` of its own, as the compiled
         twin calls neither.
     :param body_class: the same.
-    :param result_class: is made of the session, the request and the row factory.
+    :param result_class: is made of the session, the request and the row factory. If it has a true
+        `reads_rows_answers`, the response of a request may be a `RowsAnswer`.
     :param check_vectors: called with a request that wants vectors in another form than lists.
     """
 
@@ -153,6 +154,7 @@ class HappyPath:
         "_request_class",
         "_result_class",
         "loop",
+        "reads_rows_answers",
         "session",
     )
 
@@ -173,7 +175,13 @@ class HappyPath:
         self._request_class = request_class
         self._body_class = body_class
         self._result_class = result_class
+        self.reads_rows_answers = getattr(result_class, "reads_rows_answers", False)
         self._check_vectors = check_vectors
+
+    @property
+    def row_factory(self) -> Callable[..., Any]:
+        """The row factory of executions that ask for nothing else."""
+        return self._options.profile.row_factory
 
     def request(self, query: object, parameters: object, on_done: Callable[[Any], None]) -> Any:
         """Make the request for a prepared statement; return None if something about it is not
@@ -215,10 +223,10 @@ class HappyPath:
         request = self.request(query, parameters, _over)
         if request is None:
             return None
-        future = ResultFuture(self, self._options.profile.row_factory)
+        future = ResultFuture(self, self.row_factory)
         future.request = request
         request.on_done = future.complete
-        request._is_awaited = True
+        request._reads_rows = self.reads_rows_answers
         request.start()
         return future
 

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from cassandra._impl import bodies, tablets
 from cassandra._threads import green_library
 from cassandra.engine.awaited import HappyPath, ResultFuture, RowsAnswer
+from cassandra.engine.collector import Collector
 from cassandra.engine.latches import Latch, Wakes
 from cassandra.engine.mishaps import mishap
 from cassandra.engine.pools.shard_table import ShardTable, first_with_room, in_flight_of
@@ -54,6 +55,7 @@ __all__ = [
     "TABLET_VERSIONS",
     "WRITE_HIGH_WATER",
     "Attempt",
+    "Collector",
     "ExecuteBodyBase",
     "HappyPath",
     "Latch",
@@ -252,9 +254,9 @@ class RequestBase:
 
     __slots__ = (
         "_busy",
-        "_is_awaited",
         "_is_located",
         "_plan",
+        "_reads_rows",
         "_retry_handle",
         "_speculation",
         "_speculation_handle",
@@ -312,7 +314,7 @@ class RequestBase:
         # preparing again, delayed retries, waiting for room: of what comes back without an attempt
         # under way
         self._waits = 0
-        self._is_awaited = False  # by a future of the happy path
+        self._reads_rows = False  # the answer is wanted as a RowsAnswer
         self._is_located = False
         self._token: int | None = None
         self._tablet: tuple[str, str] | None = None  # keyspace and table, if it has tablets
@@ -621,7 +623,7 @@ class RequestBase:
         # A negative row count is an error, which is not for this path.
         if not pos or len(body) < pos + 4 or body[pos] & 0x80:
             return None
-        make = RowsAnswer if self._is_awaited else rows_result
+        make = RowsAnswer if self._reads_rows else rows_result
         return make(metadata.with_vectors(self.vectors), body, pos)
 
 

@@ -51,6 +51,10 @@ class ExecutionProfile:
     :param continuous_paging_options: must be None.
     """
 
+    # Where the compiled twin of `engine.flight` keeps the settings of a profile of this very class:
+    # a tuple of them, made for the first request and forgotten if a setting is changed.
+    __slots__ = ("__dict__", "__weakref__", "_settings_at_hand")
+
     consistency_level: int = ConsistencyLevel.LOCAL_ONE
     serial_consistency_level: int | None = None
     request_timeout: float | None = 10.0
@@ -91,6 +95,14 @@ class ExecutionProfile:
         self.speculative_execution_policy = (
             speculative_execution_policy or NoSpeculativeExecutionPolicy()
         )
+
+    def __setattr__(self, name: str, value: object) -> None:
+        super().__setattr__(name, value)
+        super().__setattr__("_settings_at_hand", None)
+
+    def __delattr__(self, name: str) -> None:
+        super().__delattr__(name)
+        super().__setattr__("_settings_at_hand", None)
 
     def clone(self, **changes: Any) -> ExecutionProfile:
         """Return a copy with some settings changed.

@@ -643,7 +643,8 @@ def profile(**changes: Any) -> Any:
     return SimpleNamespace(
         **{
             "consistency_level": 10, "serial_consistency_level": 8, "load_balancing_policy": "policy", "retry_policy": "retry",
-            "speculative_execution_policy": NoSpeculativeExecutionPolicy(), "request_timeout": 12.5, **changes,
+            "speculative_execution_policy": NoSpeculativeExecutionPolicy(), "request_timeout": 12.5,
+            "row_factory": "factory", **changes,
         }
     )  # fmt: skip
 

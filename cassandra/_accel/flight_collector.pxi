@@ -1,0 +1,223 @@
+# Many executions at a time. Included by flight.pyx.
+
+cdef extern from *:
+    """
+    /* A named tuple of `kind`, past its constructor, which is Python code. `kind` is a subclass of
+     * tuple, which the caller has seen to. Without `place`: NULL. */
+    static PyObject *turbocql_outcome(PyObject *kind, PyObject *success, PyObject *value,
+                                      PyObject *place) {
+        PyTypeObject *type = (PyTypeObject *)kind;
+        PyObject *made = type->tp_alloc(type, place == NULL ? 2 : 3);
+        if (made == NULL)
+            return NULL;
+        Py_INCREF(success);
+        PyTuple_SET_ITEM(made, 0, success);
+        Py_INCREF(value);
+        PyTuple_SET_ITEM(made, 1, value);
+        if (place != NULL) {
+            Py_INCREF(place);
+            PyTuple_SET_ITEM(made, 2, place);
+        }
+        return made;
+    }
+    """
+    object turbocql_outcome(type, object, object, PyObject*)
+
+cdef enum:
+    C_MOST_UNDER_WAY = 1 << 24
+
+
+@cython.final
+cdef class Collector:
+    """Makes the requests of many statements, and gives their outcomes to one reader (see the
+    Python twin).
+
+    In order, `_places` is a ring: a statement's request stands at its place until its outcome
+    takes the place over, and no place is used again before the reader was given the outcome.
+    Otherwise `_requests` has the requests by their places, and `_arrived` the outcomes.
+    """
+
+    cdef HappyPath _path
+    cdef type _outcome_class
+    cdef readonly Py_ssize_t sent
+    cdef readonly Py_ssize_t given
+    cdef readonly Py_ssize_t under_way
+    cdef Py_ssize_t _concurrency
+    cdef public bint is_exhausted
+    cdef readonly bint has_failed
+    cdef public bint is_awaited
+    cdef public object tell
+    cdef readonly object unusual
+    cdef list _places
+    cdef list _arrived
+    cdef dict _requests
+
+    def __init__(self, concurrency, outcome_class, path=None, in_order=True):
+        if concurrency < 1:
+            raise ValueError(f"concurrency must be at least 1, but is {concurrency}")
+        self._concurrency = min(concurrency, C_MOST_UNDER_WAY)
+        if not issubclass(outcome_class, tuple):
+            raise TypeError(f"{outcome_class!r} is not a class of named tuples")
+        self._outcome_class = outcome_class
+        self._path = <HappyPath?> path if path is not None else None
+        if in_order:
+            self._places = []
+        else:
+            self._arrived = []
+            self._requests = {}
+
+    cdef inline Py_ssize_t _slot(self, Py_ssize_t place) noexcept:
+        return place % (2 * self._concurrency)
+
+    @property
+    def is_over(self):
+        """True if the reader has been given all outcomes, and no statement is left."""
+        return self.is_exhausted and self.given == self.sent
+
+    @property
+    def is_ready(self):
+        """True if the reader need not wait: there are outcomes, or room for many statements."""
+        return self._is_ready()
+
+    cdef bint _is_ready(self) except -1:
+        return self._has_next() or self._wants_more()
+
+    cdef bint _has_next(self) except -1:
+        if self._arrived is not None:
+            return PyList_GET_SIZE(self._arrived) > 0
+        return (
+            self.given < self.sent
+            and type(self._places[self._slot(self.given)]) is self._outcome_class
+        )
+
+    @property
+    def wants_more(self):
+        """True if it is time to take statements: not for each outcome, but for many at a time."""
+        return self._wants_more()
+
+    cdef bint _wants_more(self) noexcept:
+        return (
+            not self.is_exhausted
+            and self.under_way <= self._concurrency // 2
+            and self.sent - self.given < 2 * self._concurrency
+        )
+
+    def requests(self, statements, burst, most):
+        """Append the requests of the next statements to `burst` (see the Python twin)."""
+        cdef RequestBase request
+        cdef list made = <list?> burst
+        cdef Py_ssize_t left = min(most, C_MOST_UNDER_WAY)
+        self.unusual = None
+        while (
+            left > 0
+            and not self.is_exhausted
+            and self.under_way < self._concurrency
+            and self.sent - self.given < 2 * self._concurrency
+        ):
+            left -= 1
+            try:
+                query, parameters = next(statements)
+            except StopIteration:
+                self.is_exhausted = True
+                return
+            request = self._next(query, parameters)
+            if request is not None:
+                made.append(request)
+            elif self.unusual is not None:
+                return
+
+    cdef RequestBase _next(self, query, parameters):
+        """Make the next statement's request; None if it is over, or not usual."""
+        cdef RequestBase request = None
+        cdef Py_ssize_t place = self.sent
+        if self._places is not None and PyList_GET_SIZE(self._places) <= self._slot(place):
+            self._places.append(None)  # places are used one after the other: it is the next one
+        # Counted before it is sent: its completion may come before the call returns.
+        self.sent = place + 1
+        self.under_way += 1
+        if self._path is not None:
+            try:
+                request = self._path._request(query, parameters, _over)
+            except Exception as error:
+                self._put(place, False, error)
+                return None
+        if request is None:
+            self.unusual = (query, parameters)
+            return None
+        request._collector = self
+        request._collected_at = place
+        request._row_factory = self._path._row_factory()  # a program may set another one
+        request._reads_rows = self._path.reads_rows_answers
+        if self._places is not None:
+            self._places[self._slot(place)] = request
+        else:
+            self._requests[place] = request
+        return request
+
+    cdef int _complete(self, RequestBase request) except -1:
+        """Take the outcome of a request that is over."""
+        cdef Py_ssize_t place = request._collected_at
+        if self._requests is not None:
+            self._requests.pop(place, None)
+        if request.error is not None:
+            self._put(place, False, request.error)
+            return 0
+        try:
+            result = self._path._result_of(request, request._row_factory)
+        except BaseException as error:  # or the reader would wait for ever
+            self._put(place, False, error)
+        else:
+            self._put(place, True, result)
+        return 0
+
+    def put(self, place, success, value):
+        """Take the outcome of the statement at `place`; any thread."""
+        cdef Py_ssize_t number = place
+        if not 0 <= number < self.sent:
+            raise ValueError(f"no statement at {place}: {self.sent} were taken")
+        self._put(number, success, value)
+
+    cdef int _put(self, Py_ssize_t place, bint success, value) except -1:
+        cdef Py_ssize_t slot
+        cdef object number
+        # Nothing here runs code that lets another thread in, but for what is freed at the end.
+        if self._arrived is not None:
+            number = place
+            self._arrived.append(
+                turbocql_outcome(self._outcome_class, success, value, <PyObject*> number)
+            )
+        else:
+            slot = self._slot(place)
+            self._places[slot] = turbocql_outcome(self._outcome_class, success, value, NULL)
+        if not success:
+            self.has_failed = True
+        self.under_way -= 1
+        if self.is_awaited and self._is_ready():
+            self.is_awaited = False
+            if self.tell is not None:
+                self.tell()
+        return 0
+
+    def take(self):
+        """Return the outcomes that are next; [] if there is none yet."""
+        cdef list found = []
+        cdef Py_ssize_t slot
+        if self._arrived is not None:
+            found, self._arrived = self._arrived, found
+            self.given += PyList_GET_SIZE(found)
+            return found
+        while self.given < self.sent:
+            slot = self._slot(self.given)
+            outcome = self._places[slot]
+            if type(outcome) is not self._outcome_class:
+                break
+            self._places[slot] = None
+            self.given += 1
+            found.append(outcome)
+        return found
+
+    def pending(self):
+        """Return the requests that are not over."""
+        if self._requests is not None:
+            return list(self._requests.values())
+        return [each for each in self._places if isinstance(each, RequestBase)]

@@ -1,0 +1,268 @@
+"""`Session.execute_concurrent` of the asyncio face."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.errors import InvalidRequest
+from cassandra.query import tuple_factory
+from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error, hold, rows
+from tests.unit.engine.faults import connected
+
+QUERY = "SELECT k FROM t WHERE k = ?"
+COLUMNS = [("k", "int")]
+
+
+@pytest.fixture
+def node() -> Iterator[FakeNode]:
+    with FakeNode() as running:
+        running.prime_prepare(QUERY, COLUMNS, COLUMNS)
+        running.prime(QUERY, lambda request: rows(COLUMNS, [(value_of(request),)]))
+        yield running
+
+
+def value_of(request: Any) -> int:
+    return int.from_bytes(request.values[0], "big")
+
+
+def executed(node: FakeNode) -> list[int]:
+    return [value_of(one) for one in node.requests if one.opcode == Opcode.EXECUTE]
+
+
+def in_flight(session: aio.Session) -> int:
+    return sum(
+        connection.in_flight for pool in session.get_pools() for connection in pool.connections
+    )
+
+
+Select = Callable[..., AsyncIterator[Any]]
+
+
+@pytest.fixture
+async def select(node: FakeNode) -> AsyncIterator[Select]:
+    """Executes the prepared statement with each of some values."""
+    async with connected(node) as (_, session):
+        prepared = await session.prepare(QUERY)
+
+        def select(values: Any, **options: Any) -> AsyncIterator[Any]:
+            return session.execute_concurrent(((prepared, (one,)) for one in values), **options)
+
+        select.session = session  # type: ignore[attr-defined]
+        yield select
+
+
+async def test_outcomes_are_in_order(select: Select) -> None:
+    found = [outcome async for outcome in select(range(500), concurrency=7)]
+    assert {type(outcome).__name__ for outcome in found} == {"ExecutionResult"}
+    assert [outcome.result_or_exc.one().k for outcome in found] == list(range(500))
+    assert all(outcome.success for outcome in found)
+
+
+async def test_answers_that_come_the_other_way_round(node: FakeNode, select: Select) -> None:
+    held = hold()
+    node.prime(QUERY, held)
+    collected = asyncio.ensure_future(collect(select(range(6), concurrency=3)))
+    for start in (0, 3):
+        for one in reversed(await asyncio.to_thread(held.take, 3)):
+            one.release(rows(COLUMNS, [(value_of(one.request),)]))
+        assert start in executed(node)
+    assert [outcome.result_or_exc.one().k for outcome in await collected] == list(range(6))
+
+
+async def collect(outcomes: AsyncIterator[Any]) -> list[Any]:
+    return [outcome async for outcome in outcomes]
+
+
+async def test_outcomes_as_they_come(node: FakeNode, select: Select) -> None:
+    held = hold()
+    node.prime(QUERY, held)
+    outcomes = select(range(3), in_order=False)
+    for expected in (2, 0, 1):
+        following = asyncio.ensure_future(anext(outcomes))
+        (one,) = [
+            each
+            for each in await asyncio.to_thread(held.wait, 1)
+            if value_of(each.request) == expected and not each.released
+        ]
+        one.release(rows(COLUMNS, [(expected,)]))
+        outcome = await following
+        assert (outcome.success, outcome.position) == (True, expected)
+        assert outcome.result_or_exc.one().k == expected
+    with pytest.raises(StopAsyncIteration):
+        await anext(outcomes)
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+async def test_errors_are_outcomes_on_request(
+    node: FakeNode, select: Select, in_order: bool
+) -> None:
+    node.prime(
+        QUERY,
+        lambda request: (
+            error(ErrorCode.INVALID, "odd")
+            if value_of(request) % 2
+            else rows(COLUMNS, [(value_of(request),)])
+        ),
+    )
+    options = {"raise_on_first_error": False, "in_order": in_order}
+    found = await collect(select([0, 1, "two", 3, 4], **options))
+    if not in_order:
+        found.sort(key=lambda outcome: outcome.position)
+    assert [outcome.success for outcome in found] == [True, False, False, False, True]
+    assert [type(found[place].result_or_exc) for place in (1, 3)] == [InvalidRequest] * 2
+    assert isinstance(found[2].result_or_exc, TypeError)
+
+
+async def test_the_first_error_in_order_is_raised(node: FakeNode, select: Select) -> None:
+    node.prime(QUERY, lambda request: error(ErrorCode.INVALID, f"no {value_of(request)}"))
+    with pytest.raises(InvalidRequest, match="no 0"):
+        await collect(select(range(50)))
+    await asyncio.sleep(0)
+    assert in_flight(select.session) == 0  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+async def test_what_nobody_reads_is_cancelled(
+    node: FakeNode, select: Select, in_order: bool
+) -> None:
+    held = hold()
+    node.prime(QUERY, held)
+    session: aio.Session = select.session  # type: ignore[attr-defined]
+    outcomes: Any = select(range(50), concurrency=10, in_order=in_order)
+    following = asyncio.ensure_future(anext(outcomes))
+    await asyncio.to_thread(held.wait, 10)
+    following.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await following
+    await outcomes.aclose()
+    (connection,) = session.get_pools()[0].connections
+    assert connection.streams.orphans == 10
+    held.open()
+    await node.wait_until(lambda node: len(executed(node)) == 10)
+    assert (await session.execute("SELECT 1")).all() == []
+
+
+async def test_a_mix_of_statements(node: FakeNode, select: Select) -> None:
+    """What is not usual goes its own way, in its place."""
+    session: aio.Session = select.session  # type: ignore[attr-defined]
+    prepared = await session.prepare(QUERY)
+    text = "SELECT k FROM t WHERE k = 7"
+    node.prime(text, rows(COLUMNS, [(7,)]))
+    pairs: list[Any] = [
+        (prepared, (1,)),
+        (text, None),
+        (prepared, {"k": 2}),
+        (prepared, (3,)),
+        (text, None),
+    ]
+    for in_order in (True, False):
+        found = await collect(session.execute_concurrent(pairs * 20, 4, in_order=in_order))
+        if not in_order:
+            found.sort(key=lambda outcome: outcome.position)
+        values = [outcome.result_or_exc.one().k for outcome in found]
+        assert values == [1, 7, 2, 3, 7] * 20
+
+
+async def test_what_is_not_usual_is_cancelled_too(node: FakeNode, select: Select) -> None:
+    session: aio.Session = select.session  # type: ignore[attr-defined]
+    held = hold()
+    node.prime("SELECT slow", held)
+    complaints: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, what: complaints.append(what))
+    outcomes: Any = session.execute_concurrent([("SELECT slow", None)] * 3)
+    following = asyncio.ensure_future(anext(outcomes))
+    await asyncio.to_thread(held.wait, 3)
+    following.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await following
+    await outcomes.aclose()
+    held.open()
+    assert (await session.execute("SELECT 1")).all() == []
+    gc.collect()
+    assert complaints == []
+
+
+async def test_a_wrapper_around_execute_sees_each_request(
+    monkeypatch: pytest.MonkeyPatch, select: Select
+) -> None:
+    seen = []
+    own = aio.Session.execute
+
+    def traced(session: Any, query: Any, *args: Any, **kwargs: Any) -> Any:
+        seen.append(query)
+        return own(session, query, *args, **kwargs)
+
+    monkeypatch.setattr(aio.Session, "execute", traced)
+    assert len(await collect(select(range(5)))) == 5
+    assert len(seen) == 5
+
+
+async def test_what_the_statements_raise_is_raised(node: FakeNode, select: Select) -> None:
+    def values() -> Iterator[int]:
+        yield 1
+        yield 2
+        raise LookupError("no more")
+
+    with pytest.raises(LookupError, match="no more"):
+        await collect(select(values()))
+    await node.wait_until(lambda node: len(executed(node)) == 2)
+
+
+async def test_endless_statements_are_taken_as_outcomes_are_read(
+    node: FakeNode, select: Select
+) -> None:
+    taken = 0
+
+    def values() -> Iterator[int]:
+        nonlocal taken
+        while True:
+            yield taken
+            taken += 1
+
+    read = 0
+    async for outcome in select(values(), concurrency=8):
+        assert outcome.result_or_exc.one().k == read
+        read += 1
+        assert taken <= read + 4 * 8
+        if read == 100:
+            break
+
+
+async def test_concurrency_is_checked(select: Select) -> None:
+    with pytest.raises(ValueError, match="concurrency must be at least 1, but is 0"):
+        await anext(select([1], concurrency=0))
+
+
+async def test_no_statements(select: Select) -> None:
+    assert await collect(select([])) == []
+
+
+async def test_rows_are_made_as_the_session_says_at_the_call(select: Select) -> None:
+    async with aio.Cluster(
+        [select.session.cluster.contact_points[0]],  # type: ignore[attr-defined]
+        port=select.session.cluster.port,  # type: ignore[attr-defined]
+    ) as cluster:
+        session = await cluster.connect()
+        session.row_factory = tuple_factory
+        prepared = await session.prepare(QUERY)
+        outcomes = session.execute_concurrent([(prepared, (4,))] * 2)
+        first = await anext(outcomes)
+        session.row_factory = lambda names, rows: ["other"]
+        assert first.result_or_exc.one() == (4,)
+        assert (await anext(outcomes)).result_or_exc.one() == (4,)
+        found = await collect(session.execute_concurrent([(prepared, (4,))]))
+        assert found[0].result_or_exc.one() == "other"
+
+
+async def test_a_session_that_was_shut_down(select: Select) -> None:
+    session: aio.Session = select.session  # type: ignore[attr-defined]
+    await session.shutdown()
+    found = await collect(select(range(3), raise_on_first_error=False))
+    assert [outcome.success for outcome in found] == [False] * 3
+    assert "shut down" in str(found[0].result_or_exc)

@@ -1,0 +1,111 @@
+"""Settings of execution profiles count from the next request on, also if they are kept at hand."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cassandra.cluster import ExecutionProfile
+from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
+from cassandra.query.settings import NOT_SET, CallOptions
+from tests.conftest import Twins
+from tests.unit.engine.test_flight import Session, Statement
+
+CHANGES = {
+    "consistency_level": 4,
+    "serial_consistency_level": 9,
+    "load_balancing_policy": "policy",
+    "retry_policy": "retry",
+    "speculative_execution_policy": "speculation",
+    "request_timeout": 77.0,
+}
+
+
+def settings(twins: Twins, profile: Any) -> dict[str, Any]:
+    """The settings of a request with this profile."""
+    session = SimpleNamespace(
+        timestamp_generator=None,
+        use_client_timestamp=True,
+        default_fetch_size=5,
+        default_vector_type="list",
+    )
+    body_class: Any = type("RequestBody", (twins.flight.ExecuteBodyBase,), {"decodes": False})
+    statement: Any = Statement()
+    statement.consistency_level = statement.retry_policy = None
+    statement.serial_consistency_level = None
+    request = twins.flight.bound_request(
+        twins.flight.RequestBase,
+        body_class,
+        session,
+        Session(twins),
+        statement,
+        statement,
+        CallOptions(profile, timeout=NOT_SET),
+        print,
+    )
+    return {
+        "consistency_level": request.request_body.consistency,
+        "serial_consistency_level": request.request_body.serial_consistency,
+        "load_balancing_policy": request.policy,
+        "retry_policy": request.retry_policy,
+        "speculative_execution_policy": request.speculative_policy,
+        "request_timeout": request.timeout,
+    }
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_changed_setting_counts(twins: Twins, name: str) -> None:
+    profile = ExecutionProfile()
+    before = settings(twins, profile)
+    assert settings(twins, profile) == before
+    setattr(profile, name, CHANGES[name])
+    assert settings(twins, profile) == {**before, name: CHANGES[name]}
+
+
+def test_a_deleted_setting_is_that_of_the_class(twins: Twins) -> None:
+    profile = ExecutionProfile(consistency_level=4)
+    assert settings(twins, profile)["consistency_level"] == 4
+    del profile.consistency_level
+    assert settings(twins, profile)["consistency_level"] == 10
+
+
+def test_settings_of_a_subclass_may_be_properties(twins: Twins) -> None:
+    class Patient(ExecutionProfile):
+        patience = 1.0
+
+        @property
+        def request_timeout(self) -> float:
+            return self.patience
+
+        @request_timeout.setter
+        def request_timeout(self, timeout: float | None) -> None:
+            pass
+
+    settings(twins, ExecutionProfile())
+    profile = Patient()
+    assert settings(twins, profile)["request_timeout"] == 1.0
+    Patient.patience = 2.0
+    assert settings(twins, profile)["request_timeout"] == 2.0
+
+
+@pytest.mark.parametrize(
+    "duplicate",
+    [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one)), ExecutionProfile.clone],
+    ids=["copy", "deepcopy", "pickle", "clone"],
+)
+def test_a_copy_is_a_profile_of_its_own(twins: Twins, duplicate: Any) -> None:
+    profile = ExecutionProfile(request_timeout=3.0)
+    settings(twins, profile)
+    other = duplicate(profile)
+    other.request_timeout = 4.0
+    assert settings(twins, profile)["request_timeout"] == 3.0
+    assert settings(twins, other)["request_timeout"] == 4.0
+    assert vars(other).keys() == vars(profile).keys()
+
+
+def test_a_key_that_no_program_has() -> None:
+    assert repr(EXEC_PROFILE_DEFAULT) == "EXEC_PROFILE_DEFAULT"
