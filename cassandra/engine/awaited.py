@@ -175,7 +175,7 @@ class HappyPath:
         self._request_class = request_class
         self._body_class = body_class
         self._result_class = result_class
-        self.reads_rows_answers = getattr(result_class, "reads_rows_answers", False)
+        self.reads_rows_answers: bool = getattr(result_class, "reads_rows_answers", False)
         self._check_vectors = check_vectors
 
     @property

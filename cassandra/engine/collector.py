@@ -21,6 +21,8 @@ __all__ = ["Collector"]
 # Nobody has more in flight, and the compiled twin counts in integers of C.
 _MOST = 1 << 24
 
+_new_tuple: Callable[..., Any] = tuple.__new__
+
 
 class Collector:
     """Makes the requests of many statements, and gives their outcomes to one reader.
@@ -44,6 +46,7 @@ class Collector:
         "_outcome_class",
         "_path",
         "_pending",
+        "_reads_rows",
         "_seen",
         "given",
         "has_failed",
@@ -66,6 +69,7 @@ class Collector:
         self._concurrency = min(concurrency, _MOST)
         self._outcome_class = outcome_class
         self._path = path
+        self._reads_rows: bool = path is not None and path.reads_rows_answers
         self._in_order = in_order
         # The number of statements that were taken, and of outcomes that were given to the reader.
         self.sent = 0
@@ -126,6 +130,9 @@ class Collector:
             self._concurrency - self.under_way,
             2 * self._concurrency - (self.sent - self.given),
         )
+        path = self._path
+        complete = self._complete
+        request = None
         while room > 0 and not self.is_exhausted:
             room -= 1
             try:
@@ -136,39 +143,32 @@ class Collector:
             place = self.sent
             # Counted before it is sent: its completion may come before the call returns.
             self.sent = place + 1
-            path = self._path
-            request = None
             if path is not None:
-                completed = partial(self._complete, path, path.row_factory, place)
+                over = partial(complete, path._options.profile.row_factory, place)
                 try:
-                    request = path.request(query, parameters, completed)
+                    request = path.request(query, parameters, over)
                 except Exception as error:
-                    self.put(place, False, error)
+                    self._put(place, False, error)
                     continue
-            if path is None or request is None:
+            if request is None:
                 self.unusual = (query, parameters)
                 return
-            request._reads_rows = path.reads_rows_answers
+            request._reads_rows = self._reads_rows
             self._pending[place] = request
             burst.append(request)
 
-    def _complete(
-        self,
-        path: HappyPath,
-        row_factory: Callable[..., Any],
-        place: int,
-        request: RequestBase,
-    ) -> None:
+    def _complete(self, row_factory: Callable[..., Any], place: int, request: RequestBase) -> None:
+        path: Any = self._path
         del self._pending[place]
         if request.error is not None:
-            self.put(place, False, request.error)
+            self._put(place, False, request.error)
             return
         try:
-            result = path._result_of(request, row_factory)
+            result = path._result_class(path.session, request, row_factory)
         except BaseException as error:  # or the reader would wait for ever
-            self.put(place, False, error)
+            self._put(place, False, error)
         else:
-            self.put(place, True, result)
+            self._put(place, True, result)
 
     def put(self, place: int, success: bool, value: object) -> None:
         """Take the outcome of the statement at `place`; any thread.
@@ -177,12 +177,14 @@ class Collector:
         """
         if not 0 <= place < self.sent:
             raise ValueError(f"no statement at {place}: {self.sent} were taken")
+        self._put(place, success, value)
+
+    def _put(self, place: int, success: bool, value: object) -> None:
         parts = (success, value) if self._in_order else (success, value, place)
-        # Past the constructor of the named tuple, which is Python code.
-        outcome = tuple.__new__(self._outcome_class, parts)
         if not success:
             self.has_failed = True
-        self._completed.append((place, outcome))
+        # Past the constructor of the named tuple, which is Python code.
+        self._completed.append((place, _new_tuple(self._outcome_class, parts)))
         # Looked at in this order, and the reader looks the other way round.
         if self.is_awaited and self.is_ready:
             self.is_awaited = False
