@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cassandra.cluster import Cluster, Session
-from cassandra.concurrent import execute_concurrent_with_args
+from cassandra.concurrent import execute_concurrent
 from cassandra.engine import loop as engine_loop
 from cassandra.errors import ConnectionException, OperationTimedOut
 from tests.stress.serving import PATIENCE, main, node
@@ -92,13 +92,20 @@ class Mix:
         self.check(found[0], True)
 
     def many(self, chance: random.Random) -> None:
-        outcomes = execute_concurrent_with_args(
-            self.session, self.select, [()] * 20, raise_on_first_error=False
+        """Usual statements and others in turn, all of them or some of the outcomes read."""
+        wants = [chance.random() < 0.7 for _ in range(20)]
+        outcomes = execute_concurrent(
+            self.session,
+            [(self.select, ()) if one else ("SELECT 1", None) for one in wants],
+            concurrency=chance.randrange(1, 25),
+            raise_on_first_error=False,
+            results_generator=chance.random() < 0.5,
         )
-        for success, outcome in outcomes:
+        read = 20 if chance.random() < 0.9 else chance.randrange(20)
+        for (success, outcome), one in zip(outcomes, wants[:read], strict=False):
             if not success:
                 raise outcome
-            self.check(outcome, True)
+            self.check(outcome, one)
 
     def hurried(self, chance: random.Random) -> None:
         """With a time limit that is often too short."""
