@@ -55,7 +55,7 @@ CASES = (
     Case("texts", "100 rows of 5 texts, tuples", "bytes.decode of each", 1.0, 50),
     Case("few-texts", "1 row of 3 texts, tuple", "bytes.decode of each", 1.0),
     Case("dicts", "100 rows of 5 texts, dicts", "decode, dict(zip())", 0.5, 50),
-    Case("wide-dicts", "100 rows of 20 texts, dicts", "decode, dict(zip())", 0.5, 20),
+    Case("wide-dicts", "100 rows of 20 texts, dicts", "decode, dict(zip())", 0.6, 20),
     Case("dicts-tuples", "100 rows of 5 texts, dicts", "tuples", 2.0, 50),
     Case("dict-factory", "dict_factory of 100 rows of 5", "dict(zip()) of each", 0.5, 50),
     Case("first-named-tuple", "first named tuple of a shape", "namedtuple", 1.2, 300),
