@@ -1,7 +1,7 @@
 """Regular expressions that are compiled at their first use.
 
-Compiling those of this package takes some 5 ms, which each program would wait for at its start. Most
-programs need none of them.
+Compiling those of this package takes some 5 ms, which each program would wait for at its start.
+Most programs need none of them.
 """
 
 from __future__ import annotations

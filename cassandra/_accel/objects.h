@@ -112,7 +112,9 @@ static inline int turbocql_maybe_missing(PyObject *value) {
     return name[0] == 'N' && (strcmp(name, "NAType") == 0 || strcmp(name, "NaTType") == 0);
 }
 
-/* The text of bytes that are all ASCII. PyUnicode_DecodeUTF8 takes twice as long for a short one, most of it to find that out. */
+/* The text of bytes that are all ASCII. PyUnicode_DecodeUTF8 takes twice as long for a short one,
+ * most of it to find that out.
+ */
 static inline PyObject *turbocql_ascii_text(const uint8_t *data, Py_ssize_t size) {
     PyObject *made = PyUnicode_New(size, 127);
     if (made != NULL)

@@ -230,7 +230,8 @@ cdef class _Rows:
 cdef dict blank_row(object names):
     """A dict of these names, whose copies need not grow while they are filled.
 
-    The names are the very objects that a program's own texts are, so that its look-ups compare addresses alone.
+    The names are the very objects that a program's own texts are, so that its look-ups compare
+    addresses alone.
     """
     # A dict of a dict has just the room that it needs.
     return dict(dict.fromkeys([_intern(name) if type(name) is str else name for name in names]))
@@ -263,7 +264,11 @@ def dicts_of(names, rows):
         if PyTuple_CheckExact(row) and PyTuple_GET_SIZE(row) == width:
             made = new_row(blank, width)
             for column in range(width):
-                PyDict_SetItem(made, <object> PyTuple_GET_ITEM(keys, column), <object> PyTuple_GET_ITEM(row, column))
+                PyDict_SetItem(
+                    made,
+                    <object> PyTuple_GET_ITEM(keys, column),
+                    <object> PyTuple_GET_ITEM(row, column),
+                )
         else:
             made = dict(zip(keys, row, strict=True))
         out.append(made)

@@ -68,7 +68,8 @@ def test_a_message_class_of_ones_own() -> None:
 
 
 def test_decode_message_without_features_as_in_a_driver_without_extensions() -> None:
-    message = ProtocolHandler.decode_message(4, {}, 9, 0, 8, rows(1), None, None)  # type: ignore[arg-type]
+    decode_message: Any = ProtocolHandler.decode_message
+    message = decode_message(4, {}, 9, 0, 8, rows(1), None, None)
     assert (message.stream_id, message.parsed_rows) == (9, [(5, "five")])
 
 
