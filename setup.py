@@ -12,15 +12,40 @@ CASS_DRIVER_SANITIZE                  build with sanitizers, for tests alone (se
 
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from setuptools import Extension, setup
 
 SANITIZERS = ["-fsanitize=address,undefined"]
 
+# Used once for a table or a schema: what -O3 adds to them is time to build.
+COLD = ("arrow_capsules", "column_rows")
+
+# A compiler of one of the larger modules takes half a gigabyte, and the largest alone takes a
+# third of the whole time: more processors would not help.
+MOST_AT_ONCE = 4
+
 
 def switched_on(name: str) -> bool:
     return os.environ.get(name, "").strip().lower() in ("1", "true", "yes", "on")
+
+
+def at_once() -> int:
+    """Return how many modules to build at the same time."""
+    if hasattr(os, "sched_getaffinity"):
+        return min(len(os.sched_getaffinity(0)), MOST_AT_ONCE)
+    return min(os.cpu_count() or 1, MOST_AT_ONCE)
+
+
+def largest_first(sources: Iterable[Path]) -> list[Path]:
+    """Return `sources`, so ordered that no processor waits long for the last one."""
+
+    def size(source: Path) -> int:
+        parts = source.parent.glob(f"{source.stem}*.p[yx][xi]")
+        return sum(part.stat().st_size for part in parts)
+
+    return sorted(sources, key=lambda source: (-size(source), source.name))
 
 
 def extensions() -> list[Extension]:
@@ -41,11 +66,12 @@ def extensions() -> list[Extension]:
             )
         return []
     flags = ["/O2"] if sys.platform == "win32" else ["-O3", "-g0", "-Wno-unreachable-code"]
+    cold_flags = ["-O2" if flag == "-O3" else flag for flag in flags]
     link_flags: list[str] = []
     if switched_on("CASS_DRIVER_SANITIZE"):
-        flags = ["-O1", "-g", "-fno-omit-frame-pointer", *SANITIZERS]
+        flags = cold_flags = ["-O1", "-g", "-fno-omit-frame-pointer", *SANITIZERS]
         link_flags = [*SANITIZERS]
-    sources = sorted(Path("cassandra/_accel").glob("*.pyx"))
+    sources = largest_first(Path("cassandra/_accel").glob("*.pyx"))
     modules = [
         Extension(
             f"cassandra._accel.{source.stem}",
@@ -56,14 +82,15 @@ def extensions() -> list[Extension]:
                 for header in sorted(source.parent.glob("*.[ph]*"))
                 if header.suffix != ".py"
             ],
-            extra_compile_args=flags,
+            extra_compile_args=cold_flags if source.stem in COLD else flags,
             extra_link_args=link_flags,
         )
         for source in sources
     ]
     built: list[Extension] = cythonize(
         modules,
-        nthreads=0,
+        # Processes that it starts in another way than by fork import this file again.
+        nthreads=at_once() if sys.platform == "linux" else 0,
         compiler_directives={
             "language_level": 3,
             "boundscheck": True,
@@ -82,4 +109,6 @@ def extensions() -> list[Extension]:
     return built
 
 
-setup(ext_modules=extensions())
+if __name__ == "__main__":
+    # `--parallel` on a command line goes before this.
+    setup(ext_modules=extensions(), options={"build_ext": {"parallel": at_once()}})

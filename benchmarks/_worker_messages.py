@@ -20,7 +20,7 @@ from io import BytesIO
 from typing import Any
 
 from cassandra import cqltypes
-from cassandra.protocol import BatchMessage, ExecuteMessage, ProtocolHandler
+from cassandra.protocol import BatchMessage, ExecuteMessage, ProtocolHandler, QueryMessage
 from cassandra.query import BatchType, PreparedStatement, named_tuple_factory, tuple_factory
 
 Column = namedtuple("Column", "keyspace_name table_name name type")
@@ -71,6 +71,13 @@ def rows_body(
     return head + struct.pack(">i", len(rows)) + content
 
 
+SELECT = "SELECT a, b, c FROM some_keyspace.some_table WHERE a = 1"
+SMALL = rows_body(
+    [("a", 0x0D), ("b", 0x09), ("c", 0x07)],
+    [[b"text", struct.pack(">i", 1), struct.pack(">d", 1.5)]],
+)
+
+
 def features_of(message: Any) -> tuple[Any, ...]:
     """Return the third argument of this driver's `send_body`, if it has one."""
     if len(inspect.signature(message.send_body).parameters) < 3:
@@ -119,7 +126,10 @@ def message_cases() -> dict[str, Callable[[], Any]]:
     cases["bind + EXECUTE 10 columns"] = bind_and_encode
     for name, (count, row) in BATCHES.items():
         cases[name] = sends(BatchMessage(BatchType.UNLOGGED, [(True, b"i" * 16, row)] * count, 1))
+    cases["QUERY"] = sends(QueryMessage(SELECT, 1, fetch_size=5000))
     cases["VOID"] = decodes(struct.pack(">i", 1))
+    cases["ROWS, known columns"] = decodes(SMALL, decodes(SMALL)().column_metadata)
+    cases["ROWS, new columns"] = decodes(SMALL)
     return cases
 
 
@@ -282,11 +292,17 @@ def engine_message_cases() -> dict[str, Callable[[], Any]]:
         statements: Any = [(True, b"i" * 16, row)] * count
         return lambda: bodies.batch_body(1, statements, plain, VERSION)
 
+    select = QueryParams(1, page_size=5000)
+    known = decode_response(8, 0, SMALL, VERSION).metadata
+
     return {
         "EXECUTE 12 parameters": lambda: bodies.execute_body(b"i" * 16, None, params, VERSION),
         "bind + EXECUTE 10 columns": bind_and_encode,
         **{name: batch(count, row) for name, (count, row) in BATCHES.items()},
+        "QUERY": lambda: bodies.query_body(SELECT, select, VERSION),
         "VOID": lambda: decode_response(8, 0, b"\x00\x00\x00\x01", VERSION),
+        "ROWS, known columns": lambda: decode_response(8, 0, SMALL, VERSION, None, None, known),
+        "ROWS, new columns": lambda: decode_response(8, 0, SMALL, VERSION),
     }
 
 

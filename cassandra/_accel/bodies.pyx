@@ -19,6 +19,7 @@ from cassandra._accel.wbuf cimport get_be32, put_be16, put_be32, put_be64
 from operator import index as _index
 
 from cassandra.errors import UnsupportedOperation
+from cassandra.protocol.params import continuous_paging_refused
 from cassandra.sentinels import UNSET_VALUE
 
 MAX_SHORT = 0xFFFF
@@ -353,6 +354,21 @@ cdef int _add_query_params(obuf* out, object params, int version) except -1:
     )
 
 
+cdef int _check_message(object message) except -1:
+    if message.continuous_paging_options is not None:
+        raise continuous_paging_refused()
+    return 0
+
+
+cdef int _add_message_params(obuf* out, object message, int version) except -1:
+    """The same of a `QueryMessage` or `ExecuteMessage`, without a `QueryParams` between."""
+    return _add_params(
+        out, message.consistency_level, message.query_params, None, message.skip_meta,
+        message.fetch_size, message.paging_state, message.serial_consistency_level,
+        message.timestamp, message.keyspace, message.now_in_seconds, version,
+    )
+
+
 cdef int _add_params(
     obuf* out, object consistency, object values, object names, object skip_metadata, object page_size, object paging_state,
     object serial_consistency, object timestamp, object keyspace, object now_in_seconds, int version,
@@ -427,6 +443,19 @@ def query_body(query, params, version):
         obuf_close(&out)
 
 
+def query_of_message(query, message, version):
+    """The body of a QUERY whose parameters are the attributes of a `QueryMessage`."""
+    cdef obuf out
+    _check_message(message)
+    obuf_open(&out)
+    try:
+        _long_string(&out, query)
+        _add_message_params(&out, message, version)
+        return obuf_bytes(&out)
+    finally:
+        obuf_close(&out)
+
+
 def execute_head(query_id, result_metadata_id):
     """What stands before the <query_parameters> of an EXECUTE."""
     cdef obuf out
@@ -440,16 +469,37 @@ def execute_head(query_id, result_metadata_id):
 
 def execute_body(query_id, result_metadata_id, params, version, tablet_version_block=None):
     """The body of an EXECUTE (see the Python twin)."""
-    cdef int protocol = version
+    return _execute(query_id, result_metadata_id, params, False, version, tablet_version_block)
+
+
+def execute_of_message(
+    query_id, result_metadata_id, message, version, tablet_version_block=None
+):
+    """The body of an EXECUTE whose parameters are the attributes of an `ExecuteMessage`."""
+    return _execute(query_id, result_metadata_id, message, True, version, tablet_version_block)
+
+
+cdef bytes _execute(
+    object query_id, object metadata_id, object params, bint is_message, int version,
+    object tablet_version_block,
+):
     cdef obuf out
-    if result_metadata_id is None and protocol >= 5:
-        result_metadata_id = b""
+    if is_message:
+        _check_message(params)
+    if metadata_id is None and version >= 5:
+        metadata_id = b""
     obuf_open(&out)
     try:
-        _add_execute_head(&out, query_id, result_metadata_id)
-        _add_query_params(&out, params, protocol)
+        _add_execute_head(&out, query_id, metadata_id)
+        if is_message:
+            _add_message_params(&out, params, version)
+        else:
+            _add_query_params(&out, params, version)
         if tablet_version_block is not None:
-            _byte(&out, tablet_version_block, "a tablet version block is {}; the protocol has an unsigned number of 8 bits")
+            _byte(
+                &out, tablet_version_block,
+                "a tablet version block is {}; the protocol has an unsigned number of 8 bits",
+            )
         return obuf_bytes(&out)
     finally:
         obuf_close(&out)

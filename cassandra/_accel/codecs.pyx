@@ -108,7 +108,11 @@ cdef extern from "byteswap.h" nogil:
     void turbocql_copy_one(uint8_t*, const uint8_t*, size_t, int) noexcept
     void turbocql_copy_strided(uint8_t*, Py_ssize_t, const uint8_t*, Py_ssize_t, size_t, size_t, int) noexcept
 
+cdef extern from "utf8.h":
+    bint turbocql_is_ascii(const uint8_t*, size_t) noexcept
+
 cdef extern from "objects.h":
+    object turbocql_ascii_text(const uint8_t*, Py_ssize_t)
     Py_ssize_t turbocql_slot(object, const char*) noexcept
     PyObject* turbocql_slot_get(object, Py_ssize_t) noexcept
     void turbocql_slot_set(object, Py_ssize_t, object) noexcept

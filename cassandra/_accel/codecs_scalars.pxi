@@ -71,6 +71,13 @@ cdef class Text(Codec):
         return write_object(out, coerce.text_bytes(value, self.cql_name if self.only_ascii else "text"))
 
     cdef object read(self, const uint8_t* data, Py_ssize_t size):
+        # Most texts are ASCII, and short. One character and none are objects that all share.
+        if size > 1 and turbocql_is_ascii(data, size):
+            return turbocql_ascii_text(data, size)
+        return self.read_other(data, size)
+
+    cdef object read_other(self, const uint8_t* data, Py_ssize_t size):
+        # Apart from `read`, which would pay for the handler below.
         try:
             if self.only_ascii:
                 return PyUnicode_DecodeASCII(<char*> data, size, NULL)

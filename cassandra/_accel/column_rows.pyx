@@ -28,7 +28,7 @@ cdef extern from "Python.h":
     object PyUnicode_DecodeUTF8(const char*, Py_ssize_t, const char*)
 
 cdef extern from "objects.h":
-    bint turbocql_is_ascii(PyObject*, const uint8_t*, Py_ssize_t) noexcept
+    bint turbocql_is_this_ascii(PyObject*, const uint8_t*, Py_ssize_t) noexcept
     void turbocql_slot_set(object, Py_ssize_t, object) noexcept
     object turbocql_new(object)
 
@@ -208,7 +208,7 @@ cdef class Texts:
         if cell.size < 0:
             raise _bad_text(None, name)
         met = &self._met[_hash(cell) & (MET - 1)]
-        if met[0] == NULL or not turbocql_is_ascii(met[0], cell.data, cell.size):
+        if met[0] == NULL or not turbocql_is_this_ascii(met[0], cell.data, cell.size):
             text = self._looked_up(cell, name)
             met[0] = <PyObject*> text
         return <str> met[0]

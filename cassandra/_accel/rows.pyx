@@ -2,12 +2,16 @@
 """Row plans: the compiled twin of `cassandra.protocol.rows`. Rows are built straight from the page, each value by its codec."""
 
 from collections import OrderedDict as _OrderedDict
+from sys import intern as _intern
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.dict cimport PyDict_Copy, PyDict_New, PyDict_SetItem
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyTypeObject
 from cpython.ref cimport Py_INCREF
-from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_New, PyTuple_SET_ITEM
+from cpython.tuple cimport (
+    PyTuple_CheckExact, PyTuple_GET_ITEM, PyTuple_GET_SIZE, PyTuple_New, PyTuple_SET_ITEM,
+)
 from libc.stdint cimport int32_t, uint8_t
 from libc.string cimport memcmp
 
@@ -26,6 +30,10 @@ cdef extern from *:
     object turbo_new_row(PyTypeObject* kind, Py_ssize_t size)
 
 
+cdef enum:
+    ROOM_OF_A_NEW_DICT = 5
+
+
 cdef class RowPlan:
     """Decodes the rows of one list of columns; immutable, and shared by threads (see the Python twin)."""
 
@@ -34,6 +42,7 @@ cdef class RowPlan:
     cdef Py_ssize_t _count
     cdef bint _native
     cdef object _named
+    cdef dict _blank
 
     def __cinit__(self, *arguments, **named):
         # An object whose __init__ never ran has no columns, and no codecs: a plan in use never changes.
@@ -70,12 +79,13 @@ cdef class RowPlan:
         cdef bint plain = kind == <PyTypeObject*> tuple
         cdef Py_ssize_t row = 0
         cdef Py_ssize_t column = 0
+        cdef Py_ssize_t width = self._count
         cdef object made, value
         cdef list rows = []
         try:
             for row in range(count):  # no-cython-lint: counts only
-                made = PyTuple_New(self._count) if plain else turbo_new_row(kind, self._count)
-                for column in range(self._count):
+                made = PyTuple_New(width) if plain else turbo_new_row(kind, width)
+                for column in range(width):
                     value = self._value(&p, end, column)
                     Py_INCREF(value)
                     PyTuple_SET_ITEM(made, column, value)
@@ -126,13 +136,20 @@ cdef class RowPlan:
         cdef const uint8_t* p = start + offset
         cdef Py_ssize_t row = 0
         cdef Py_ssize_t column = 0
-        cdef dict made
+        cdef Py_ssize_t width = self._count
+        cdef dict blank = self._blank
+        cdef tuple names
+        cdef object made, value
         cdef list rows = []
+        if blank is None:
+            blank = self._blank = blank_row(self.names)
+        names = keys_of(blank, self.names)
         try:
             for row in range(count):  # no-cython-lint: counts only
-                made = {}
-                for column in range(self._count):
-                    made[<object> PyTuple_GET_ITEM(self.names, column)] = self._value(&p, end, column)
+                made = new_row(blank, width)
+                for column in range(width):
+                    value = self._value(&p, end, column)
+                    PyDict_SetItem(made, <object> PyTuple_GET_ITEM(names, column), value)
                 rows.append(made)
         except Exception as error:
             raise self._error(row, column, error) from error
@@ -208,6 +225,54 @@ cdef class _Rows:
         self._row += 1
         self._pos = p - start
         return tuple(values)
+
+
+cdef dict blank_row(object names):
+    """A dict of these names, whose copies need not grow while they are filled.
+
+    The names are the very objects that a program's own texts are, so that its look-ups compare
+    addresses alone.
+    """
+    # A dict of a dict has just the room that it needs.
+    return dict(dict.fromkeys([_intern(name) if type(name) is str else name for name in names]))
+
+
+cdef tuple keys_of(dict blank, tuple names):
+    """The names as keys: those in `blank`, unless one comes twice."""
+    return tuple(blank) if len(blank) == len(names) else names
+
+
+cdef inline object new_row(dict blank, Py_ssize_t width):
+    # What a new dict has room for needs no copy, which would be slower.
+    return PyDict_Copy(blank) if width > ROOM_OF_A_NEW_DICT else PyDict_New()
+
+
+def dicts_of(names, rows):
+    """The rows, sequences of values, as dicts by these names (see the Python twin)."""
+    cdef dict blank = None
+    cdef tuple keys
+    cdef Py_ssize_t width = 0
+    cdef Py_ssize_t column
+    cdef object made
+    cdef list out = []
+    for row in rows:
+        if blank is None:
+            keys = tuple(names)
+            width = len(keys)
+            blank = blank_row(keys)
+            keys = keys_of(blank, keys)
+        if PyTuple_CheckExact(row) and PyTuple_GET_SIZE(row) == width:
+            made = new_row(blank, width)
+            for column in range(width):
+                PyDict_SetItem(
+                    made,
+                    <object> PyTuple_GET_ITEM(keys, column),
+                    <object> PyTuple_GET_ITEM(row, column),
+                )
+        else:
+            made = dict(zip(keys, row, strict=True))
+        out.append(made)
+    return out
 
 
 cdef struct Value:

@@ -7,20 +7,24 @@
 #include <string.h>
 
 static inline int turbocql_is_ascii(const uint8_t *p, size_t size) {
-    uint64_t all = 0;
+    uint64_t all = 0, last;
     size_t i = 0;
-    for (; i + 8 <= size; i += 8) {
-        uint64_t v;
-        memcpy(&v, p + i, 8);
-        all |= v;
+    if (size >= 8) {
+        for (; i + 8 < size; i += 8) {
+            uint64_t v;
+            memcpy(&v, p + i, 8);
+            all |= v;
+        }
+        memcpy(&last, p + size - 8, 8); /* some of them for the second time */
+        return ((all | last) & 0x8080808080808080u) == 0;
     }
     for (; i < size; i++)
-        all |= (uint64_t)p[i] << 56;
-    return (all & 0x8080808080808080u) == 0;
+        all |= p[i];
+    return (all & 0x80) == 0;
 }
 
 /* The Unicode Standard, table 3-7: the second byte's range depends on the first. */
-static int turbocql_is_utf8(const uint8_t *p, size_t size) {
+static inline int turbocql_is_utf8(const uint8_t *p, size_t size) {
     const uint8_t *end = p + size;
     while (p < end) {
         uint8_t first = *p++;

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra.aio.session import Session
 from cassandra.client.checks import check_keyspace
-from cassandra.client.configuration import ClusterBase
+from cassandra.client.configuration import ClusterBase, engine_core
 from cassandra.client.schema_calls import SchemaCalls
-from cassandra.engine.core import Core
 from cassandra.engine.schema.targets import Target
 from cassandra.engine.waiting import outcome_of, pools_opened
 from cassandra.errors import ConnectionException, ConnectionShutdown
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from cassandra.client.cluster_settings import ClusterSettings, ContactPoints
+    from cassandra.engine.core import Core
     from cassandra.engine.profile import ExecutionProfile
     from cassandra.metadata.host import Host
     from cassandra.policies.speculation import SpeculativeExecutionPolicy
@@ -43,6 +43,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         super().__init__(contact_points, **settings)
         self.is_shutdown = False
         self._core: Core | None = None
+        engine_core()  # imported here, in the caller's thread
         self._connecting: asyncio.Task[Core] | None = None
         self._waiting = 0
         self._sessions: list[Session] = []
@@ -102,7 +103,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
                 connecting.cancel()
 
     async def _make_core(self) -> Core:
-        core = Core(self._settings(), self.metadata, asyncio.get_running_loop())
+        core = engine_core()(self._settings(), self.metadata, asyncio.get_running_loop())
         await core.connect()
         try:
             self._core = core

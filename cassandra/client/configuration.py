@@ -55,6 +55,12 @@ if TYPE_CHECKING:
     from cassandra.policies.speculation import SpeculativeExecutionPolicy
 
 
+def engine_core() -> type[Core]:
+    """Return the class of engines; a program that makes no cluster does not wait for its import."""
+    core: type[Core] = import_module("cassandra.engine.core").Core
+    return core
+
+
 class ConfigMode(enum.Enum):
     """Old-style settings and execution profiles exclude each other; the first one used decides."""
 

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra._forks import renew_in_child
 from cassandra.client.checks import check_keyspace
-from cassandra.client.configuration import ClusterBase
+from cassandra.client.configuration import ClusterBase, engine_core
 from cassandra.client.contact_points import resolved
 from cassandra.client.schema_calls import SchemaCalls
 from cassandra.cluster.known_names import KnownCluster
 from cassandra.cluster.session import Session
-from cassandra.engine.core import Core
 from cassandra.engine.loop import Inbox, LoopThread
 from cassandra.engine.schema.targets import Target
 from cassandra.engine.waiting import pools_opened
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from cassandra.auth import AuthProvider
     from cassandra.client.cluster_settings import ContactPoints, LaterSettings, SocketOption
     from cassandra.client.shard_awareness import ShardAwareOptions
+    from cassandra.engine.core import Core
     from cassandra.engine.endpoint import EndPoint, EndPointFactory
     from cassandra.engine.profile import ExecutionProfile
     from cassandra.metadata.host import Host
@@ -121,6 +121,7 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
         self.sessions: weakref.WeakSet[Session] = weakref.WeakSet()
         self._lock = threading.Lock()
         self._core: Core | None = None
+        engine_core()  # imported here, in the caller's thread
         self._loop_thread: LoopThread | None = None
         self._finalizer: weakref.finalize[..., Cluster] | None = None
         _live_clusters.add(self)
@@ -221,7 +222,7 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
 
     async def _make_core(self) -> Core:
         assert self._loop_thread is not None
-        core = Core(self._settings(), self.metadata, self._loop_thread.loop)
+        core = engine_core()(self._settings(), self.metadata, self._loop_thread.loop)
         core.wakes = self._loop_thread.wakes
         # Before the wait: a connect() that fails or is cancelled then closes what was opened.
         self._core = core

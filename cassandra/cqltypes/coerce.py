@@ -11,12 +11,12 @@ import datetime
 import decimal
 import enum
 import operator
-import re
 import socket
 import uuid as uuid_module
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, cast
 
+from cassandra._patterns import pattern
 from cassandra.cqltypes.aliases import attributes_by_alias
 from cassandra.cqltypes.codecs.big_numbers import (
     WIDE_CONTEXT,
@@ -146,7 +146,7 @@ def truncated(why: str) -> NoReturn:
 # -- time ------------------------------------------------------------------------------------------
 
 # The forms of CQL's timestamp literals. A zone may be hours alone.
-_TIMESTAMP_PATTERN = re.compile(
+_TIMESTAMP_PATTERN = pattern(
     r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})"
     r"(?:[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?)?"
     r"[ ]?(Z|[+-][0-9]{2}(?::?[0-9]{2})?)?"
@@ -396,7 +396,7 @@ def blob_bytes(value: Any) -> bytes:
 
 # Letters of buffer formats (PEP 3118) for references to objects, pointers and functions.
 _POINTERS = frozenset("OPX&")
-_FIELD_NAMES = re.compile(":[^:]*:")
+_FIELD_NAMES = pattern(":[^:]*:")
 
 
 def refuse_missing(value: object, what: str) -> None:

@@ -7,10 +7,10 @@ their fields are in hex, so one may consist of digits only.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
+from cassandra._patterns import pattern
 from cassandra.cqltypes.base import (
     _by_cassname,
     _by_cqlname,
@@ -25,7 +25,7 @@ from cassandra.cqltypes.udt import UserType
 
 # Deeper than any schema; the parser recurses, and a hostile text must not end the process.
 _MAX_DEPTH = 64
-_TOKEN = re.compile(r"\s*(?:(=>)|([(),:])|([\w.$+\-/]+)|'([^']*)')")
+_TOKEN = pattern(r"\s*(?:(=>)|([(),:])|([\w.$+\-/]+)|'([^']*)')")
 
 # The name, and its parameters as (field name or None, node).
 _Node = tuple[str, "list[tuple[str | None, Any]] | None"]
@@ -193,7 +193,7 @@ def cql_typename(casstypename: str) -> str:
 
 # -- CQL types as strings and as nested lists of names ---------------------------------------------
 
-_CQL_TOKEN = re.compile(r"\s*([<>,]|'[^']*'|\"(?:[^\"]|\"\")*\"|[^<>,\s]+)")
+_CQL_TOKEN = pattern(r"\s*([<>,]|'[^']*'|\"(?:[^\"]|\"\")*\"|[^<>,\s]+)")
 
 
 def cqltype_to_python(cql_string: str) -> Any:

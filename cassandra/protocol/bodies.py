@@ -26,7 +26,7 @@ from cassandra.protocol.opcodes import (
     FLAG_VALUES,
     PREPARE_FLAG_KEYSPACE,
 )
-from cassandra.protocol.params import QueryParams
+from cassandra.protocol.params import QueryParams, params_of
 from cassandra.protocol.primitives import (
     NULL_VALUE,
     UNSET_MARK,
@@ -266,6 +266,11 @@ def query_body(query: str | bytes, params: QueryParams, version: int) -> bytes:
     return b"".join(parts)
 
 
+def query_of_message(query: str | bytes, message: Any, version: int) -> bytes:
+    """Return the body of a QUERY whose parameters are the attributes of a `QueryMessage`."""
+    return query_body(query, params_of(message), version)
+
+
 def query_params_body(params: QueryParams, version: int) -> bytes:
     """Return <query_parameters> alone."""
     parts: list[bytes] = []
@@ -314,6 +319,22 @@ def execute_body(
         # refuse.
         parts.append(_byte(tablet_version_block, "a tablet version block"))
     return b"".join(parts)
+
+
+def execute_of_message(
+    query_id: bytes,
+    result_metadata_id: bytes | None,
+    message: Any,
+    version: int,
+    tablet_version_block: int | None = None,
+) -> bytes:
+    """Return the body of an EXECUTE whose parameters are the attributes of an `ExecuteMessage`.
+
+    The others are those of `execute_body`.
+    """
+    return execute_body(
+        query_id, result_metadata_id, params_of(message), version, tablet_version_block
+    )
 
 
 def _statement_head(heads: dict[Any, bytes], prepared: bool | int, statement: bytes | str) -> bytes:

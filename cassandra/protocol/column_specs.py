@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import cassandra._impl as implementations
 from cassandra.cqltypes.containers import VectorType
-from cassandra.cqltypes.parse import lookup_casstype
+from cassandra.cqltypes.parse import lookup_casstype, lookup_casstype_simple
 from cassandra.cqltypes.udt import UserType
 from cassandra.errors import ProtocolError
 from cassandra.limits import limits
@@ -206,12 +206,12 @@ _COMPOSED: dict[int, Callable[[TypeReader], Any]] = {
 
 TYPE_CODES: dict[int, Any] = {
     0x0000: CUSTOM_TYPE,
-    **{code: lookup_casstype(name) for code, name in _SIMPLE_TYPES.items()},
-    0x0020: lookup_casstype("ListType"),
-    0x0021: lookup_casstype("MapType"),
-    0x0022: lookup_casstype("SetType"),
+    **{code: lookup_casstype_simple(name) for code, name in _SIMPLE_TYPES.items()},
+    0x0020: lookup_casstype_simple("ListType"),
+    0x0021: lookup_casstype_simple("MapType"),
+    0x0022: lookup_casstype_simple("SetType"),
     0x0030: UserType,
-    0x0031: lookup_casstype("TupleType"),
+    0x0031: lookup_casstype_simple("TupleType"),
 }
 """The class of each option id, as `ResultMessage.type_codes` shows them."""
 

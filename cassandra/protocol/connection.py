@@ -24,6 +24,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from cassandra._patterns import pattern
 from cassandra.errors import (
     AuthenticationFailed,
     ConnectionException,
@@ -147,10 +148,8 @@ class State(enum.Enum):
 
 # Cassandra's words for a version that it does not speak; ScyllaDB's are alike. There is no code of
 # its own for it.
-_VERSION_REFUSED = re.compile(
-    r"(unsupported|invalid|beta).{0,40}version|USE_BETA flag", re.IGNORECASE
-)
-_VERSION_OFFERED = re.compile(r"(\d+)/v\d+(-beta)?")
+_VERSION_REFUSED = pattern(r"(unsupported|invalid|beta).{0,40}version|USE_BETA flag", re.IGNORECASE)
+_VERSION_OFFERED = pattern(r"(\d+)/v\d+(-beta)?")
 
 
 def offered_versions(options: Mapping[str, Sequence[str]] | str) -> tuple[int, ...]:

@@ -14,13 +14,14 @@ from collections.abc import Callable, Collection, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+import cassandra._impl as implementations
+from cassandra._patterns import pattern
 from cassandra.cqltypes.base import DEFAULT_PROTOCOL_VERSION
 from cassandra.cqltypes.containers import ListType
 from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError
 from cassandra.cqltypes.scalars import BytesType
 from cassandra.errors import DecodeError
 from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
-from cassandra.protocol.rows import check_row_count
 
 if TYPE_CHECKING:
     from cassandra.cqltypes.base import _CassandraType
@@ -33,7 +34,7 @@ __all__ = ["ColDesc", "Encryption", "bound_columns", "decrypting", "is_encrypted
 _int32 = struct.Struct(">i")
 
 # How servers name the marker of ``column IN ?``.
-_IN_MARKER = re.compile(r"in\((.+)\)\Z", re.DOTALL | re.IGNORECASE)
+_IN_MARKER = pattern(r"in\((.+)\)\Z", re.DOTALL | re.IGNORECASE)
 
 
 class ColDesc(NamedTuple):
@@ -426,7 +427,7 @@ class DecryptedPages:
 
     def _decrypted(self, body: bytes, offset: int, row_count: int) -> bytes:
         """Return the rows at `offset` with the plain bytes of all values."""
-        check_row_count(len(body), offset, row_count, len(self._columns))
+        implementations.rows.check_row_count(len(body), offset, row_count, len(self._columns))
         parts: list[bytes] = []
         copied = pos = offset
         end = len(body)

@@ -8,8 +8,7 @@ it. ERROR answers every request, and is not in the table.
 
 from __future__ import annotations
 
-import re
-
+from cassandra._patterns import pattern
 from cassandra.errors import ProtocolError
 from cassandra.protocol import opcodes
 from cassandra.protocol.opcodes import (
@@ -70,9 +69,7 @@ ALLOWED: dict[int, frozenset[Answer]] = {
 
 # The first word behind blanks and comments; one character class at a time, so that no text takes
 # long.
-_FIRST_WORD = re.compile(
-    r"(?:\s|--[^\n]*(?:\n|\Z)|//[^\n]*(?:\n|\Z)|/\*(?:[^*]|\*(?!/))*\*/)*(\w*)"
-)
+_FIRST_WORD = pattern(r"(?:\s|--[^\n]*(?:\n|\Z)|//[^\n]*(?:\n|\Z)|/\*(?:[^*]|\*(?!/))*\*/)*(\w*)")
 
 
 def first_word(text: str) -> str:

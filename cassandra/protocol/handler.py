@@ -13,6 +13,7 @@ from io import BytesIO
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from cassandra._bounded import Bounded, text_size
 from cassandra.errors import ProtocolError
 from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
 from cassandra.protocol.encrypted import decrypting, kept_by
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 _NOT_GIVEN: Any = object()
 # A program may register another class for an opcode (`register_class`); these are the driver's.
 _STOCK = dict(message_types_by_opcode)
+_COLUMN_BYTES = 500
+_of_columns: Bounded[tuple[ColumnMetadata, ...], ResultMetadata] = Bounded(256, 1 << 22)
 
 
 class ProtocolHandlerBase:
@@ -45,6 +48,15 @@ class ProtocolHandlerBase:
 
     column_encryption_policy: ClassVar[Encryption | None] = None
     """Decrypts columns of results. A session gives its cluster's policy to its handler."""
+
+    # True if results of this class get another form than those of the engine.
+    _adapts: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **named: Any) -> None:
+        super().__init_subclass__(**named)
+        own: Any = cls._adapt
+        stock: Any = ProtocolHandlerBase._adapt
+        cls._adapts = own.__func__ is not stock.__func__
 
     @classmethod
     def encode_message(
@@ -95,53 +107,61 @@ class ProtocolHandlerBase:
             prepared statement that this answers.
         :raises ProtocolError: for malformed bytes.
         """
-        given: tuple[Any, ...] = (
-            *(protocol_features, user_type_map, stream_id, flags, opcode, body),
-            *(decompressor, result_metadata),
-        )
         if result_metadata is _NOT_GIVEN:
             # Eight arguments: each stands one place before its own.
-            given = (None, *given[:-1])
-        features, user_types, stream, flags, opcode, body, decompress, cached = given
-        place, envelope = (protocol_version, features, user_types), (flags, opcode, body)
-        return cls._decode(place, stream, envelope, decompress, cached)
+            given: tuple[Any, ...] = (
+                *(protocol_features, user_type_map, stream_id, flags, opcode, body),
+                decompressor,
+            )
+            user_type_map, stream_id, flags, opcode, body, decompressor, result_metadata = given
+            protocol_features = None
+        if flags & COMPRESSED_FLAG:
+            flags, body = _decompressed(flags, body, protocol_version, decompressor)
+        custom = cls.message_types_by_opcode.get(opcode)
+        if (custom is not None and custom is not _STOCK.get(opcode)) or cls._adapts:
+            place = (protocol_version, protocol_features, user_type_map)
+            return cls._decode(custom, place, stream_id, flags, opcode, body, result_metadata)
+        # The usual case without a further call, for programs that call this for each answer.
+        if result_metadata is not None:
+            result_metadata = _as_metadata(result_metadata)
+        message = decode_response(
+            opcode,
+            flags,
+            body,
+            protocol_version,
+            protocol_features,
+            user_type_map,
+            result_metadata,
+        )
+        if cls.column_encryption_policy is not None:
+            _decrypt(message, cls.column_encryption_policy)
+        # For programs that override `decode_message`; the engine knows the stream by the envelope.
+        message.stream_id = stream_id
+        return message
 
     @classmethod
     def _decode(
         cls,
+        custom: type[Any] | None,
         place: tuple[int, ProtocolFeatures | None, Any],
         stream_id: int,
-        envelope: tuple[int, int, bytes],
-        decompressor: Callable[[bytes], bytes] | None,
+        flags: int,
+        opcode: int,
+        body: bytes,
         cached: ResultMetadata | Sequence[ColumnMetadata] | None,
     ) -> Any:
-        """Return the message of an envelope.
+        """Return the message of an envelope in the form that a handler of its own gives it.
 
+        :param custom: the handler's class for the opcode.
         :param place: protocol version, extensions and registered classes of the connection.
-        :param envelope: flags, opcode and body.
         """
-        flags, opcode, body = envelope
-        if flags & COMPRESSED_FLAG and not ProtocolVersion.uses_segments(place[0]):
-            if decompressor is None:
-                raise ProtocolError(
-                    "a compressed body came over a connection that has agreed on no compression"
-                )
-            body = decompressor(body)
-            flags &= ~COMPRESSED_FLAG
-        custom = cls.message_types_by_opcode.get(opcode)
-        stock = custom is None or custom is _STOCK.get(opcode)
         message: Any
-        if custom is not None and not stock and reads_by_itself(custom):
+        if custom is not None and custom is not _STOCK.get(opcode) and reads_by_itself(custom):
             rest = (cached, cls.column_encryption_policy)
             message = _read_by(custom, flags, body, place, rest)
         else:
-            # A program may pass a plain list of columns.
-            if cached is not None and not isinstance(cached, ResultMetadata):
-                cached = ResultMetadata(cached) if cached else None
-            message = decode_response(opcode, flags, body, *place, cached)
-            if isinstance(message, ResultMessage) and message.kind == RESULT_KIND_ROWS:
-                message.metadata = decrypting(message.metadata, cls.column_encryption_policy)
-        # For programs that override `decode_message`; the engine knows the stream by the envelope.
+            message = decode_response(opcode, flags, body, *place, _as_metadata(cached))
+            _decrypt(message, cls.column_encryption_policy)
         message.stream_id = stream_id
         return cls._adapt(message) if isinstance(message, MessageType) else message
 
@@ -233,6 +253,47 @@ class TypedNumpyResultMessage(NumpyResultMessage):
     """ROWS by columns, each with the dtype that fits its type best."""
 
     typed = True
+
+
+def _decompressed(
+    flags: int, body: bytes, version: int, decompressor: Callable[[bytes], bytes] | None
+) -> tuple[int, bytes]:
+    """Return flags and body of an envelope whose flags say that the body is compressed."""
+    if ProtocolVersion.uses_segments(version):  # segments are compressed, not their envelopes
+        return flags, body
+    if decompressor is None:
+        raise ProtocolError(
+            "a compressed body came over a connection that has agreed on no compression"
+        )
+    return flags & ~COMPRESSED_FLAG, decompressor(body)
+
+
+def _as_metadata(
+    given: ResultMetadata | Sequence[ColumnMetadata] | None,
+) -> ResultMetadata | None:
+    """Return what a program passes as result metadata, which may be a plain list of columns."""
+    if given is None or isinstance(given, ResultMetadata):
+        return given
+    if not given:
+        return None
+    # A program passes the same list for each answer, and a plan of rows is made of it.
+    key = tuple(given)
+    try:
+        found = _of_columns.get(key)
+    except TypeError:  # a column that is a list
+        return ResultMetadata(given)
+    if found is None:
+        names = tuple(column.name for column in key)
+        cost = _COLUMN_BYTES * len(key) + text_size(names)
+        found = _of_columns.keep(key, ResultMetadata(key), cost)
+    return found
+
+
+def _decrypt(message: Any, policy: Encryption | None) -> None:
+    if policy is None or not isinstance(message, ResultMessage):
+        return
+    if message.kind == RESULT_KIND_ROWS:
+        message.metadata = decrypting(message.metadata, policy)
 
 
 def _read_by(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from cassandra.errors import UnsupportedOperation
+
 if TYPE_CHECKING:
     from cassandra.protocol.bind import ValuesBlock
 
@@ -62,3 +64,33 @@ class QueryParams:
         self.timestamp = timestamp
         self.keyspace: str | None = None
         self.now_in_seconds: int | None = None
+
+
+def params_of(message: Any) -> QueryParams:
+    """Return the parameters of a `QueryMessage` or `ExecuteMessage`.
+
+    :raises UnsupportedOperation: if it asks for continuous paging.
+    """
+    if message.continuous_paging_options is not None:
+        raise continuous_paging_refused()
+    params = QueryParams(
+        message.consistency_level,
+        message.query_params,
+        None,
+        message.skip_meta,
+        message.fetch_size,
+        message.paging_state,
+        message.serial_consistency_level,
+        message.timestamp,
+    )
+    params.keyspace = message.keyspace
+    params.now_in_seconds = message.now_in_seconds
+    return params
+
+
+def continuous_paging_refused() -> UnsupportedOperation:
+    """Return the error of a message that asks for continuous paging."""
+    return UnsupportedOperation(
+        "continuous paging belongs to the DSE protocol versions; this driver speaks 3, "
+        "4 and 5 and pages by page"
+    )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import namedtuple
 from collections.abc import Sequence
 from keyword import iskeyword
 from typing import Any
 
 from cassandra._bounded import Bounded, text_size
+from cassandra._patterns import pattern
 
 # Making a class costs some 40 us, so classes are kept. At the bound all are dropped: a program may
 # name ever new columns.
@@ -16,9 +16,9 @@ _CLASS_BYTES = 4000
 _FIELD_BYTES = 400
 _classes: Bounded[tuple[str, ...], type[Any]] = Bounded(1024, 1 << 25)
 
-_LEADING = re.compile(r"^[^a-zA-Z0-9]+")
-_TRAILING = re.compile(r"[^a-zA-Z0-9_]+$")
-_INNER = re.compile(r"[^a-zA-Z0-9_]")
+_LEADING = pattern(r"^[^a-zA-Z0-9]+")
+_TRAILING = pattern(r"[^a-zA-Z0-9_]+$")
+_INNER = pattern(r"[^a-zA-Z0-9_]")
 
 
 def clean_column_name(name: str) -> str:
@@ -26,6 +26,10 @@ def clean_column_name(name: str) -> str:
 
     Letters beyond ASCII go the same way. "" if nothing is left.
     """
+    # The usual name, at a tenth of the time: nothing of an ASCII identifier is cleaned but
+    # underscores in front.
+    if name.isidentifier() and name[0] != "_" and name.isascii():
+        return name
     return _INNER.sub("_", _TRAILING.sub("", _LEADING.sub("", name)))
 
 

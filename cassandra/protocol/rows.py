@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import struct
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from cassandra.cqltypes.codecs.base import begin_page
@@ -56,8 +57,7 @@ class RowPlan:
 
     def dicts(self, body: bytes, offset: int, row_count: int) -> list[Any]:
         """Return the rows as dicts by column name, in column order."""
-        names = self.names
-        return self._rows(body, offset, row_count, lambda row: dict(zip(names, row, strict=True)))
+        return _by_name(self.names, self._rows(body, offset, row_count, tuple))
 
     def ordered_dicts(self, body: bytes, offset: int, row_count: int) -> list[Any]:
         """Return the rows as `OrderedDict`s by column name."""
@@ -145,6 +145,24 @@ class RowPlan:
         return DecodeError(
             f'row {row}, column "{self.names[column]}" ({self._codecs[column].cql_name}): {error}'
         )
+
+
+def _by_name(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
+    """Return rows of the right length as dicts."""
+    # Without a frame, a loop or a check of Python for each row, which would double the time.
+    return list(map(dict, map(zip, repeat(names), rows)))
+
+
+def dicts_of(names: Sequence[str], rows: Iterable[Iterable[Any]]) -> list[dict[str, Any]]:
+    """Return rows as dicts by these names.
+
+    :param rows: the values of each row, in the order of the names.
+    :raises ValueError: if a row has more values than there are names, or fewer.
+    """
+    given: list[Any] = list(rows)
+    if all(type(row) is tuple for row in given) and {*map(len, given)} <= {len(names)}:
+        return _by_name(names, given)
+    return [dict(zip(names, row, strict=True)) for row in given]
 
 
 _EMPTY_IS_VALUE = object()

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import re
 
+from cassandra._patterns import pattern
+
 __all__ = ["is_conditional"]
 
-_IF = re.compile(r"\bif\b", re.IGNORECASE)
+_IF = pattern(r"\bif\b", re.IGNORECASE)
 # What may hold the word without meaning it: comments, texts and quoted names.
-_OTHER = re.compile(
+_OTHER = pattern(
     r"--[^\n]*|//[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\$\$.*?\$\$", re.DOTALL
 )
-_CHANGES = re.compile(r"\s*(?:insert|update|delete|begin)\b", re.IGNORECASE)
+_CHANGES = pattern(r"\s*(?:insert|update|delete|begin)\b", re.IGNORECASE)
 
 
 def is_conditional(text: str) -> bool:

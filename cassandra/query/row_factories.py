@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, SupportsIndex, TypeVar
 
+import cassandra._impl as implementations
 from cassandra.protocol.rowclass import row_class
 
 Rows = Iterable[Sequence[Any]]
@@ -52,7 +53,8 @@ def named_tuple_factory(colnames: Sequence[str], rows: Rows) -> list[Any]:
 @_decoded_by("dicts")
 def dict_factory(colnames: Sequence[str], rows: Rows) -> list[dict[str, Any]]:
     """Return each row as a dict by column name."""
-    return [dict(zip(colnames, row, strict=True)) for row in rows]
+    made: list[dict[str, Any]] = implementations.rows.dicts_of(colnames, rows)
+    return made
 
 
 @_decoded_by("ordered_dicts")

@@ -6,10 +6,11 @@ if any of Cassandra 3.0 to 5.0 and ScyllaDB reserves it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Protocol
+
+from cassandra._patterns import pattern
 
 __all__ = [
     "cql_keywords",
@@ -60,7 +61,7 @@ class _Items(Protocol):
         """Return the pairs of key and value."""
 
 
-_PLAIN_NAME = re.compile(r"[a-z][0-9a-z_]*")
+_PLAIN_NAME = pattern(r"[a-z][0-9a-z_]*")
 
 
 def is_valid_name(name: str | None) -> bool:

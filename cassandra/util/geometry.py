@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from cassandra._imports import import_module
+from cassandra._patterns import pattern
 
 Coordinates = tuple[float, float]
 # Coordinates are compared and hashed as they are: the server keeps all bits of a double.
@@ -237,7 +238,7 @@ class Polygon:
 
 # geomet does not know DISTANCE, so it is read here.
 _NUMBER = r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
-_DISTANCE = re.compile(
+_DISTANCE = pattern(
     rf"\s*DISTANCE\s*\(\s*\(\s*{_NUMBER}\s+{_NUMBER}\s*\)\s*{_NUMBER}\s*\)\s*", re.IGNORECASE
 )
 

@@ -9,10 +9,12 @@ import sys
 from collections.abc import Iterable
 from weakref import WeakSet
 
+from cassandra._patterns import pattern
+
 # An old name that programs still import.
 is_little_endian = sys.byteorder == "little"
 
-_VERSION = re.compile(
+_VERSION = pattern(
     r"([0-9]+)(?:\.([0-9]+))?(?:\.([0-9]+))?(?:\.([0-9]+))?(?:[-~+]([0-9A-Za-z.\-+~_]+))?"
 )
 

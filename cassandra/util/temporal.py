@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import datetime
-import re
 from collections.abc import Callable
 from functools import total_ordering
 from typing import Any
+
+from cassandra._patterns import pattern
 
 DATETIME_EPOC = datetime.datetime(1970, 1, 1)
 UTC_DATETIME_EPOC = DATETIME_EPOC  # naive too, as all datetimes here are
@@ -121,7 +122,7 @@ def _nanos_of_clock(moment: datetime.time) -> int:
     return seconds * _SECOND_NANOS + moment.microsecond * 1000
 
 
-_TIME_PATTERN = re.compile(r"([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?:\.([0-9]{1,9}))?")
+_TIME_PATTERN = pattern(r"([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?:\.([0-9]{1,9}))?")
 
 
 def _nanos_of_text(text: str) -> int:
@@ -231,7 +232,7 @@ def _days_of_date(day: datetime.date) -> int:
     return day.toordinal() - _EPOCH_ORDINAL
 
 
-_DATE_PATTERN = re.compile(r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})")
+_DATE_PATTERN = pattern(r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})")
 
 
 def _days_of_text(text: str) -> int:

@@ -54,7 +54,7 @@ def run_setup(monkeypatch: pytest.MonkeyPatch) -> Any:
     def run(**switches: str) -> list[Extension]:
         for name, value in switches.items():
             monkeypatch.setenv(f"CASS_DRIVER_{name}", value)
-        runpy.run_path(os.fspath(ROOT / "setup.py"))
+        runpy.run_path(os.fspath(ROOT / "setup.py"), run_name="__main__")
         modules: list[Extension] = given["ext_modules"]
         return modules
 

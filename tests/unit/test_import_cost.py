@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import sys
 
+from tests.conftest import Twins
 from tests.processes import run_python
 
 UNWANTED = {
@@ -24,6 +25,10 @@ UNWANTED = {
     "cassandra.graph", "cassandra.io", "cassandra.metadata.schema.dse", "cassandra.metrics",
     "cassandra.protocol.parsers", "cassandra.stats", "cassandra.client.cloud",
     "cassandra.client_routes", "cassandra.client.routes", "cassandra.engine.control.client_routes",
+    # Most of the engine comes when a cluster is made.
+    "cassandra.engine.core", "cassandra.engine.hosts", "cassandra.engine.handshake",
+    "cassandra.engine.control.connection", "cassandra.engine.schema.refreshing",
+    "cassandra.metadata.schema.pages",
 }  # fmt: skip
 
 
@@ -45,6 +50,30 @@ def test_import_pulls_in_nothing_optional() -> None:
         if not name.startswith(("cassandra", "_cython_", "cython_"))
     }
     assert strangers == set()
+
+
+def test_the_python_twins_of_codecs_and_rows_stay_out_where_the_compiled_ones_serve(
+    compiled: Twins,
+) -> None:
+    done = run_python("import sys; import cassandra.cluster, cassandra.aio; print(*sys.modules)")
+    assert done.returncode == 0, done.stderr
+    loaded = set(done.stdout.split())
+    assert compiled.codecs.__name__ in loaded
+    assert not loaded & {
+        "cassandra.cqltypes.codecs.containers",
+        "cassandra.cqltypes.codecs.scalars",
+        "cassandra.protocol.rows",
+    }
+
+
+def test_a_cluster_that_is_made_has_imported_its_engine() -> None:
+    # In the caller's thread and before it connects: the engine's own thread imports nothing.
+    for face in ("cluster", "aio"):
+        done = run_python(
+            f"import sys; from cassandra.{face} import Cluster; Cluster(['127.0.0.1']); "
+            "print('cassandra.engine.core' in sys.modules)"
+        )
+        assert done.stdout.strip() == "True", done.stderr
 
 
 def test_each_face_goes_without_the_other() -> None:

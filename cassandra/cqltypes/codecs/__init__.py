@@ -7,29 +7,41 @@ containers take the codecs of their elements.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from cassandra._lazy import lazy_names
 from cassandra.cqltypes.codecs.base import Codec, TypeCalls, from_class, from_functions
-from cassandra.cqltypes.codecs.containers import list_of, map_of, set_of, tuple_of, udt, vector_of
-from cassandra.cqltypes.codecs.scalars import (
-    ascii_text,
-    blob,
-    boolean,
-    date,
-    decimal_number,
-    duration,
-    float32,
-    float64,
-    inet,
-    int8,
-    int16,
-    int32,
-    int64,
-    nothing,
-    text,
-    time,
-    timestamp,
-    uuid,
-    varint,
-)
+
+if TYPE_CHECKING:
+    from cassandra.cqltypes.codecs.containers import (
+        list_of,
+        map_of,
+        set_of,
+        tuple_of,
+        udt,
+        vector_of,
+    )
+    from cassandra.cqltypes.codecs.scalars import (
+        ascii_text,
+        blob,
+        boolean,
+        date,
+        decimal_number,
+        duration,
+        float32,
+        float64,
+        inet,
+        int8,
+        int16,
+        int32,
+        int64,
+        nothing,
+        text,
+        time,
+        timestamp,
+        uuid,
+        varint,
+    )
 
 __all__ = [
     "Codec",
@@ -62,3 +74,38 @@ __all__ = [
     "varint",
     "vector_of",
 ]
+
+# Imported at the first use: where the compiled twin serves, nothing uses them.
+__getattr__ = lazy_names(
+    __name__,
+    {
+        **dict.fromkeys(
+            ("list_of", "map_of", "set_of", "tuple_of", "udt", "vector_of"),
+            "cassandra.cqltypes.codecs.containers",
+        ),
+        **dict.fromkeys(
+            (
+                "ascii_text",
+                "blob",
+                "boolean",
+                "date",
+                "decimal_number",
+                "duration",
+                "float32",
+                "float64",
+                "inet",
+                "int8",
+                "int16",
+                "int32",
+                "int64",
+                "nothing",
+                "text",
+                "time",
+                "timestamp",
+                "uuid",
+                "varint",
+            ),
+            "cassandra.cqltypes.codecs.scalars",
+        ),
+    },
+)

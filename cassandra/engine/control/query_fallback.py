@@ -11,6 +11,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from cassandra._patterns import pattern
 from cassandra.errors import InvalidRequest
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ControlConnectionQueryFallback", "QueryFallback", "fallback_of"]
 
-_USE = re.compile(r"\s*use\b", re.IGNORECASE)
+_USE = pattern(r"\s*use\b", re.IGNORECASE)
 
 
 class ControlConnectionQueryFallback(Enum):

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import weakref
 from collections.abc import Awaitable, Coroutine, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cassandra.engine.prepare.body import prepare_body
 from cassandra.engine.prepare.key_places import key_places
+from cassandra.engine.prepare.known import KnownStatements
 from cassandra.engine.prepare.sending import Send, send_to_one
 from cassandra.engine.request_bodies import PrepareBody
 from cassandra.engine.waiting import outcome_of
@@ -37,6 +37,7 @@ PreparedTexts = RecentlyUsed[tuple[str | None, str], PreparedStatement]
 log = logging.getLogger("cassandra.cluster")
 
 PARALLEL_PREPARES = 16  # on one connection
+LEFT_OUT_AT_ONCE = 256
 OTHERS_WAIT = 1.0  # seconds that prepare() gives the other hosts
 
 
@@ -80,8 +81,7 @@ class Preparer:
         self._server = server
         self._send = send
         self._under_way: dict[tuple[Any, ...], asyncio.Task[Any]] = {}
-        # Weakly: what the program has dropped is not prepared again on hosts that come back.
-        self._known: weakref.WeakSet[PreparedStatement] = weakref.WeakSet()
+        self._known = KnownStatements()
 
     async def prepare(
         self,
@@ -236,27 +236,34 @@ class Preparer:
 
     def known_by_id(self, query_id: bytes) -> PreparedStatement | None:
         """Return the statement with this id, if somebody still holds it."""
-        return next((one for one in list(self._known) if one.query_id == query_id), None)
+        return self._known.by_id(query_id)
 
     async def prepare_all_on(self, host: Host) -> None:
         """Prepare everything that is still in use on a host that came up; each statement once, some
         in parallel.
         """
-        statements = list({prepared.query_id: prepared for prepared in list(self._known)}.values())
-        if not statements:
+        session = next((session for session in self._sessions if host in session.pools), None)
+        if session is None:
             return
-        free = asyncio.Semaphore(PARALLEL_PREPARES)
+        # A program may hold a million of them: neither a task for each, nor one long step of the
+        # loop.
+        waiting = self._known.each_once()
 
-        async def prepare_one(session: EngineSession, prepared: PreparedStatement) -> None:
-            async with free:
+        async def prepare_some(session: EngineSession) -> None:
+            left_out = 0
+            for prepared in waiting:
                 pool = session.pools.get(host)
                 connection = pool.pick() if pool is not None else None
-                if connection is not None and connection.keyspace in (None, prepared.keyspace):
+                if connection is None:
+                    return
+                if connection.keyspace in (None, prepared.keyspace):
                     await self._prepare_on(connection, prepared)
+                else:
+                    left_out += 1
+                    if left_out % LEFT_OUT_AT_ONCE == 0:
+                        await asyncio.sleep(0)
 
-        session = next((session for session in self._sessions if host in session.pools), None)
-        if session is not None:
-            await asyncio.gather(*(prepare_one(session, prepared) for prepared in statements))
+        await asyncio.gather(*(prepare_some(session) for _ in range(PARALLEL_PREPARES)))
 
 
 async def all_or_first_error(

@@ -15,7 +15,7 @@ from cassandra.errors import UnsupportedOperation
 from cassandra.protocol import opcodes
 from cassandra.protocol.features import ProtocolFeatures
 from cassandra.protocol.messages.base import MessageType, public, register_class
-from cassandra.protocol.params import QueryParams
+from cassandra.protocol.params import QueryParams, params_of
 
 if TYPE_CHECKING:
     from cassandra.protocol.params import Values
@@ -61,29 +61,9 @@ class _QueryMessage(MessageType):
     # Not a parameter: the constructors' positions are public, and programs' subclasses call them.
     now_in_seconds: int | None = None
 
-    def _params(self) -> QueryParams:
-        if self.continuous_paging_options is not None:
-            raise UnsupportedOperation(
-                "continuous paging belongs to the DSE protocol versions; this driver speaks 3, "
-                "4 and 5 and pages by page"
-            )
-        params = QueryParams(
-            self.consistency_level,
-            self.query_params,
-            None,
-            self.skip_meta,
-            self.fetch_size,
-            self.paging_state,
-            self.serial_consistency_level,
-            self.timestamp,
-        )
-        params.keyspace = self.keyspace
-        params.now_in_seconds = self.now_in_seconds
-        return params
-
     def _write_query_params(self, f: BinaryIO, protocol_version: int) -> None:
         """Write <query_parameters> to `f`; a subclass may override this."""
-        f.write(implementations.bodies.query_params_body(self._params(), protocol_version))
+        f.write(implementations.bodies.query_params_body(params_of(self), protocol_version))
 
     def _through_override(self, head: bytes, protocol_version: int) -> bytes:
         """Return a body whose query parameters an overriding method writes."""
@@ -141,7 +121,7 @@ class QueryMessage(_QueryMessage):
             return self._through_override(
                 implementations.bodies.long_string(self.query), protocol_version
             )
-        return implementations.bodies.query_body(self.query, self._params(), protocol_version)
+        return implementations.bodies.query_of_message(self.query, self, protocol_version)
 
 
 @public
@@ -230,8 +210,8 @@ class ExecuteMessage(_QueryMessage):
             )
             # The byte belongs behind the query parameters, whoever has written those.
             return body if block is None else body + bytes((block,))
-        return implementations.bodies.execute_body(
-            self.query_id, metadata_id, self._params(), protocol_version, block
+        return implementations.bodies.execute_of_message(
+            self.query_id, metadata_id, self, protocol_version, block
         )
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 
 from cassandra.errors import UnsupportedOperation
+from cassandra.protocol import ExecuteMessage, QueryMessage
 from cassandra.protocol.params import QueryParams
 from cassandra.sentinels import UNSET_VALUE
 from tests.conftest import Twins
@@ -32,6 +34,56 @@ def of_version_5(params: QueryParams, **more: Any) -> QueryParams:
 def test_query_with_only_a_consistency(twins: Twins, version: int) -> None:
     body = twins.bodies.query_body("SELECT 1", QueryParams(1), version)
     assert body == b"\x00\x00\x00\x08SELECT 1\x00\x01\x00"
+
+
+MESSAGES: list[Any] = [
+    lambda kind, head: kind(head, consistency_level=1),
+    lambda kind, head: kind(head, consistency_level=6, query_params=EVERYTHING["values"],
+        fetch_size=100, paging_state=b"\x01\x02\x03", serial_consistency_level=9,
+        timestamp=0x0102030405060708),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("version", [3, 4, 5])
+@pytest.mark.parametrize("make", MESSAGES)
+def test_messages_are_rendered_by_their_attributes(twins: Twins, make: Any, version: int) -> None:
+    query = make(QueryMessage, "Q")
+    execute = make(partial(ExecuteMessage, query_params=None), b"id")
+    if version == 5:
+        for message in (query, execute):
+            message.keyspace, message.now_in_seconds = "ks", 7
+    for message in (query, execute):
+        message.skip_meta = True
+        params = QueryParams(
+            message.consistency_level, message.query_params, None, True, message.fetch_size,
+            message.paging_state, message.serial_consistency_level, message.timestamp,
+        )  # fmt: skip
+        of_version_5(params, keyspace=message.keyspace, now_in_seconds=message.now_in_seconds)
+        bodies = twins.bodies
+        assert bodies.query_of_message("Q", message, version) == bodies.query_body(
+            "Q", params, version
+        )
+        for metadata_id, block in ((None, None), (b"meta", 5)):
+            assert bodies.execute_of_message(
+                b"id", metadata_id, message, version, block
+            ) == bodies.execute_body(b"id", metadata_id, params, version, block)
+
+
+def test_what_a_message_lacks_or_asks_for_in_vain(twins: Twins) -> None:
+    bodies = twins.bodies
+    message = QueryMessage("Q", 1, continuous_paging_options=object())
+    for call in (
+        partial(bodies.query_of_message, 1.5, message, 4),
+        partial(bodies.execute_of_message, None, None, message, 4),
+    ):
+        with pytest.raises(UnsupportedOperation, match="continuous paging"):
+            call()
+    message = QueryMessage("Q", 1, keyspace="ks")
+    with pytest.raises(UnsupportedOperation, match="keyspace"):
+        bodies.query_of_message("Q", message, 4)
+    del message.timestamp
+    with pytest.raises(AttributeError, match="timestamp"):
+        bodies.query_of_message("Q", message, 5)
 
 
 @pytest.mark.parametrize("version", [5, 6])

@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 import pytest
 
+from cassandra.cqltypes import BytesType
 from cassandra.errors import ProtocolError
 from cassandra.protocol import (
     LazyProtocolHandler,
@@ -45,6 +46,13 @@ def test_result_metadata_may_be_a_list_of_columns() -> None:
     skipped = rows(4, specs=b"")
     for metadata in (first.metadata, first.column_metadata):
         assert decode(ProtocolHandler, skipped, metadata=metadata).parsed_rows == [(5, "five")]
+    # The plan of a list is made once, for as long as the list has the same columns.
+    columns = list(first.column_metadata)
+    kept = decode(ProtocolHandler, skipped, metadata=columns).metadata
+    assert decode(ProtocolHandler, skipped, metadata=list(columns)).metadata is kept
+    columns[1] = columns[1]._replace(type=BytesType)
+    assert decode(ProtocolHandler, skipped, metadata=columns).parsed_rows == [(5, b"five")]
+    assert decode(ProtocolHandler, int32(1), metadata=[]).kind == 1
 
 
 def test_a_message_class_of_ones_own() -> None:
@@ -57,6 +65,41 @@ def test_a_message_class_of_ones_own() -> None:
         message_types_by_opcode = {**get_registered_classes(), 8: Shouting}
 
     assert decode(Handler, rows(1)).parsed_rows == [("5", "FIVE")]
+
+
+def test_decode_message_without_features_as_in_a_driver_without_extensions() -> None:
+    decode_message: Any = ProtocolHandler.decode_message
+    message = decode_message(4, {}, 9, 0, 8, rows(1), None, None)
+    assert (message.stream_id, message.parsed_rows) == (9, [(5, "five")])
+
+
+def test_an_overridden_decode_message_sees_and_changes_messages() -> None:
+    seen = []
+
+    class Handler(LazyProtocolHandler):
+        @classmethod
+        def decode_message(cls, *arguments: Any, **named: Any) -> Any:
+            message = super().decode_message(*arguments, **named)
+            seen.append((type(message).__name__, message.stream_id))
+            message.mark = 1
+            return message
+
+    message = decode(Handler, rows(1))
+    assert (message.mark, list(message.parsed_rows)) == (1, [(5, "five")])
+    assert decode(Handler, int32(1)).kind == 1
+    assert seen == [("LazyResultMessage", 9), ("ResultMessage", 9)]
+
+
+def test_a_class_that_is_registered_later_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Later(ResultMessage):
+        pass
+
+    assert type(decode(ProtocolHandler, rows(1))) is ResultMessage
+    monkeypatch.setattr(
+        ProtocolHandler, "message_types_by_opcode", {**get_registered_classes(), 8: Later}
+    )
+    assert type(decode(ProtocolHandler, rows(1))) is Later
+    assert type(decode(_ProtocolHandler, rows(1))) is ResultMessage
 
 
 def test_lazy_rows() -> None:

@@ -7,6 +7,9 @@ from collections import OrderedDict
 
 import pytest
 
+from cassandra.cqltypes import UTF8Type
+from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
+from cassandra.protocol.messages.results import rows_result
 from cassandra.protocol.rowclass import row_class
 from cassandra.query.row_factories import (
     dict_factory,
@@ -15,11 +18,29 @@ from cassandra.query.row_factories import (
     pseudo_namedtuple_factory,
     tuple_factory,
 )
+from tests.conftest import Twins
 
 
 def test_a_class_is_made_once() -> None:
     assert row_class(("a", "b")) is row_class(["a", "b"])
     assert row_class(("a", "b")) is not row_class(("b", "a"))
+
+
+def test_every_way_to_named_tuples_has_the_same_class(twins: Twins) -> None:
+    names = ("a_shape", "of_its", "own")
+    kind = row_class(names)
+    body = b"\0\0\0\1x" * 3
+    columns = [ColumnMetadata("ks", "t", name, UTF8Type) for name in names]
+    for _ in range(2):  # as two pages, two statements and two sessions have plans of their own
+        plan = twins.rows.RowPlan(names, [twins.codecs.text()] * 3)
+        message = rows_result(ResultMetadata(columns), b"\0\0\0\1" + body, 0)
+        for rows in (
+            plan.named_tuples(body, 0, 1),
+            message.decode(named_tuple_factory),
+            named_tuple_factory(list(names), [("x", "x", "x")]),
+        ):
+            assert rows == [("x", "x", "x")]
+            assert type(rows[0]) is kind
 
 
 def test_names_become_attributes() -> None:

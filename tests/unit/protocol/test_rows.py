@@ -41,6 +41,73 @@ def test_dicts_keep_the_order_of_columns(twins: Twins) -> None:
     assert type(ordered[0]) is OrderedDict
 
 
+@pytest.mark.parametrize("width", [1, 5, 6, 11, 40])
+def test_dicts_of_any_width_have_their_own_keys_and_values(twins: Twins, width: int) -> None:
+    names = tuple(f"column_{at}" for at in range(width))
+    ints = twins.rows.RowPlan(names, [twins.codecs.int32()] * width)
+    page = b"".join(value(int32(number)) for number in range(2 * width))
+    first, second = ints.dicts(page, 0, 2)
+    assert list(first.items()) == list(zip(names, range(width), strict=True))
+    assert list(second.items()) == list(zip(names, range(width, 2 * width), strict=True))
+    first["more"] = 1
+    second.clear()
+    assert ints.dicts(page, 0, 1) == [dict(zip(names, range(width), strict=True))]
+
+
+def test_a_name_that_comes_twice_keeps_the_last_value(twins: Twins) -> None:
+    ints = twins.codecs.int32()
+    for names in (("a", "b", "a"), tuple("abcdefgha")):
+        page = b"".join(value(int32(number)) for number in range(len(names)))
+        found = twins.rows.RowPlan(names, [ints] * len(names)).dicts(page, 0, 1)
+        assert found == [dict(zip(names, range(len(names)), strict=True))]
+        assert twins.rows.dicts_of(names, [tuple(range(len(names)))]) == found
+
+
+class Name(str):
+    """A name that is not exactly a str."""
+
+
+def test_names_may_be_of_a_class_derived_from_str(twins: Twins) -> None:
+    names = (Name("a"), "b")
+    assert twins.rows.dicts_of(names, [(1, 2)]) == [{"a": 1, "b": 2}]
+
+
+@pytest.mark.parametrize(
+    "rows", [[(1, 2), (3, 4)], [[1, 2], (3, 4)], (iter(row) for row in [(1, 2), (3, 4)]), []]
+)
+def test_rows_of_any_kind_as_dicts(twins: Twins, rows: Any) -> None:
+    given = list(rows)
+    expected = [{"a": 1, "b": 2}, {"a": 3, "b": 4}] if given else []
+    again = iter([iter([*row]) for row in [(1, 2), (3, 4)]]) if given else given
+    assert twins.rows.dicts_of(["a", "b"], again) == expected
+    if given and not hasattr(given[0], "__next__"):
+        assert twins.rows.dicts_of(("a", "b"), given) == expected
+
+
+@pytest.mark.parametrize("row", [(1,), (1, 2, 3), [1], (), iter([1])])
+def test_rows_of_another_length_are_refused(twins: Twins, row: Any) -> None:
+    with pytest.raises(ValueError, match=r"zip\(\) argument 2 is (shorter|longer)"):
+        twins.rows.dicts_of(("a", "b"), [(1, 2), row])
+
+
+@pytest.mark.parametrize("size", range(40))
+def test_texts_of_any_length_and_with_any_character_anywhere(twins: Twins, size: int) -> None:
+    codec = twins.codecs.text()
+    plain = "abcdefghijklmnopqrstuvwxyz0123456789ABCD"[:size]
+    texts = [plain, plain + "\x7f"]
+    texts += [plain[:at] + strange + plain[at:] for at in range(size + 1) for strange in "\0éß€𝄞"]
+    for text in texts:
+        assert codec.decode(text.encode()) == text
+    page = b"".join(value(text.encode()) for text in texts)
+    assert twins.rows.RowPlan(("a",), [codec]).columns(page, 0, len(texts)) == [texts]
+    for at in range(size + 1):
+        for bad in (b"\x80", b"\xff", b"\xc3"):
+            with pytest.raises(DecodeError, match=f"byte {at} is not valid UTF-8"):
+                codec.decode(plain[:at].encode() + bad + plain[at:].encode())
+            with pytest.raises(DecodeError, match=f"byte {at} is not valid ASCII"):
+                twins.codecs.ascii_text().decode(plain[:at].encode() + bad + plain[at:].encode())
+
+
 def test_named_tuples_share_one_class(twins: Twins) -> None:
     rows = plan(twins).named_tuples(PAGE, 0, 3)
     assert rows == ROWS

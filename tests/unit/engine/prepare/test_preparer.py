@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cassandra.cqltypes import Int32Type
-from cassandra.engine.prepare.statements import Preparer
+from cassandra.engine.prepare.statements import LEFT_OUT_AT_ONCE, PARALLEL_PREPARES, Preparer
 from cassandra.errors import ConnectionException, ConnectionShutdown, DriverException
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.metadata.host import Host
@@ -183,3 +183,56 @@ async def test_a_host_that_comes_back_gets_what_is_in_use() -> None:
     assert world.preparer.known_by_id(b"other") is None
     await world.preparer.prepare_all_on(SECOND)
     assert len(world.asked) == 2
+
+
+async def test_a_host_that_comes_back_is_asked_by_a_few_tasks_for_all_statements() -> None:
+    world = World(prepare_on_all_hosts=False)
+    kept = []
+    for number in range(500):
+        world.query_id = b"id %d" % number
+        kept.append(await world.prepare(f"SELECT {number}"))
+    gate, most, under_way = asyncio.Event(), 0, 0
+    asked = 0
+
+    async def ask(*what: Any) -> None:
+        nonlocal most, under_way, asked
+        under_way += 1
+        most = max(most, under_way)
+        await gate.wait()
+        await asyncio.sleep(0)
+        under_way -= 1
+        asked += 1
+
+    world.preparer._ask = ask
+    before = len(asyncio.all_tasks())
+    preparing = asyncio.ensure_future(world.preparer.prepare_all_on(SECOND))
+    await turns()
+    assert len(asyncio.all_tasks()) - before == PARALLEL_PREPARES + 1
+    gate.set()
+    await preparing
+    assert (most, asked) == (PARALLEL_PREPARES, len(kept))
+
+
+async def test_statements_of_another_keyspace_are_left_out() -> None:
+    world = World(prepare_on_all_hosts=False)
+    kept = []
+    for number in range(3 * LEFT_OUT_AT_ONCE):
+        world.query_id = b"id %d" % number
+        kept.append(await world.prepare(f"SELECT {number}"))
+    world.session.pools[SECOND].connection.keyspace = "another"
+    await world.preparer.prepare_all_on(SECOND)
+    assert world.asked == []
+    world.session.pools[SECOND].connection.keyspace = "ks"
+    await world.preparer.prepare_all_on(SECOND)
+    assert len(world.asked) == len(kept)
+
+
+async def test_a_host_that_leaves_again_is_not_asked_further() -> None:
+    world = World(prepare_on_all_hosts=False)
+    kept = await world.prepare()
+    del world.session.pools[SECOND]
+    await world.preparer.prepare_all_on(SECOND)
+    world.session.pools[SECOND] = pool = Pool(SECOND)
+    pool.connection = None
+    await world.preparer.prepare_all_on(SECOND)
+    assert (world.asked, kept.query_id) == ([], b"id")

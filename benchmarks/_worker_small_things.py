@@ -1,0 +1,222 @@
+"""Calls one small thing again and again, for `benchmarks.small_things` to count what it takes.
+
+    _worker_small_things.py CASE SIDE CALLS
+
+SIDE is ``ours`` or ``floor``. The loop itself is the same on both sides.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from collections import namedtuple
+from collections.abc import Callable
+from io import BytesIO
+from itertools import repeat
+from typing import Any
+
+from benchmarks._worker_messages import TWELVE, Column, rows_body
+from cassandra import cqltypes
+from cassandra._impl import bodies, rows
+from cassandra.protocol import (
+    BatchMessage,
+    ExecuteMessage,
+    PrepareMessage,
+    ProtocolHandler,
+    QueryMessage,
+)
+from cassandra.protocol.messages.decode import decode_response
+from cassandra.protocol.params import QueryParams
+from cassandra.protocol.rowclass import row_class
+from cassandra.query import dict_factory, tuple_factory
+
+VERSION = 4
+ID = b"i" * 16
+QUERY = "SELECT a, b, c FROM some_keyspace.some_table WHERE a = 1"
+TIMESTAMP = 1_700_000_000_000_000
+BATCH = [(True, ID, TWELVE)] * 10
+INT, TEXT, DOUBLE = 0x09, 0x0D, 0x07
+
+Call = Callable[[], object]
+Sides = tuple[Call, Call]
+
+
+def sends(message: Any, engine: Callable[[], bytes]) -> Sides:
+    """Return `send_body` of a message, and the engine's function, both into a file."""
+    return (
+        lambda: message.send_body(BytesIO(), VERSION),
+        lambda: BytesIO().write(engine()),
+    )
+
+
+def execute() -> Sides:
+    params = QueryParams(1, TWELVE, page_size=5000, timestamp=TIMESTAMP)
+    return sends(
+        ExecuteMessage(ID, TWELVE, 1, None, 5000, None, TIMESTAMP),
+        lambda: bodies.execute_body(ID, None, params, VERSION),
+    )
+
+
+def query() -> Sides:
+    params = QueryParams(1, page_size=5000)
+    return sends(
+        QueryMessage(QUERY, 1, fetch_size=5000),
+        lambda: bodies.query_body(QUERY, params, VERSION),
+    )
+
+
+def batch() -> Sides:
+    params = QueryParams(1, timestamp=TIMESTAMP)
+    return sends(
+        BatchMessage(1, BATCH, 1, timestamp=TIMESTAMP),
+        lambda: bodies.batch_body(1, BATCH, params, VERSION),
+    )
+
+
+def prepare() -> Sides:
+    return sends(PrepareMessage(QUERY), lambda: bodies.prepare_body(QUERY, None, VERSION))
+
+
+def decodes(opcode: int, body: bytes, cached: Any = None) -> Sides:
+    decode = ProtocolHandler.decode_message
+    return (
+        lambda: decode(VERSION, None, {}, 1, 0, opcode, body, None, cached),
+        lambda: decode_response(opcode, 0, body, VERSION, None, None, cached),
+    )
+
+
+def void() -> Sides:
+    return decodes(8, struct.pack(">i", 1))
+
+
+THREE = [("a", TEXT), ("b", INT), ("c", DOUBLE)]
+ROW = [[b"text", struct.pack(">i", 1), struct.pack(">d", 1.5)]]
+
+
+def known_rows() -> Sides:
+    body = rows_body(THREE, ROW)
+    return decodes(8, body, decode_response(8, 0, body, VERSION).metadata)
+
+
+def unknown_rows() -> Sides:
+    return decodes(8, rows_body(THREE, ROW))
+
+
+def set_keyspace() -> Sides:
+    return decodes(8, struct.pack(">ih", 3, 4) + b"ks_1")
+
+
+def error() -> Sides:
+    return decodes(0, struct.pack(">ih", 0x2200, 7) + b"refused")
+
+
+def of_page(columns: int, count: int, factory: Any, code: int = TEXT) -> tuple[Call, list[Any]]:
+    """Return the decoding of a page of texts, and its rows as tuples."""
+    names = [(f"column_{number}", code) for number in range(columns)]
+    cells = [[b"text %d of %d" % (row, at) for at in range(columns)] for row in range(count)]
+    body = rows_body(names, cells)
+    metadata = decode_response(8, 0, body, VERSION).metadata
+    plan = metadata.row_plan
+    start = len(body) - sum(len(cell) + 4 for row in cells for cell in row)
+    method = factory.row_plan_method[0]
+    call = getattr(plan, method)
+    return (lambda: call(body, start, count)), cells
+
+
+def text_cells(columns: int, count: int) -> Sides:
+    ours, cells = of_page(columns, count, tuple_factory)
+    flat = [cell for row in cells for cell in row]
+    return ours, lambda: list(map(bytes.decode, flat))
+
+
+def texts() -> Sides:
+    return text_cells(5, 100)
+
+
+def few_texts() -> Sides:
+    return text_cells(3, 1)
+
+
+def dicts(columns: int = 5) -> Sides:
+    ours, cells = of_page(columns, 100, dict_factory)
+    names = tuple(f"column_{number}" for number in range(columns))
+
+    def floor() -> object:
+        return [dict(zip(names, map(bytes.decode, row))) for row in cells]  # noqa: B905
+
+    return ours, floor
+
+
+def wide_dicts() -> Sides:
+    return dicts(20)
+
+
+def by_dict_factory() -> Sides:
+    names = [f"column_{number}" for number in range(5)]
+    made = [tuple(f"text {row} of {at}" for at in range(5)) for row in range(100)]
+    return (
+        lambda: dict_factory(names, made),
+        lambda: [dict(zip(names, row)) for row in made],  # noqa: B905
+    )
+
+
+def dicts_and_tuples() -> Sides:
+    return of_page(5, 100, dict_factory)[0], of_page(5, 100, tuple_factory)[0]
+
+
+def first_named_tuple() -> Sides:
+    numbers = iter(range(1 << 30))
+
+    def ours() -> object:
+        return row_class((f"name_{next(numbers)}", "second", "third", "fourth", "fifth"))
+
+    def floor() -> object:
+        return namedtuple("Row", (f"name_{next(numbers)}", "second", "third", "fourth", "fifth"))
+
+    return ours, floor
+
+
+def again_named_tuple() -> Sides:
+    """A new plan of a shape that another one had; and one that makes tuples."""
+    columns = [Column("ks", "t", name, cqltypes.UTF8Type) for name in ("a", "b", "c", "d", "e")]
+    names = [column.name for column in columns]
+    codecs = [column.type.codec() for column in columns]
+    body = b"\x00\x00\x00\x01a" * 5
+
+    return (
+        lambda: rows.RowPlan(names, codecs).named_tuples(body, 0, 1),
+        lambda: rows.RowPlan(names, codecs).tuples(body, 0, 1),
+    )
+
+
+CASES: dict[str, Callable[[], Sides]] = {
+    "execute": execute,
+    "query": query,
+    "batch": batch,
+    "prepare": prepare,
+    "void": void,
+    "known-rows": known_rows,
+    "unknown-rows": unknown_rows,
+    "set-keyspace": set_keyspace,
+    "error": error,
+    "texts": texts,
+    "few-texts": few_texts,
+    "dicts": dicts,
+    "wide-dicts": wide_dicts,
+    "dicts-tuples": dicts_and_tuples,
+    "dict-factory": by_dict_factory,
+    "first-named-tuple": first_named_tuple,
+    "again-named-tuple": again_named_tuple,
+}
+
+
+def main() -> None:
+    case, side, calls = sys.argv[1:]
+    call = CASES[case]()[side == "floor"]
+    call()  # what is made once
+    for _ in repeat(None, int(calls)):
+        call()
+
+
+if __name__ == "__main__":
+    main()

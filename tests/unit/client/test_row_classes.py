@@ -1,0 +1,62 @@
+"""One class of named tuples, and dicts, for rows of every face, session, statement and page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.protocol.rowclass import row_class
+from cassandra.query import SimpleStatement, dict_factory
+from cassandra.testing.fake import FakeNode, paged
+
+READ = "SELECT only_here, and_now FROM t"
+ROWS = [(number, f"text {number}") for number in range(5)]
+NAMES = ("only_here", "and_now")
+
+
+@pytest.fixture
+def node() -> Iterator[FakeNode]:
+    with FakeNode() as one:
+        one.prime(READ, paged([("only_here", "int"), ("and_now", "text")], ROWS))
+        yield one
+
+
+def in_pages() -> SimpleStatement:
+    return SimpleStatement(READ, fetch_size=2)
+
+
+async def awaited(node: FakeNode, **settings: Any) -> list[Any]:
+    async with aio.Cluster([node.address], port=node.port, **settings) as cluster:
+        session = await cluster.connect()
+        found = [row async for row in await session.execute(in_pages())]
+        prepared = await session.prepare(READ)
+        return found + [row async for row in await session.execute(prepared)]
+
+
+def blocking(node: FakeNode, **settings: Any) -> list[Any]:
+    found: list[Any] = []
+    with Cluster([node.address], port=node.port, **settings) as cluster:
+        for _ in range(2):
+            session = cluster.connect()
+            found += session.execute(in_pages())
+            found += session.execute(session.prepare(READ))
+            found += session.execute_async(in_pages()).result()
+    return found
+
+
+async def test_named_tuples_have_one_class(node: FakeNode) -> None:
+    found = blocking(node) + await awaited(node)
+    assert found == ROWS * 8
+    assert {type(row) for row in found} == {row_class(NAMES)}
+
+
+async def test_dicts_on_both_faces(node: FakeNode) -> None:
+    profile = ExecutionProfile(row_factory=dict_factory)
+    settings = {"execution_profiles": {EXEC_PROFILE_DEFAULT: profile}}
+    found = blocking(node, **settings) + await awaited(node, **settings)
+    assert found == [dict(zip(NAMES, row, strict=True)) for row in ROWS] * 8
+    assert {type(row) for row in found} == {dict}

@@ -1,0 +1,53 @@
+"""Patterns that are compiled at their first use."""
+
+from __future__ import annotations
+
+import copy
+import re
+from typing import Any
+
+import pytest
+
+from cassandra._patterns import pattern
+from tests.processes import run_python
+
+
+def test_it_is_compiled_when_a_method_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = []
+    compile_ = re.compile
+
+    def counting(*given: Any) -> Any:
+        compiled.append(given)
+        return compile_(*given)
+
+    monkeypatch.setattr(re, "compile", counting)
+    found = pattern(r"(\d+)-x", re.IGNORECASE)
+    assert compiled == []
+    for text in ("12-X", "7-x"):
+        match = found.fullmatch(text)
+        assert match is not None
+        assert match[1] == text[:-2]
+    assert found.sub("", "a 1-x b") == "a  b"
+    assert set(compiled) == {(r"(\d+)-x", re.IGNORECASE)}
+    assert len(compiled) == 2  # once for each method, of which Python keeps the pattern
+
+
+def test_what_a_pattern_lacks_is_an_error() -> None:
+    found = pattern("a")
+    with pytest.raises(AttributeError, match="match_all"):
+        found.match_all  # type: ignore[attr-defined]  # noqa: B018
+    assert copy.copy(found).match("a") is not None
+
+
+def test_importing_a_face_compiles_none_of_ours() -> None:
+    code = (
+        "import re; original = re.compile; seen = []\n"
+        "def compile(*given):\n"
+        "    import sys; seen.append(sys._getframe(1).f_globals['__name__'])\n"
+        "    return original(*given)\n"
+        "re.compile = compile\n"
+        "import cassandra.cluster, cassandra.aio\n"
+        "print([name for name in seen if name.startswith('cassandra')])"
+    )
+    done = run_python(code)
+    assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr
