@@ -1,5 +1,9 @@
-# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False, initializedcheck=False, cdivision=True, binding=True
-"""Row plans: the compiled twin of `cassandra.protocol.rows`. Rows are built straight from the page, each value by its codec."""
+# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False
+# cython: initializedcheck=False, cdivision=True, binding=True
+"""Row plans: the compiled twin of `cassandra.protocol.rows`.
+
+Rows are built straight from the page, each value by its codec.
+"""
 
 from collections import OrderedDict as _OrderedDict
 
@@ -20,14 +24,17 @@ from cassandra.protocol.rowclass import row_class as _row_class
 
 cdef extern from *:
     """
-    /* A tuple of a named tuple's class, empty and not yet seen by anybody: such a class has no slots or __new__ of its own to run. */
-    static PyObject *turbo_new_row(PyTypeObject *type, Py_ssize_t size) { return type->tp_alloc(type, size); }
+    /* A tuple of a named tuple's class, empty and not yet seen by anybody: such a class has no
+       slots or __new__ of its own to run. */
+    static PyObject *turbo_new_row(PyTypeObject *type, Py_ssize_t size) {
+        return type->tp_alloc(type, size);
+    }
     """
     object turbo_new_row(PyTypeObject* kind, Py_ssize_t size)
 
 
 cdef class RowPlan:
-    """Decodes the rows of one list of columns; immutable, and shared by threads (see the Python twin)."""
+    """Decodes the rows of one list of columns; immutable, and shared by threads (see the twin)."""
 
     cdef readonly tuple names
     cdef tuple _codecs
@@ -36,7 +43,7 @@ cdef class RowPlan:
     cdef object _named
 
     def __cinit__(self, *arguments, **named):
-        # An object whose __init__ never ran has no columns, and no codecs: a plan in use never changes.
+        # An object whose __init__ never ran has no columns. One in use never changes.
         self.names = ()
 
     def __init__(self, names, codecs):
@@ -57,12 +64,16 @@ cdef class RowPlan:
         return self._tuples(exact_bytes(body, "a page"), offset, row_count, <PyTypeObject*> tuple)
 
     def named_tuples(self, body, offset, row_count):
-        """The rows as instances of the named tuple class of these column names, which is made once."""
+        """Return the rows as named tuples of one class for these columns, which is made once."""
         if self._named is None:
             self._named = _row_class(self.names)
-        return self._tuples(exact_bytes(body, "a page"), offset, row_count, <PyTypeObject*> self._named)
+        return self._tuples(
+            exact_bytes(body, "a page"), offset, row_count, <PyTypeObject*> self._named
+        )
 
-    cdef list _tuples(self, bytes body, Py_ssize_t offset, Py_ssize_t row_count, PyTypeObject* kind):
+    cdef list _tuples(
+        self, bytes body, Py_ssize_t offset, Py_ssize_t row_count, PyTypeObject* kind
+    ):
         cdef Py_ssize_t count = check_rows(body, offset, row_count, self._count)
         cdef const uint8_t* start = <const uint8_t*> PyBytes_AS_STRING(body)
         cdef const uint8_t* end = start + PyBytes_GET_SIZE(body)
@@ -132,7 +143,9 @@ cdef class RowPlan:
             for row in range(count):  # no-cython-lint: counts only
                 made = {}
                 for column in range(self._count):
-                    made[<object> PyTuple_GET_ITEM(self.names, column)] = self._value(&p, end, column)
+                    made[<object> PyTuple_GET_ITEM(self.names, column)] = self._value(
+                        &p, end, column
+                    )
                 rows.append(made)
         except Exception as error:
             raise self._error(row, column, error) from error
@@ -169,7 +182,8 @@ cdef class RowPlan:
         return rows
 
     cdef object _error(self, Py_ssize_t row, Py_ssize_t column, object error):
-        return DecodeError(f'row {row}, column "{self.names[column]}" ({self._codecs[column].cql_name}): {error}')
+        cql_name = self._codecs[column].cql_name
+        return DecodeError(f'row {row}, column "{self.names[column]}" ({cql_name}): {error}')
 
 
 cdef class _Rows:
@@ -216,11 +230,11 @@ cdef struct Value:
 
 
 def shared_columns(readers, body, offset, row_count):
-    """A page by columns, for pages in which most rows say the same: a list of values for each column.
+    """Return a page by columns, if most rows say the same: a list of values for each column.
 
-    readers: for each column a function from bytes to a value. It is not called for null, which is None, nor for bytes equal to the
-    value of the row before: that is the same object. DecodeError if a value goes past the end of the page; errors of readers are
-    raised as they are.
+    readers: for each column a function from bytes to a value. It is not called for null, which is
+    None, nor for bytes equal to the value of the row before: that is the same object. DecodeError
+    if a value goes past the end of the page; errors of readers are raised as they are.
     """
     cdef bytes page = exact_bytes(body, "a page")
     cdef tuple read = tuple(readers)
@@ -241,16 +255,24 @@ def shared_columns(readers, body, offset, row_count):
         for row in range(count):
             for column in range(width):
                 if end - p < 4:
-                    raise DecodeError(f"row {row}, column {column}: its length goes past the end of the page")
+                    raise DecodeError(
+                        f"row {row}, column {column}: its length goes past the end of the page"
+                    )
                 size = <int32_t> get_be32(p)
                 p += 4
                 if size > end - p:
-                    raise DecodeError(f"row {row}, column {column}: its {size} bytes go past the end of the page")
+                    raise DecodeError(
+                        f"row {row}, column {column}: its {size} bytes go past the end of the page"
+                    )
                 if size < 0:
                     size = -1
-                if size != before[column].size or (size > 0 and memcmp(p, before[column].data, size) != 0):
+                if size != before[column].size or (
+                    size > 0 and memcmp(p, before[column].data, size) != 0
+                ):
                     values[column] = (
-                        read[column](PyBytes_FromStringAndSize(<const char*> p, size)) if size >= 0 else None
+                        read[column](PyBytes_FromStringAndSize(<const char*> p, size))
+                        if size >= 0
+                        else None
                     )
                     before[column].size = size
                     before[column].data = p
@@ -262,17 +284,33 @@ def shared_columns(readers, body, offset, row_count):
     return columns
 
 
-cdef Py_ssize_t check_rows(bytes body, Py_ssize_t start, Py_ssize_t count, Py_ssize_t column_count) except -1:
+cdef Py_ssize_t check_rows(
+    bytes body, Py_ssize_t start, Py_ssize_t count, Py_ssize_t column_count
+) except -1:
     cdef Py_ssize_t size = PyBytes_GET_SIZE(body)
     begin_page()
-    if start < 0 or start > size or count < 0 or (count > 0 and (column_count == 0 or count > (size - start) / 4 / column_count)):
+    if (
+        start < 0
+        or start > size
+        or count < 0
+        or (count > 0 and (column_count == 0 or count > (size - start) / 4 / column_count))
+    ):
         check_row_count(size, start, count, column_count)
     return count
 
 
 def check_row_count(size, offset, row_count, column_count):
-    """Refuse a row count that the body cannot hold, before anything is made for it: a column takes four bytes at least."""
-    if offset < 0 or row_count < 0 or row_count * column_count * 4 > size - offset or (row_count and not column_count):
+    """Refuse a row count that the body cannot hold, before anything is made for it.
+
+    A column takes four bytes at least.
+    """
+    if (
+        offset < 0
+        or row_count < 0
+        or row_count * column_count * 4 > size - offset
+        or (row_count and not column_count)
+    ):
         raise DecodeError(
-            f"{row_count} rows of {column_count} columns are to follow at offset {offset} of a body of {size} bytes"
+            f"{row_count} rows of {column_count} columns are to follow at offset {offset} "
+            f"of a body of {size} bytes"
         )
