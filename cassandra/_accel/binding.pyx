@@ -88,9 +88,12 @@ cdef inline ValuesBlock _block_of(object plan, object values, object version):
 
 
 def bind(prepared, values):
-    """Return a `BoundStatement` with these values, by position or by column name.
+    """Return a `BoundStatement` of `prepared` with `values`; see `BoundStatement.bind`.
 
-    `BoundStatement.bind` says more.
+    :param prepared: the statement.
+    :param values: a sequence by position, a mapping by column name, or an object by its attributes.
+    :raises TypeError: if a value does not fit its column's type.
+    :raises ValueError: if there are too many values, unknown names, or a value out of range.
     """
     cdef object bound
     cdef int i

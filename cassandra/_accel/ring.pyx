@@ -64,7 +64,10 @@ cdef inline int64_t _token_of(bytes key) noexcept:
 
 
 def _murmur3(data):
-    """Return the signed 64-bit hash of `data`; `cassandra.murmur3` hands it on if it can."""
+    """Return the signed 64-bit hash of `data`; `cassandra.murmur3` hands it on if it can.
+
+    :param data: any bytes.
+    """
     cdef Py_buffer view
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     try:

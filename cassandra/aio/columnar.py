@@ -43,7 +43,10 @@ class ColumnarResult:
         async def fetch_next_page(self) -> None: ...
 
     async def to_arrow(self, **options: Any) -> Any:
-        """The rows that are left, of all pages, as a `pyarrow.Table` with a chunk for each page."""
+        """The rows that are left, of all pages, as a `pyarrow.Table` with a chunk for each page.
+
+        :param options: ``decimals``, ``varints`` and ``durations``, as the class describes them.
+        """
         columnar = columnar_module()
         pyarrow = columnar.pyarrow_module("to_arrow")
         layout, pages = self._columns(options)
@@ -53,6 +56,8 @@ class ColumnarResult:
         """Return an iterator over the rows that are left, a `pyarrow.RecordBatch` per page.
 
         ``async for batch in result.arrow_batches()``.
+
+        :param options: ``decimals``, ``varints`` and ``durations``, as the class describes them.
         """
         columnar = columnar_module()
         # Before the iterator is made: a missing package is an error of this call.
@@ -65,6 +70,8 @@ class ColumnarResult:
         """Return the rows that are left as a `polars.DataFrame`; pyarrow is not needed.
 
         Durations are structs: polars does not have a type for them.
+
+        :param options: ``decimals``, ``varints`` and ``durations``, as the class describes them.
         """
         columnar = columnar_module()
         polars = columnar.polars_module()
@@ -72,7 +79,10 @@ class ColumnarResult:
         return columnar.polars_frame(polars, layout, [page async for page in pages])
 
     async def to_pandas(self, **options: Any) -> Any:
-        """Return a `pandas.DataFrame`, like `cassandra.cluster.ResultSet.to_pandas`."""
+        """Return a `pandas.DataFrame`, like `cassandra.cluster.ResultSet.to_pandas`.
+
+        :param options: further keywords of ``pyarrow.Table.to_pandas``.
+        """
         columnar = columnar_module()
         pandas, pyarrow = columnar.pandas_module()
         if pyarrow is None:

@@ -89,7 +89,10 @@ class ColumnarResult:
     response_future: Any
 
     def to_arrow(self, **options: Any) -> Any:
-        """The rows that are left, of all pages, as a `pyarrow.Table` with a chunk for each page."""
+        """The rows that are left, of all pages, as a `pyarrow.Table` with a chunk for each page.
+
+        :param options: ``decimals``, ``varints`` and ``durations``, as the class describes them.
+        """
         columnar = columnar_module()
         pyarrow = columnar.pyarrow_module("to_arrow")
         layout, pages = self._columns(options)
@@ -99,6 +102,8 @@ class ColumnarResult:
         """Return an iterator over the rows that are left, a `pyarrow.RecordBatch` per page.
 
         Each is made when it is asked for.
+
+        :param options: ``decimals``, ``varints`` and ``durations``, as the class describes them.
         """
         columnar = columnar_module()
         # Before the iterator is made: a missing package is an error of this call.
@@ -111,6 +116,8 @@ class ColumnarResult:
         """Return the rows that are left as a `polars.DataFrame`; pyarrow is not needed.
 
         Durations are structs: polars does not have a type for them.
+
+        :param options: ``decimals``, ``varints`` and ``durations``, as the class describes them.
         """
         columnar = columnar_module()
         polars = columnar.polars_module()
@@ -122,6 +129,8 @@ class ColumnarResult:
 
         Through pyarrow if it is installed, with `options` for its ``Table.to_pandas``
         (``types_mapper=pandas.ArrowDtype``, ...); else through NumPy, as `to_numpy` has the values.
+
+        :param options: further keywords of ``pyarrow.Table.to_pandas``.
         """
         columnar = columnar_module()
         pandas, pyarrow = columnar.pandas_module()

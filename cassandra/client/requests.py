@@ -91,7 +91,10 @@ class RequestMaker:
         return self._engine.keyspace
 
     def get_execution_profile(self, name: ExecutionProfile | str) -> ExecutionProfile:
-        """Return the profile of this name."""
+        """Return the profile of this name.
+
+        :param name: the key of the profile in `Cluster(execution_profiles=...)`.
+        """
         raise NotImplementedError
 
     # -- options of a call -------------------------------------------------------------------------

@@ -63,7 +63,11 @@ class _Plans:
 
 
 def trim_if_startswith(s: str, prefix: str) -> str:
-    """Return `s` without `prefix`, if it begins with it."""
+    """Return `s` without `prefix`, if it begins with it.
+
+    :param s: the text.
+    :param prefix: what it may begin with.
+    """
     return s[len(prefix) :] if s.startswith(prefix) else s
 
 
@@ -141,7 +145,10 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @staticmethod
     def validate(val: Any) -> Any:
-        """Return `val`. Types of a program may check or convert it."""
+        """Return `val`. Types of a program may check or convert it.
+
+        :param val: the value.
+        """
         return val
 
     # -- the coding of values ----------------------------------------------------------------------
@@ -151,6 +158,7 @@ class _CassandraType(metaclass=CassandraTypeType):
         """Return the value of a [bytes], by the rules for null and for empty values.
 
         :param byts: None for null.
+        :param protocol_version: the version that it was encoded for.
         :raises DecodeError: if the bytes are not valid for the type.
         """
         cls._settle_calls()
@@ -164,6 +172,8 @@ class _CassandraType(metaclass=CassandraTypeType):
     def to_binary(cls, val: Any, protocol_version: int) -> bytes:
         """Return the bytes of `val`, or no bytes for None.
 
+        :param val: the value, or None.
+        :param protocol_version: the version to encode it for.
         :raises TypeError: if `val` is of a class that the type does not take.
         :raises ValueError: if `val` is out of range or badly formed.
         """
@@ -174,6 +184,8 @@ class _CassandraType(metaclass=CassandraTypeType):
     def deserialize(cls, byts: bytes, protocol_version: int) -> Any:
         """Return the value of a body that is neither null nor empty.
 
+        :param byts: the body.
+        :param protocol_version: the version that it was encoded for.
         :raises DecodeError: if the bytes are not valid for the type.
         """
         cls._settle_calls()
@@ -183,7 +195,11 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def serialize(cls, val: Any, protocol_version: int) -> bytes:
-        """Return the body of `val`, which is not None. Raises the errors of `to_binary`."""
+        """Return the body of `val`, which is not None. Raises the errors of `to_binary`.
+
+        :param val: the value.
+        :param protocol_version: the version to encode it for.
+        """
         cls._settle_calls()
         encoded: bytes = cls._native_codec(protocol_version, "list").encode(val)
         return encoded
@@ -232,7 +248,12 @@ class _CassandraType(metaclass=CassandraTypeType):
         protocol_version: int = DEFAULT_PROTOCOL_VERSION,
         vectors: str = "list",
     ) -> Any:
-        """Return a codec of this type, made by the factories of `codecs`, a twin module."""
+        """Return a codec of this type, made by the factories of `codecs`, a twin module.
+
+        :param codecs: the module of codecs, compiled or not.
+        :param protocol_version: the version that values are encoded for.
+        :param vectors: what vectors of numbers are read as: "list", "array" or "numpy".
+        """
         if cls._overridden():
             return codecs.from_class(
                 cls,
@@ -285,6 +306,7 @@ class _CassandraType(metaclass=CassandraTypeType):
     def cass_parameterized_type_with(cls, subtypes: Sequence[Any], full: bool = False) -> str:
         """Return the server's class name with `subtypes` as parameters.
 
+        :param subtypes: the types of the elements or fields.
         :param full: True puts the package before each name.
         """
         cname = cls.cassname
@@ -301,6 +323,7 @@ class _CassandraType(metaclass=CassandraTypeType):
 
         Equal parameters give the same class.
 
+        :param subtypes: the types of the elements or fields, classes of `cassandra.cqltypes`.
         :param names: the names of fields, if the type has any.
         :raises ValueError: if their number is wrong.
         """
@@ -325,7 +348,10 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def cass_parameterized_type(cls, full: bool = False) -> str:
-        """Return the server's class name of the type, like ``MapType(UTF8Type, Int32Type)``."""
+        """Return the server's class name of the type, like ``MapType(UTF8Type, Int32Type)``.
+
+        :param full: True puts the package before each name.
+        """
         return cls.cass_parameterized_type_with(cls.subtypes, full=full)
 
 

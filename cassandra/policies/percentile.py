@@ -50,7 +50,11 @@ class LatencyTracker:
         self._known: dict[float, float | None] = {}
 
     def record(self, host: object, seconds: float) -> None:
-        """Take note that a host has answered after `seconds`."""
+        """Take note that a host has answered after `seconds`.
+
+        :param host: the `Host`.
+        :param seconds: from the sending to the answer.
+        """
         # frexp finds the bucket without computing a logarithm.
         mantissa, octave = frexp(seconds * 1e6)
         place = octave * _STEPS + int((mantissa - 0.5) * 2 * _STEPS)
@@ -129,7 +133,10 @@ class PercentileSpeculativeExecutionPolicy(SpeculativeExecutionPolicy):
         self.tracker = tracker if tracker is not None else LatencyTracker()
 
     def attach(self, engine: Engine) -> None:
-        """Have the engine feed the tracker."""
+        """Have the engine feed the tracker.
+
+        :param engine: the engine.
+        """
         engine.observe_latencies(self.tracker.record)
 
     def new_plan(self, keyspace: str | None, statement: Statement) -> SpeculativeExecutionPlan:

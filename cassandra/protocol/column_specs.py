@@ -356,7 +356,10 @@ class ResultMetadata:
         return self.columns
 
     def page_reader(self, plan: object) -> Any:
-        """Return the reader of pages for a `ColumnPlan` that was made of `page_columns`."""
+        """Return the reader of pages for a `ColumnPlan` that was made of `page_columns`.
+
+        :param plan: the column plan.
+        """
         return plan
 
     def rows_at(self, body: bytes, pos: int, user_types: UserTypes | None) -> int:
@@ -366,6 +369,10 @@ class ResultMetadata:
         equal bytes at the front mean equal specs. The mapping of classes registered for UDTs has to
         be the same object: it is replaced, not changed, when a class is registered. Another page to
         come or a changed id makes other flags, and so does not match.
+
+        :param body: the body of the RESULT.
+        :param pos: the offset of its kind.
+        :param user_types: classes registered for UDTs, by keyspace and name.
         """
         if self.has_user_types and user_types is not self._user_types:
             return 0
@@ -377,7 +384,14 @@ class ResultMetadata:
     def same_specs(
         self, body: bytes, pos: int, is_global: bool, count: int, user_types: UserTypes | None
     ) -> bool:
-        """Return True if the specs at `pos` are those that this was read from; flags may differ."""
+        """Return True if the specs at `pos` are those that this was read from; flags may differ.
+
+        :param body: the body of the RESULT.
+        :param pos: the offset of its specs.
+        :param is_global: True if keyspace and table stand once, before all columns.
+        :param count: how many columns it has.
+        :param user_types: classes registered for UDTs, by keyspace and name.
+        """
         return (
             bool(self.raw)
             and body.startswith(self.raw, pos)
@@ -387,7 +401,10 @@ class ResultMetadata:
         )
 
     def for_user_types(self, user_types: UserTypes | None) -> ResultMetadata:
-        """Return the same columns with the UDT classes of `user_types`; self if nothing changes."""
+        """Return the same columns with the UDT classes of `user_types`; self if nothing changes.
+
+        :param user_types: classes registered for UDTs, by keyspace and name.
+        """
         # Without the bytes, metadata that a program made cannot be read anew.
         if not self.has_user_types or user_types is self._user_types or not self.raw:
             return self
@@ -396,7 +413,10 @@ class ResultMetadata:
         )
 
     def with_id(self, metadata_id: bytes | None) -> ResultMetadata:
-        """Return the same columns and plan under another id."""
+        """Return the same columns and plan under another id.
+
+        :param metadata_id: the bytes of the id, or None.
+        """
         if metadata_id == self.metadata_id:
             return self
         other = ResultMetadata(

@@ -383,7 +383,10 @@ class BatchStatement(Statement):
         return entry
 
     def route_by(self, rows: BoundRows) -> None:
-        """Let the first of `rows` decide the batch's route, unless that is decided already."""
+        """Let the first of `rows` decide the batch's route, unless that is decided already.
+
+        :param rows: the rows that a prepared statement was bound to.
+        """
         prepared = rows.prepared
         if (
             self._routing_key is None
@@ -463,6 +466,7 @@ class BatchStatement(Statement):
         This pays off before many calls of `add` with one prepared statement. `add_many` does it by
         itself.
 
+        :param n: how many statements.
         :raises ValueError: if `n` is more than 65,535.
         """
         # True is an int of Python, and surely a mistake here.

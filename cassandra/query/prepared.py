@@ -164,7 +164,11 @@ class PreparedStatement(StatementSettings):
     def update_result_metadata(
         self, result_metadata: ResultMetadata | None, result_metadata_id: bytes | None
     ) -> None:
-        """Take over the server's latest description of the result's columns."""
+        """Take over the server's latest description of the result's columns.
+
+        :param result_metadata: the columns, or None.
+        :param result_metadata_id: the bytes of their id, or None.
+        """
         policy = self.column_encryption_policy
         if policy is not None and result_metadata is not None:
             result_metadata = decrypting(result_metadata, policy)

@@ -64,7 +64,10 @@ _PLAIN_NAME = re.compile(r"[a-z][0-9a-z_]*")
 
 
 def is_valid_name(name: str | None) -> bool:
-    """Return True if `name` means itself without quotes."""
+    """Return True if `name` means itself without quotes.
+
+    :param name: an identifier as the server has it, without quotes.
+    """
     return (
         name is not None
         and _PLAIN_NAME.fullmatch(name) is not None
@@ -73,12 +76,18 @@ def is_valid_name(name: str | None) -> bool:
 
 
 def escape_name(name: str) -> str:
-    """Return `name` in quotes."""
+    """Return `name` in quotes.
+
+    :param name: an identifier as the server has it, without quotes.
+    """
     return '"' + name.replace('"', '""') + '"'
 
 
 def maybe_escape_name(name: str) -> str:
-    """Return `name`, in quotes if it needs them."""
+    """Return `name`, in quotes if it needs them.
+
+    :param name: an identifier as the server has it, without quotes.
+    """
     return _remembered(name) if len(name) <= _USUAL_LENGTH else _escaped(name)
 
 
@@ -93,12 +102,18 @@ _remembered = lru_cache(maxsize=4096)(_escaped)
 
 
 def protect_name(name: str) -> str:
-    """Return `name`, in quotes if it needs them."""
+    """Return `name`, in quotes if it needs them.
+
+    :param name: an identifier as the server has it, without quotes.
+    """
     return maybe_escape_name(name)
 
 
 def protect_names(names: Iterable[str]) -> list[str]:
-    """Return `protect_name` of each."""
+    """Return `protect_name` of each.
+
+    :param names: identifiers as the server has them, without quotes.
+    """
     return [maybe_escape_name(name) for name in names]
 
 
@@ -120,6 +135,8 @@ def protect_value(value: object) -> str:
 
     Numbers and booleans are plain, None is ``NULL``, bytes are ``0x...``, mappings are maps, and
     everything else is text.
+
+    :param value: the value.
     """
     if type(value) is str:  # first, because most values are texts
         return cql_string(value)

@@ -366,7 +366,10 @@ class DMLQuery:
         )
 
     def batch(self, batch_obj: BatchQuery | None) -> DMLQuery:
-        """Add the writes to `batch_obj`; returns self."""
+        """Add the writes to `batch_obj`; returns self.
+
+        :param batch_obj: a `BatchQuery`.
+        """
         self._how = self._how.but(batch=batch_obj)
         return self
 

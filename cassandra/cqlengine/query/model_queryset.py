@@ -302,6 +302,7 @@ class ModelQuerySet(AbstractQuerySet[T]):
 
         Without fields the lists have all columns.
 
+        :param fields: the columns' names, as texts.
         :param kwargs: ``flat=True``, with one field: the values themselves.
         :raises TypeError: for other keywords, and for `flat` with several fields.
         """
@@ -336,7 +337,10 @@ class ModelQuerySet(AbstractQuerySet[T]):
     # -- options of writes ----------------------------------------------------------------------
 
     def ttl(self, ttl: int | None) -> Self:
-        """Return a queryset whose writes live for so many seconds."""
+        """Return a queryset whose writes live for so many seconds.
+
+        :param ttl: seconds; None for the table's default.
+        """
         if ttl is not None and (isinstance(ttl, bool) or not isinstance(ttl, int) or ttl < 0):
             raise ValueError(f"a ttl is a number of seconds, not {ttl!r}")
         return self._but(ttl=ttl)
@@ -345,6 +349,8 @@ class ModelQuerySet(AbstractQuerySet[T]):
         """Return a queryset whose writes have this timestamp.
 
         A datetime, or a timedelta from now.
+
+        :param timestamp: a datetime, a timedelta, or None for none.
         """
         return self._but(timestamp=timestamp)
 
@@ -376,12 +382,18 @@ class ModelQuerySet(AbstractQuerySet[T]):
         return made
 
     async def acreate(self, **kwargs: Any) -> T:
-        """`create` on a connection of `cassandra.aio`."""
+        """`create` on a connection of `cassandra.aio`.
+
+        :param kwargs: values by the attributes' names.
+        """
         made: T = await arun(self.creation(kwargs))
         return made
 
     def creation(self, values: dict[str, Any]) -> Operation[Any]:
-        """Return the operation that inserts a row of `values`; it returns the instance."""
+        """Return the operation that inserts a row of `values`; it returns the instance.
+
+        :param values: values by the attributes' names.
+        """
         model, how = self.model, self._how
         mapping = model.__mapping__
         if mapping.has_own_init:
@@ -420,7 +432,11 @@ class ModelQuerySet(AbstractQuerySet[T]):
         run(self._update(values))
 
     async def aupdate(self, **values: Any) -> None:
-        """`update` on a connection of `cassandra.aio`."""
+        """`update` on a connection of `cassandra.aio`.
+
+        :param values: values by the attributes' names; ``name__add`` and its like change
+            collections.
+        """
         await arun(self._update(values))
 
     def _update(self, values: dict[str, Any]) -> Operation[None]:

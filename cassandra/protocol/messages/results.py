@@ -190,6 +190,8 @@ class ResultMessage(StreamedResult):
 
         The four factories of `cassandra.query` make rows straight from the bytes. Another one is
         called as ``row_factory(column_names, rows)`` with a list of tuples.
+
+        :param row_factory: a function of column names and rows.
         """
         if self.kind != RESULT_KIND_ROWS:
             return []
