@@ -43,7 +43,7 @@ cdef class _Places:
     cdef Py_ssize_t settings[SETTINGS]
     cdef Py_ssize_t serial
     cdef Py_ssize_t needed
-    cdef Py_ssize_t plan
+    cdef Py_ssize_t bind_plan
     cdef Py_ssize_t version
 
 
@@ -72,19 +72,19 @@ cdef _Places _meet(type kind):
         made.settings[i] = slot_in(kind, _from[i])
     made.serial = slot_in(kind, "serial_consistency_level")
     made.needed = slot_in(kind, "needed_values")
-    made.plan = slot_in(kind, "plan")
+    made.bind_plan = slot_in(kind, "bind_plan")
     made.version = slot_in(kind, "protocol_version")
     made.kind = kind
     _last = made
     return made
 
 
-cdef inline ValuesBlock _block_of(object plan, object values, object version):
+cdef inline ValuesBlock _block_of(object bind_plan, object values, object version):
     """The block of the values in a tuple or list."""
-    if type(plan) is BindPlan:
+    if type(bind_plan) is BindPlan:
         held = values if type(values) is tuple else tuple(values)
-        return (<BindPlan> plan)._bind(<tuple> held, version)
-    return plan.bind(values, version)
+        return (<BindPlan> bind_plan)._bind(<tuple> held, version)
+    return bind_plan.bind(values, version)
 
 
 def bind(prepared, values):
@@ -121,7 +121,7 @@ def bind(prepared, values):
     ):
         try:
             block = _block_of(
-                slot_value(prepared, places.plan, "plan"),
+                slot_value(prepared, places.bind_plan, "bind_plan"),
                 values,
                 slot_value(prepared, places.version, "protocol_version"),
             )

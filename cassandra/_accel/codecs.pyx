@@ -2,7 +2,7 @@
 # cython: initializedcheck=False, cdivision=True, binding=True
 """Codecs of all CQL types, compiled; `cassandra.cqltypes.codecs` is the reference.
 
-Theory of operation. A codec is an immutable plan; containers hold the codecs of their elements, so
+Theory of operation. A codec is immutable; containers hold the codecs of their elements, so
 one virtual call per value leads from a column to its bytes. `write` appends to the growing buffer
 of the caller (wbuf.pxd: on the caller's stack, so a value's own code that encodes something gets
 another one); `read` looks at a region of memory and keeps nothing of it. Lists, sets and vectors of
@@ -16,7 +16,7 @@ Everything off the fast path (strings for dates, floats for decimals, every refu
 functions in `cassandra.cqltypes.coerce` that the reference uses too: rules and messages are written
 once.
 
-No look at None (nonecheck) for each element: what codecs hold is there from when `plan_of` lets
+No look at None (nonecheck) for each element: what codecs hold is there from when `codec_of` lets
 them out, and casts are behind a look at the type.
 
 The parts: base and numbers here, then the other scalars, arrays and containers in the files
@@ -161,8 +161,8 @@ cdatetime.import_datetime()
 cdef object EMPTY = _EMPTY
 
 
-# Fields that values of tuples and user-defined types lacked: since ever, and before the page that
-# is being read.
+# Fields that values of tuples and user-defined types lacked: so far, and before the page that is
+# being read.
 cdef int64_t lacking = 0
 cdef int64_t lacking_before = 0
 
@@ -183,7 +183,7 @@ cdef int lack(Codec codec, Py_ssize_t count) except -1:
 # -- the contract ----------------------------------------------------------------------------------
 
 cdef class Codec:
-    """The plan of one CQL type; see `cassandra.cqltypes.codecs.base.Codec`."""
+    """Reads and writes one CQL type; see `cassandra.cqltypes.codecs.base.Codec`."""
 
     def __init__(self, *args, **kwargs):
         raise TypeError("codecs are made by the functions of this module")
@@ -210,7 +210,7 @@ cdef class Codec:
         """
         cdef wbuf out
         if self.cql_name is None:
-            plan_of(self)
+            codec_of(self)
         wbuf_open(&out)
         try:
             self.write(&out, value)
@@ -225,7 +225,7 @@ cdef class Codec:
         """
         cdef Py_buffer view
         if self.cql_name is None:
-            plan_of(self)
+            codec_of(self)
         begin_page()
         if PyBytes_CheckExact(data):
             return self.read(<const uint8_t*> PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
@@ -268,7 +268,7 @@ cdef class Codec:
 
 
 # `codec` as a codec that one of the functions of this module has made; TypeError for anything else.
-cdef Codec plan_of(object codec):
+cdef Codec codec_of(object codec):
     if not isinstance(codec, Codec) or (<Codec> codec).cql_name is None:
         raise TypeError(f"{codec!r} is not a codec of this module")
     return <Codec> codec
@@ -551,7 +551,7 @@ cdef class TypeCalls:
         self.owner = owner
         self._empty_is_value = empty_is_value
         self._empty = empty
-        self._codec = plan_of(codec)
+        self._codec = codec_of(codec)
 
     @cython.binding(False)
     @cython.embedsignature(True)

@@ -8,7 +8,7 @@ cdef object READ_SET = SortedSet._read
 cdef Py_ssize_t SET_ITEMS = turbocql_slot(SortedSet, "_items")
 
 
-# A plan is as deep as its type; C's stack is not: a RecursionError comes first, as in Python.
+# A codec is as deep as its type; C's stack is not: a RecursionError comes first, as in Python.
 cdef const char* ENCODING = " while encoding a nested value"
 cdef const char* DECODING = " while decoding a nested value"
 
@@ -707,21 +707,21 @@ cdef Codec list_codec(Codec element, str name, bint is_set, object empty):
 
 def list_of(element, name="", empty=None):
     """list<element>, read as a list."""
-    element = plan_of(element)
+    element = codec_of(element)
     return list_codec(element, name or f"list<{element.cql_name}>", False, empty)
 
 
 def set_of(element, name="", empty=None):
     """set<element>, read as a SortedSet."""
-    element = plan_of(element)
+    element = codec_of(element)
     return list_codec(element, name or f"set<{element.cql_name}>", True, empty)
 
 
 def map_of(key, value, name="", empty=None):
     """map<key, value>, read as an OrderedMapSerializedKey."""
     cdef MapCodec made = MapCodec.__new__(MapCodec)
-    made.key = plan_of(key)
-    made.value = plan_of(value)
+    made.key = codec_of(key)
+    made.value = codec_of(value)
     made.encode_key = key.encode
     name = name or f"map<{key.cql_name}, {value.cql_name}>"
     return describe(made, KIND_OTHER, name, -1, -1, False, empty)
@@ -740,7 +740,7 @@ cdef Codec tuple_codec(object name, object names, object fields, object make, ob
     ):
         made.own = kind
     for field in made.fields:
-        plan_of(field)
+        codec_of(field)
     return describe(made, KIND_OTHER, name, -1, -1, False, empty)
 
 
@@ -766,7 +766,7 @@ def vector_of(element, dimension, as_="list", name="", empty=None):
     :param as_: vectors of numbers are read as "list", "array" (array.array) or "numpy".
     :raises ValueError: if `as_` is something else, or the dimension is out of range.
     """
-    cdef Codec inner = plan_of(element)
+    cdef Codec inner = codec_of(element)
     cdef VectorCodec made = VectorCodec.__new__(VectorCodec)
     cdef Py_ssize_t size
     check_dimension(inner.cql_name, inner.fixed_size, dimension)

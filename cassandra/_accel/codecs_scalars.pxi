@@ -1,4 +1,4 @@
-# Codecs of the scalars that are no plain numbers.
+# Codecs of the scalars that are not plain numbers.
 
 cdef object UUID = uuid_module.UUID
 cdef object SAFE_UNKNOWN = uuid_module.SafeUUID.unknown

@@ -4,8 +4,8 @@
 
 A cell is 8 bytes: its offset in the page, and its size (-1 for a null). Columns are built from
 arrays of cells into `Block`s, which own their memory and are not touched any more once they are
-handed out: others may look at it for as long as they hold the block. The parts: plans and cells
-here, then scalars and nested types in the files included below.
+handed out: others may look at it for as long as they hold the block. The parts: column plans and
+cells here, then scalars and nested types in the files included below.
 """
 
 from cpython.buffer cimport PyBuffer_FillInfo
@@ -48,7 +48,7 @@ cdef extern from "utf8.h" nogil:
 cdef int64_t LIMIT = _COLUMN_LIMIT
 cdef int64_t DAY_NANOS = 86_400_000_000_000
 
-# Cells that nulls stood for: since ever, and before the page being read (see limits.null_cells).
+# Cells that nulls stood for: so far, and before the page being read (see limits.null_cells).
 cdef int64_t null_cells = 0
 cdef int64_t null_cells_before = 0
 
@@ -90,7 +90,7 @@ cdef struct Cell:
 cdef class Block:
     """Memory of a column, through the buffer protocol.
 
-    Writable: an array over it belongs to whoever asked for it.
+    Writable: an array over it belongs to the caller that asked for it.
     """
 
     cdef uint8_t* data
@@ -224,7 +224,7 @@ cdef class ColumnPlan:
     def __init__(self, names, codecs, layouts):
         names, codecs, layouts = tuple(names), tuple(codecs), tuple(layouts)
         if self._rows is not None:
-            raise TypeError("a plan is made once")
+            raise TypeError("a column plan is made once")
         if not len(names) == len(codecs) == len(layouts):
             raise ValueError(f"{len(names)} names, {len(codecs)} codecs and {len(layouts)} layouts")
         self._rows = _RowPlan(names, codecs)
@@ -316,7 +316,7 @@ cdef object wrong_size(Node node):
     return DecodeError(f"takes {node.width} bytes")
 
 
-# The column of `count` cells. Cells of zero bytes that are no value are made nulls.
+# The column of `count` cells. Cells of zero bytes that are not a value are made nulls.
 cdef object build(Node node, const uint8_t* base, Cell* cells, Py_ssize_t count):
     cdef Py_ssize_t i
     cdef Py_ssize_t nulls = 0

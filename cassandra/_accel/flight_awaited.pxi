@@ -123,17 +123,17 @@ cdef class RowsAnswer:
             return None
         if self._offset < 0 or self._offset + 4 > PyBytes_GET_SIZE(self._body):
             return None
-        plan = self._metadata._plan
-        if plan is None:
-            plan = self._metadata.row_plan
+        row_plan = self._metadata._row_plan
+        if row_plan is None:
+            row_plan = self._metadata.row_plan
         count = get_be32(<const unsigned char*> PyBytes_AS_STRING(self._body) + self._offset)
         try:
             if row_factory is _named_tuple_factory:
-                return plan.named_tuples(self._body, self._offset + 4, count)
+                return row_plan.named_tuples(self._body, self._offset + 4, count)
             method = getattr(row_factory, "row_plan_method", None)
             if method is None or method[1] is not row_factory:
                 return None
-            return getattr(plan, method[0])(self._body, self._offset + 4, count)
+            return getattr(row_plan, method[0])(self._body, self._offset + 4, count)
         except _DecodeError:
             return None  # the message keeps the error
 

@@ -50,7 +50,7 @@ cdef class RowPlan:
         cdef tuple called = tuple(names)
         cdef tuple kinds = tuple(codecs)
         if self._codecs is not None:
-            raise TypeError("a plan is made once")
+            raise TypeError("a row plan is made once")
         if len(called) != len(kinds):
             raise ValueError(f"{len(called)} names and {len(kinds)} codecs")
         self.names = called
@@ -174,7 +174,7 @@ cdef class RowPlan:
     def iterate(self, body, offset, row_count):
         """The rows as tuples, each decoded when it is asked for."""
         cdef _Rows rows = _Rows.__new__(_Rows)
-        rows._plan = self
+        rows._row_plan = self
         rows._body = exact_bytes(body, "a page")
         rows._pos = offset
         rows._left = check_rows(rows._body, rows._pos, row_count, self._count)
@@ -189,7 +189,7 @@ cdef class RowPlan:
 cdef class _Rows:
     """The rows of a page, decoded while they are walked."""
 
-    cdef RowPlan _plan
+    cdef RowPlan _row_plan
     cdef bytes _body
     cdef Py_ssize_t _pos
     cdef Py_ssize_t _row
@@ -202,7 +202,7 @@ cdef class _Rows:
         cdef const uint8_t* start
         cdef const uint8_t* end
         cdef const uint8_t* p
-        cdef RowPlan plan = self._plan
+        cdef RowPlan row_plan = self._row_plan
         cdef Py_ssize_t column = 0
         cdef list values
         if self._left <= 0:
@@ -213,11 +213,11 @@ cdef class _Rows:
         values = []
         begin_page()
         try:
-            for column in range(plan._count):
-                values.append(plan._value(&p, end, column))
+            for column in range(row_plan._count):
+                values.append(row_plan._value(&p, end, column))
         except Exception as error:
             self._left = 0
-            raise plan._error(self._row, column, error) from error
+            raise row_plan._error(self._row, column, error) from error
         self._left -= 1
         self._row += 1
         self._pos = p - start

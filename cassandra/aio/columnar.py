@@ -103,19 +103,19 @@ class ColumnarResult:
         message = rows_message(self._message)
         # A dict has one place for a name: the other column would be lost.
         columnar.check_names(message.metadata.names)
-        plan = columnar.array_plan(message.metadata)
+        column_plan = columnar.array_plan(message.metadata)
         pages = [
             columnar.arrays_of_page(numpy, page)
-            async for page in self._pages(plan, columnar.array_plan)
+            async for page in self._pages(column_plan, columnar.array_plan)
         ]
-        joined: dict[str, Any] = columnar.joined_arrays(numpy, plan.layout, pages)
+        joined: dict[str, Any] = columnar.joined_arrays(numpy, column_plan.layout, pages)
         return joined
 
     def __arrow_c_schema__(self) -> object:
         """Return the schema of the columns, for readers of the Arrow PyCapsule interface."""
         columnar = columnar_module()
-        plan = columnar.column_plan(rows_message(self._message).metadata)
-        return columnar.ArrowSchema(plan.layout).__arrow_c_schema__()
+        column_plan = columnar.column_plan(rows_message(self._message).metadata)
+        return columnar.ArrowSchema(column_plan.layout).__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return the page at hand, for readers of the Arrow PyCapsule interface.
@@ -131,15 +131,15 @@ class ColumnarResult:
                 "use `await result.to_arrow()`, or `arrow_batches()`"
             )
         self._check_columns()
-        plan = columnar.column_plan(message.metadata)
-        return columnar.ArrowPages(plan.layout, [message.columns(plan)]).__arrow_c_stream__(
-            requested_schema
-        )
+        column_plan = columnar.column_plan(message.metadata)
+        return columnar.ArrowPages(
+            column_plan.layout, [message.columns(column_plan)]
+        ).__arrow_c_stream__(requested_schema)
 
     def _columns(self, options: dict[str, Any]) -> tuple[Layout, AsyncIterator[ColumnArray]]:
         self._check_columns()
-        plan, plan_of = column_plans(self._message, options)
-        return plan.layout, self._pages(plan, plan_of)
+        column_plan, column_plan_of = column_plans(self._message, options)
+        return column_plan.layout, self._pages(column_plan, column_plan_of)
 
     def _check_columns(self) -> None:
         if self._begun:
@@ -156,11 +156,13 @@ class ColumnarResult:
             raise RuntimeError(ROWS_READ)
         self._begun = what
 
-    async def _pages(self, plan: ColumnPlan, plan_of: PlanOf) -> AsyncIterator[ColumnArray]:
+    async def _pages(
+        self, column_plan: ColumnPlan, column_plan_of: PlanOf
+    ) -> AsyncIterator[ColumnArray]:
         columnar = columnar_module()
         self._check_columns()
         message = rows_message(self._message)
-        layout = plan.layout
+        layout = column_plan.layout
         while True:
             more = message.paging_state is not None
             if more:
@@ -168,10 +170,10 @@ class ColumnarResult:
                 self._begun = "column"
                 # In flight while this page is used; one page ahead, never more, to bound memory.
                 self._ask_for_next_page()
-            yield message.columns(plan)
+            yield message.columns(column_plan)
             if not more:
                 return
             await self.fetch_next_page()
             message = rows_message(self._message)
-            plan = plan_of(message.metadata)
-            columnar.check_same(layout, plan.layout)
+            column_plan = column_plan_of(message.metadata)
+            columnar.check_same(layout, column_plan.layout)

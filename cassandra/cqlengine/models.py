@@ -252,7 +252,7 @@ def _join_family(
     for parent in model.__mro__:
         known = vars(parent).get("__mapping__")
         if known is not None:
-            known.plans.clear()
+            known.statement_plans.clear()
 
 
 # -- models ---------------------------------------------------------------------------------------

@@ -49,7 +49,7 @@ _PLAN_ATTRIBUTES = frozenset(
 )
 
 
-class _Plans:
+class _KnownCodecs:
     """The codecs of one class, valid for one generation."""
 
     __slots__ = ("by_key", "generation")
@@ -58,7 +58,7 @@ class _Plans:
     current = 0
 
     def __init__(self) -> None:
-        self.generation = _Plans.current
+        self.generation = _KnownCodecs.current
         self.by_key: dict[tuple[int, str], Any] = {}
 
 
@@ -96,7 +96,7 @@ class CassandraTypeType(type):
     def __setattr__(cls, name: str, value: object) -> None:
         # All codecs are made anew, not only this class's: containers hold those of their elements.
         if name in _PLAN_ATTRIBUTES:
-            _Plans.current += 1
+            _KnownCodecs.current += 1
             calls.withdraw()
             # A program that puts back what it had replaced leaves nothing of its own behind.
             if name in calls.NAMES and calls.is_stock(cls, value):
@@ -108,7 +108,7 @@ class CassandraTypeType(type):
 
     def __delattr__(cls, name: str) -> None:
         if name in _PLAN_ATTRIBUTES:
-            _Plans.current += 1
+            _KnownCodecs.current += 1
             was_there = name in cls.__dict__
             calls.withdraw()
             if was_there and name not in cls.__dict__:
@@ -208,8 +208,8 @@ class _CassandraType(metaclass=CassandraTypeType):
     def _settle_calls(cls) -> None:
         """Let further calls take the fast way, if the coding is ours: see `calls`."""
         # Once for each change: a class of a program comes here with each value.
-        if cls.__dict__.get("_calls_settled") != _Plans.current:
-            settled = _Plans.current
+        if cls.__dict__.get("_calls_settled") != _KnownCodecs.current:
+            settled = _KnownCodecs.current
             calls.install(cls, _generation)
             type.__setattr__(cls, "_calls_settled", settled)
 
@@ -223,7 +223,7 @@ class _CassandraType(metaclass=CassandraTypeType):
         )
         return size if size >= 0 else None
 
-    # -- plans -------------------------------------------------------------------------------------
+    # -- codecs ------------------------------------------------------------------------------------
 
     @classmethod
     def codec(cls, protocol_version: int = DEFAULT_PROTOCOL_VERSION, vectors: str = "list") -> Any:
@@ -232,14 +232,14 @@ class _CassandraType(metaclass=CassandraTypeType):
         :param protocol_version: what the coding of a program's own type is called with.
         :param vectors: how vectors of numbers are read: "list", "array" (array.array) or "numpy".
         """
-        plans = cls._plans("_codecs")
+        known = cls._known_codecs("_codecs")
         key = (protocol_version, vectors)
-        plan = plans.by_key.get(key)
-        if plan is None:
-            plan = plans.by_key[key] = cls.build_codec(
+        codec = known.by_key.get(key)
+        if codec is None:
+            codec = known.by_key[key] = cls.build_codec(
                 implementations.codecs, protocol_version, vectors
             )
-        return plan
+        return codec
 
     @classmethod
     def build_codec(
@@ -265,21 +265,23 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def _native_codec(cls, protocol_version: int, vectors: str) -> Any:
-        plans = cls._plans("_native_codecs")
+        known = cls._known_codecs("_native_codecs")
         key = (protocol_version, vectors)
-        plan = plans.by_key.get(key)
-        if plan is None:
-            plan = plans.by_key[key] = cls._build(implementations.codecs, protocol_version, vectors)
-        return plan
+        codec = known.by_key.get(key)
+        if codec is None:
+            codec = known.by_key[key] = cls._build(
+                implementations.codecs, protocol_version, vectors
+            )
+        return codec
 
     @classmethod
-    def _plans(cls, attribute: str) -> _Plans:
+    def _known_codecs(cls, attribute: str) -> _KnownCodecs:
         # Of this very class: getattr would find a parent's codecs, whose rules may differ.
-        plans: _Plans | None = cls.__dict__.get(attribute)
-        if plans is None or plans.generation != _Plans.current:
-            plans = _Plans()
-            setattr(cls, attribute, plans)
-        return plans
+        known: _KnownCodecs | None = cls.__dict__.get(attribute)
+        if known is None or known.generation != _KnownCodecs.current:
+            known = _KnownCodecs()
+            setattr(cls, attribute, known)
+        return known
 
     @classmethod
     def _overridden(cls) -> bool:
@@ -356,7 +358,7 @@ class _CassandraType(metaclass=CassandraTypeType):
 
 
 def _generation() -> int:
-    return _Plans.current
+    return _KnownCodecs.current
 
 
 calls.stock_methods.update({name: _CassandraType.__dict__[name] for name in calls.NAMES})

@@ -140,7 +140,7 @@ class PercentileSpeculativeExecutionPolicy(SpeculativeExecutionPolicy):
         engine.observe_latencies(self.tracker.record)
 
     def new_plan(self, keyspace: str | None, statement: Statement) -> SpeculativeExecutionPlan:
-        # Read once for each request: the delay of a plan does not change while it runs.
+        # Read once for each request: a speculation's delay does not change while it runs.
         delay = self.tracker.percentile(self.percentile)
         if delay is None:
             return NoSpeculativeExecutionPlan()

@@ -126,9 +126,9 @@ Entry = str | BoundStatement | BoundRows | TextRows | NamedRow
 
 def bind_rows(prepared: PreparedStatement, rows: object) -> RowsBlock:
     """Bind all `rows` at once; see `BatchStatement.add_many`."""
-    plan = prepared.plan
+    bind_plan = prepared.bind_plan
     try:
-        return plan.bind_many(rows_of(rows, plan.columns), prepared.protocol_version)
+        return bind_plan.bind_many(rows_of(rows, bind_plan.columns), prepared.protocol_version)
     except (TypeError, ValueError, KeyError) as error:
         name_statement(error, prepared.query_string)
         raise
@@ -292,7 +292,7 @@ class BatchStatement(Statement):
         # By identity: an equal statement may be prepared again, with another id or other columns.
         if rows is not None and rows.prepared is statement:
             try:
-                statement.plan.bind_into(
+                statement.bind_plan.bind_into(
                     rows.block,
                     () if parameters is None else parameters,
                     statement.protocol_version,
@@ -308,12 +308,12 @@ class BatchStatement(Statement):
         return self
 
     def _add_first(self, statement: PreparedStatement, parameters: object) -> None:
-        rows = BoundRows(statement, bind.RowsBlock(len(statement.plan.columns)))
+        rows = BoundRows(statement, bind.RowsBlock(len(statement.bind_plan.columns)))
         # Room is made only for what is still to come; earlier entries have their own blocks.
         if self._reserved > self._count:
             rows.block.reserve(self._reserved - self._count)
         try:
-            statement.plan.bind_into(
+            statement.bind_plan.bind_into(
                 rows.block, () if parameters is None else parameters, statement.protocol_version
             )
         except (TypeError, ValueError, KeyError) as error:

@@ -41,7 +41,7 @@ def bind(prepared: PreparedStatement, values: Any) -> BoundStatement:
     # Exact classes only: a subclass may have its own __len__, and goes the longer way.
     if (kind is tuple or kind is list) and len(values) >= prepared.needed_values:
         try:
-            bound.block = prepared.plan.bind(values, prepared.protocol_version)
+            bound.block = prepared.bind_plan.bind(values, prepared.protocol_version)
         except (TypeError, ValueError) as error:
             name_statement(error, prepared.query_string)
             raise

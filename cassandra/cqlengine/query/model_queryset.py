@@ -18,7 +18,7 @@ from cassandra.cqlengine.columns.base import Column
 from cassandra.cqlengine.connection import default_keyspace
 from cassandra.cqlengine.errors import CQLEngineException, ValidationError
 from cassandra.cqlengine.functions import QueryValue, Token
-from cassandra.cqlengine.mapping import InstanceRows, Plan
+from cassandra.cqlengine.mapping import InstanceRows, StatementPlan
 from cassandra.cqlengine.operators import (
     BaseWhereOperator,
     ContainsOperator,
@@ -96,7 +96,7 @@ class SimpleQuerySet(AbstractQuerySet[ResultObject]):
             raise CQLEngineException(f"None values on filter are not allowed ({name})")
         return WhereClause(column, operator, value)
 
-    def _factory(self, plan: Plan) -> Any:
+    def _factory(self, select: StatementPlan) -> Any:
         return _result_objects
 
     def _fields(self) -> list[str]:
@@ -250,7 +250,7 @@ class ModelQuerySet(AbstractQuerySet[T]):
         # CQL selects one column at least, even if the filters fix all of them.
         return found or fields
 
-    def _plan(self, count: bool) -> Plan:
+    def _select_plan(self, count: bool) -> StatementPlan:
         mapping = self.model.__mapping__
         key = (
             "select",
@@ -265,18 +265,20 @@ class ModelQuerySet(AbstractQuerySet[T]):
             self._distinct,
             self._listed,
         )
-        plan: Plan | None = mapping.plans.get(key)
-        if plan is None:
+        known: StatementPlan | None = mapping.statement_plans.get(key)
+        if known is None:
             self._check_filters()
-            plan = mapping.plan(key, lambda: Plan(self._statement(count).prepared(), self._fixed()))
-        return plan
+            known = mapping.statement_plan(
+                key, lambda: StatementPlan(self._statement(count).prepared(), self._fixed())
+            )
+        return known
 
-    def _factory(self, plan: Plan) -> Any:
-        values = plan.fixed_values(self._where)
+    def _factory(self, select: StatementPlan) -> Any:
+        values = select.fixed_values(self._where)
         if self._listed is not None:
-            fixed = dict(zip(plan.fixed_names, values, strict=True))
+            fixed = dict(zip(select.fixed_names, values, strict=True))
             return _ListRows(self.model, self._listed, self._flat, fixed)
-        return InstanceRows(self.model, plan.fixed_names, values)
+        return InstanceRows(self.model, select.fixed_names, values)
 
     def _partition_columns(self) -> Sequence[str]:
         keys = self.model.__mapping__.partition_keys.values()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from cassandra.cqlengine.clauses import ConditionalClause, IsNotNullClause, WhereClause
 from cassandra.cqlengine.errors import CQLEngineException
 from cassandra.cqlengine.functions import QueryValue
-from cassandra.cqlengine.mapping import Plan
+from cassandra.cqlengine.mapping import StatementPlan
 from cassandra.cqlengine.operators import (
     ContainsOperator,
     EqualsOperator,
@@ -68,17 +68,17 @@ class AbstractQuerySet(Generic[T]):
         clause = self._terms_of(name, value)
         return ConditionalClause(clause.field, clause.value, clause.operator)
 
-    def _factory(self, plan: Plan) -> Any:
-        """The row factory of the select `plan`."""
+    def _factory(self, select: StatementPlan) -> Any:
+        """The row factory of `select`."""
         raise NotImplementedError
 
     def _fields(self) -> list[str]:
         """The columns to select; empty for all."""
         return []
 
-    def _plan(self, count: bool) -> Plan:
-        """The plan of the select. QueryException if the servers would refuse its filters."""
-        return Plan(self._statement(count).prepared())
+    def _select_plan(self, count: bool) -> StatementPlan:
+        """The statement plan of the select; QueryException if servers would refuse its filters."""
+        return StatementPlan(self._statement(count).prepared())
 
     @property
     def column_family_name(self) -> str:
@@ -159,7 +159,7 @@ class AbstractQuerySet(Generic[T]):
             raise CQLEngineException(
                 "Only inserts, updates, and deletes are available in batch mode"
             )
-        plan = self._plan(count)
+        select = self._select_plan(count)
         values: list[Any] = []
         for clause in self._where:
             values += clause.bound()
@@ -167,10 +167,10 @@ class AbstractQuerySet(Generic[T]):
         if limit:
             values.append(limit if most is None or most > limit else most)
         return Request(
-            plan.text,
+            select.text,
             values,
             how.connection or self.model.__connection__,
-            self._factory(plan) if factory is None else factory,
+            self._factory(select) if factory is None else factory,
             how.consistency if how.consistency is not None else self.model.__consistency__,
             how.timeout,
             self._fetch_size,
