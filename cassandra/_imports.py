@@ -1,7 +1,7 @@
 """Modules that are imported when they are first used, and forks meanwhile.
 
 Python gives each module a lock while it is imported. A thread that imports one when another thread
-forks leaves that lock held in the child, and whoever imports the module there waits for ever. So
+forks leaves that lock held in the child, where the next import of the module waits forever. So
 imports of this package that happen at run time go through `import_module`, and a fork waits until
 none is under way.
 """
@@ -61,6 +61,7 @@ def _in_parent() -> None:
 
 
 def _in_child() -> None:
+    # The parent's lock is held in the child, by a thread that is not there.
     global _lock
     thread = get_ident()
     _importers[:] = [importer for importer in _importers if importer == thread]

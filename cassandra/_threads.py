@@ -64,7 +64,7 @@ def _real(name: str) -> Any:
     return getattr(sys.modules["_thread"], name)
 
 
-# Taken now: whoever patches later leaves these alone.
+# Taken now: a patch that comes later leaves these alone.
 Lock: Callable[[], threading.Lock] = _real("allocate_lock")
 RLock: Callable[[], threading.RLock] = _real("RLock")
 get_ident: Callable[[], int] = _real("get_ident")
@@ -293,10 +293,12 @@ renew_in_child(_mailboxes.clear)
 
 
 def at_home(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what calls `function` in the caller's thread, in a greenlet of its own, from any
-    thread and without waiting. If threads are real, that is `function` itself.
+    """Return a function that has `function` called in this thread, by a greenlet of its own.
 
-    For functions of the program, which expects them among its greenlets.
+    Any thread may call it, and does not wait. If threads are real, it is `function` itself. This is
+    for functions of the program, which expects them among its greenlets.
+
+    :param function: takes what the returned function is given.
     """
     library = green_library()
     if library is None or get_ident() in _real_threads:
@@ -321,14 +323,14 @@ class _Errand:
         sys.modules["eventlet"].spawn(self._call)
 
 
-# Those that no greenlet runs in: what hands a call to the thread that they were made in.
+# Threads without greenlets, by identity: what hands a call to the thread that made each.
 _real_threads: dict[int | None, Callable[..., Any]] = {}
 
 
 class _LogAtHome(logging.Filter):
     """Has records of real threads written by greenlets.
 
-    The locks of handlers are those of greenlets: two threads that want one would wait for ever.
+    The locks of handlers are those of greenlets: two threads that want one would wait forever.
     """
 
     def __init__(self, write: Callable[[logging.LogRecord], None]) -> None:
@@ -344,7 +346,7 @@ class _LogAtHome(logging.Filter):
 
 
 def _log_at_home() -> None:
-    """Do so with what this package logs, and asyncio."""
+    """Have greenlets write what this package and asyncio log."""
     for name, logger in list(logging.root.manager.loggerDict.items()):
         if (
             isinstance(logger, logging.Logger)

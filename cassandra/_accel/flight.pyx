@@ -619,7 +619,7 @@ cdef class RequestBase:
         self.fail(asyncio.CancelledError())
 
     def end(self):
-        """It is over, well or badly: let go of everything and tell who waits."""
+        """It is over, well or badly: let go of everything, and call `on_done`."""
         self._end()
 
     cdef int _end(self) except -1:
@@ -911,7 +911,7 @@ cdef object _level(statement, bint plain, profile):
 
 
 cdef object _serial_level(statement, bint plain, profile):
-    # Of a statement that is no bound one, the property: its slot is that of another class.
+    # Of a statement that is not a bound one, the property: its slot is that of another class.
     if plain:
         level = slot_value(statement, _SERIAL, "serial_consistency_level")
     else:

@@ -425,7 +425,7 @@ cdef class FrameReader:
         return 0
 
 
-# Who got the block from `get_buffer` has its bytearray at hand, and may have cut it.
+# A caller that got the block from `get_buffer` has its bytearray at hand, and may have cut it.
 cdef object _shrunk():
     return ValueError("the buffer of a reader was made smaller")
 

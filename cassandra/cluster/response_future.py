@@ -1,4 +1,4 @@
-"""`ResponseFuture`: a request under way, for callbacks or to wait for.
+"""`ResponseFuture`: a request in flight, for callbacks or to wait for.
 
 The engine's loop completes it. A thread that waits makes the latch that it waits at; if nobody
 waits, there is none.
@@ -54,8 +54,9 @@ _Callback = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
 
 class _Callbacks:
-    """Callbacks for one kind of outcome: each is called once a page, by whoever takes it out of
-    `due` first.
+    """Callbacks for one kind of outcome.
+
+    Each is called once a page, by the thread that takes it out of `due` first.
     """
 
     __slots__ = ("due", "registered")

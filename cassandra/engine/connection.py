@@ -125,7 +125,7 @@ class FutureResponder:
         self.stream = -1
 
     def on_response(self, connection: Connection, opcode: int, flags: int, body: bytes) -> None:
-        # Whoever waits may have been cancelled in this very turn: the future is done then.
+        # The caller may have been cancelled in this very turn: the future is done then.
         if not self.future.done():
             self.future.set_result((opcode, flags, body))
 
@@ -217,7 +217,7 @@ class Connection(KnownConnection, asyncio.BufferedProtocol):
 
     @property
     def in_flight(self) -> int:
-        """Streams in use: requests under way, and orphans."""
+        """Streams in use: of requests that wait for their answers, and of orphans."""
         return self.streams.in_flight
 
     @property
@@ -381,7 +381,7 @@ class Connection(KnownConnection, asyncio.BufferedProtocol):
         responder = FutureResponder(self._loop.create_future())
         responder.stream = self.send(responder, opcode, flags, body)
         # Not by asyncio.wait_for: before Python 3.12 it swallows a cancellation that comes together
-        # with the answer, and a loop over many requests, of pages say, would go on for ever.
+        # with the answer, and a loop over many requests, of pages say, would go on forever.
         timer = (
             self._loop.call_later(timeout, responder.on_timeout) if timeout is not None else None
         )

@@ -110,7 +110,7 @@ class StreamTable:
 
     @property
     def in_flight(self) -> int:
-        """Streams in use: requests under way, and orphans."""
+        """Streams in use: of requests that wait for their answers, and of orphans."""
         return len(self._responders) + (self._direct is not None)
 
     @property
@@ -174,7 +174,7 @@ class StreamTable:
         return True
 
     def dispatch(self, connection: Connection, envelopes: list[Any]) -> None:
-        """Give each of `envelopes`, as `FrameReader` makes them, to whom it answers.
+        """Give each of `envelopes`, as `FrameReader` makes them, to the responder that it answers.
 
         What nobody asked for goes to ``connection.on_unsolicited(stream, opcode, flags, body)``,
         which may close the connection.
@@ -209,7 +209,7 @@ class StreamTable:
                 return
 
     def _take_direct(self, stream: int) -> Any:
-        """Return who waits for the answer to a direct request; None if `stream` is not in use."""
+        """Return the responder of the direct request in flight; None if `stream` is not in use."""
         if stream != self._direct_stream:
             return None
         responder, self._direct = self._direct, None
