@@ -102,6 +102,7 @@ cdef int fill_schema(ArrowSchema* schema, object layout, str name) except -1:
     cdef Py_ssize_t i
     if private == NULL:
         raise MemoryError()
+    # Counted until `free_schema`: the pointers below lead into these bytes.
     Py_INCREF(texts)
     private.texts = <PyObject*> texts
     held += 1
@@ -119,6 +120,7 @@ cdef int fill_schema(ArrowSchema* schema, object layout, str name) except -1:
         schema.children = private.addresses
         for i in range(count):
             private.addresses[i] = private.children + i
+            # Before it is filled: a child of zeros has no `release`, and is passed over.
             schema.n_children = i + 1
             fill_schema(private.children + i, layout.children[i], layout.names[i])
     except BaseException:
@@ -245,6 +247,8 @@ cdef class Source:
         return EIO
 
 
+# In these three, `private_data` is the Source that `stream_capsule` has counted, until
+# `release_stream`.
 cdef int stream_schema(ArrowArrayStream* stream, ArrowSchema* out) noexcept with gil:
     cdef Source source = <Source> <object> <PyObject*> stream.private_data
     memset(out, 0, sizeof(ArrowSchema))

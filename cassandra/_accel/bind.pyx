@@ -3,6 +3,10 @@
 """Binding: the compiled twin of `cassandra.protocol.bind`.
 
 Values go from Python objects into one C buffer, with no bytes object each.
+
+No look at None (nonecheck): an object whose ``__init__`` never ran has no columns, so that nothing
+of it is looked at. What programs may hand in (a block's data, a codec's bytes) goes through
+checks.pxd.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -343,6 +347,7 @@ cdef class BindPlan:
         cdef bint has_unset = missing > 0
         if missing < 0 or (missing and version < 4):
             raise self._miscount(count)
+        # A tuple does not change, and the caller holds it while the values' own code runs.
         for index in range(count):
             if self._add(out, index, <object> PyTuple_GET_ITEM(given, index)):
                 has_unset = True
@@ -471,6 +476,7 @@ cdef class BindPlan:
         if value is _unset:
             put_be32(wbuf_extend(out, 4), 0xFFFFFFFE)
             return 1
+        # Callers stay below `_count`, the number of codecs; if `_native`, each is a Codec.
         codec = <object> PyTuple_GET_ITEM(self._codecs, index)
         wbuf_extend(out, 4)
         try:

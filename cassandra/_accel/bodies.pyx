@@ -117,6 +117,7 @@ cdef bytes obuf_bytes(obuf* b):
     if b.made == NULL:
         return PyBytes_FromStringAndSize(<char*> b.data, b.size)
     resize_bytes(&b.made, b.size)
+    # Counted once more for the caller: obuf_close gives back the count that `made` stands for.
     return <bytes> b.made
 
 

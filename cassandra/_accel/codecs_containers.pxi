@@ -58,6 +58,7 @@ cdef inline object element_at(object sequence, Py_ssize_t at, Py_ssize_t count):
         if PyList_GET_SIZE(sequence) != count:
             refuse_value(sequence, f"changed its size from {count} while it was being encoded")
         return <object> PyList_GET_ITEM(sequence, at)
+    # turbocql_readable gives a list or a tuple, and a tuple keeps its size.
     return <object> PyTuple_GET_ITEM(sequence, at)
 
 
@@ -105,7 +106,8 @@ cdef class ListCodec(Codec):
             Py_LeaveRecursiveCall()
         return 0
 
-    # One claim of room for all, no call per plain element.
+    # One claim of room for all, no call per plain element. `numbers` says that `element` is a
+    # Number.
     cdef int write_numbers(self, wbuf* out, object sequence, Py_ssize_t count) except -1:
         cdef Number element = <Number> self.element
         cdef Py_ssize_t i = 0
@@ -184,6 +186,8 @@ cdef class ListCodec(Codec):
         cdef Py_ssize_t width = element.width
         cdef bint numbers = self.numbers
         cdef const uint8_t* p = data + 4
+        # Its places are NULL until they are set. Nobody else has it before all are; after an error
+        # its end allows for those that are still empty.
         found = PyList_New(count)
         turbocql_enter(DECODING)
         try:
@@ -297,6 +301,7 @@ cdef class MapCodec(Codec):
             return 0
         if value is EMPTY:
             return 0
+        # Lists of their own, of one length, which nobody else has.
         keys, values = coerce.pairs(value, self.cql_name)
         count = PyList_GET_SIZE(keys)
         wbuf_int32(out, count)
@@ -321,7 +326,7 @@ cdef class MapCodec(Codec):
         cdef Py_ssize_t i = 0
         cdef bint at_key = True
         cdef const uint8_t* p = data + 4
-        keys = PyList_New(count)
+        keys = PyList_New(count)  # as in ListCodec.read
         values = PyList_New(count)
         turbocql_enter(DECODING)
         try:
@@ -365,7 +370,7 @@ cdef class MapCodec(Codec):
 cdef class TupleCodec(Codec):
     """tuple and user-defined types: [bytes] of each field; the value may end early."""
 
-    cdef tuple fields
+    cdef tuple fields       # each is a Codec: `tuple_codec` has seen to that
     cdef tuple names        # None for a tuple
     cdef object make        # None for a tuple
     cdef object own         # the class of named tuples that `make` gives, by position; else None

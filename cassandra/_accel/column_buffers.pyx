@@ -190,7 +190,7 @@ cdef class Node:
     cdef bint empty_is_value
     cdef int32_t scale
     cdef int64_t bound          # above a fixed decimal's values; 0 if that takes more than 64 bits
-    cdef tuple children
+    cdef tuple children         # Nodes, which `build` takes without a look: `node_of` makes them
     cdef object codec           # of an object column
 
 
@@ -214,7 +214,7 @@ cdef class ColumnPlan:
 
     cdef readonly object layout
     cdef tuple _codecs
-    cdef tuple _nodes
+    cdef tuple _nodes           # Nodes, of `node_of`
     cdef object _rows
 
     def __cinit__(self, *arguments, **named):
@@ -248,6 +248,8 @@ cdef class ColumnPlan:
                 "of 2 GiB"
             )
         begin()
+        # Room for all that `cut` writes. `check_rows` has bounded the product: a cell takes at least
+        # four bytes of the page.
         cells = new_cells(count * width)
         try:
             cut(base, start, PyBytes_GET_SIZE(page), cells.items, count, width)

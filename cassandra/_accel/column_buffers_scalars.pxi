@@ -135,7 +135,7 @@ cdef tuple variable(Node node, const uint8_t* base, const Cell* cells, Py_ssize_
     return offsets, data
 
 
-# At most 16 bytes as two copies of a fixed width, which stay within the value.
+# 1 to 16 bytes as two copies of a fixed width, which stay within the value.
 cdef inline void copy_short(uint8_t* to, const uint8_t* source, int32_t size) noexcept nogil:
     cdef uint64_t head, tail
     cdef uint32_t head32, tail32

@@ -199,7 +199,8 @@ cdef class Texts:
     """Texts by their UTF-8 bytes, each kept once."""
 
     cdef dict _known
-    cdef PyObject* _met[MET]  # of `_known`, found by a few of their bytes
+    # Some of `_known`, found by a few of their bytes. Not counted: `_known` never forgets a text.
+    cdef PyObject* _met[MET]
 
     def __cinit__(self):
         self._known = {}

@@ -660,6 +660,7 @@ cdef class RequestBase:
     cdef int _try_next_host(self) except -1:
         cdef dict pools = _of(self.session, _engine_places, E_POOLS, "pools_by_id")
         for host in self._plan:
+            # By the address: a pool keeps its host, so no other object has the same one meanwhile.
             pool = pools.get(PyLong_FromVoidPtr(<void*> host))
             if pool is None:
                 pool = self.session.pools.get(host)

@@ -78,6 +78,7 @@ cdef class _Waiting:
 cdef PySendResult _send_waiting(PyObject* waiting, PyObject* value, PyObject** result) noexcept:
     result[0] = NULL
     try:
+        # The slot is this class's, which has no subclass: nothing else comes here.
         return _go_on(<_Waiting> waiting, result)
     except BaseException as error:
         PyErr_SetObject(<object> type(error), error)
@@ -95,7 +96,7 @@ cdef PySendResult _go_on(_Waiting waiting, PyObject** result) except *:
         else:
             waiting._future = None
             given = future._value()
-    Py_INCREF(given)
+    Py_INCREF(given)  # for the caller of am_send, which owns the result
     result[0] = <PyObject*> given
     return kind
 
@@ -529,7 +530,7 @@ cdef class HappyPath:
         try:
             while at < PyList_GET_SIZE(done):
                 at += 1
-                self._call(<ResultFuture> done[at - 1])
+                self._call(<ResultFuture> done[at - 1])  # `_wake` alone adds to the list
         finally:
             # An exception that ends the loop: it may be run again, and the others are not to blame.
             if at < PyList_GET_SIZE(done):

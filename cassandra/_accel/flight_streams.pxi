@@ -440,6 +440,8 @@ cdef class StreamTable:
                     responder.stream = self._direct_stream
                 history.append(responder)
                 self._direct = responder
+                # The caller holds `data`. The socket stays open: it is closed by a holder of the
+                # claim, which is this thread's until `_let_go`.
                 with nogil:
                     written = send_now(descriptor, start, size)
                 is_sent = True

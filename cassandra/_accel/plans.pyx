@@ -122,7 +122,7 @@ cdef class Router:
         cdef ReplicaPlan made
         if row == NULL:
             return _plan_over(self._map._hosts, 0)
-        # The map was filled anew.
+        # The map was filled anew: `_arrange` would look behind the end of `_tiers`.
         if PyBytes_GET_SIZE(self._tiers) < PyTuple_GET_SIZE(self._map._hosts):
             raise ValueError(f"{len(self._map._hosts)} hosts have {len(self._tiers)} tiers")
         made = _plan_over(self._map._hosts, width)
@@ -399,6 +399,8 @@ cdef class ReplicaPlan:
         if self._order != self._few:
             free(self._order)
 
+    # `_order` has places of `_hosts` alone: a map's rows have numbers of its hosts, `plan_numbers`
+    # refuses others, and `at` is below `_count`.
     cdef inline object _host(self, Py_ssize_t at):
         return <object> PyTuple_GET_ITEM(self._hosts, self._order[at])
 
@@ -510,6 +512,7 @@ cdef class Rotation:
             if self._tier + 1 >= PyTuple_GET_SIZE(self._tiers):
                 raise StopIteration
             self._enter(self._tier + 1)
+        # `_left` is not 0, so there are hosts, and `_place` goes round among them.
         host = <object> PyTuple_GET_ITEM(self._hosts, self._place)
         self._left -= 1
         self._place += 1

@@ -119,6 +119,7 @@ cdef class TokenRing:
                     found[count].owner = host
                     count += 1
                 host += 1
+            # Only this function has `found` yet.
             with nogil:
                 qsort(found, count, sizeof(Token), _by_token)
             free(self._tokens)
@@ -177,6 +178,7 @@ cdef class TokenRing:
         if self._first == NULL:  # it was never filled
             return 0
         # Tokens are usually spread evenly, so one or two are left to search.
+        # `_first` has one place more than there are values of the upper bits: first[1] is there.
         first = self._first + (_unsigned(token) >> self._shift)
         low = first[0]
         count = <Py_ssize_t> first[1] - low
@@ -265,6 +267,7 @@ cdef class ReplicaMap:
             position = 0
         elif position >= self._places:
             return NULL
+        # Both come from one `_Rows`, which has given each place the number of a set of its own.
         return self._sets + <Py_ssize_t> self._set_at[position] * self._width
 
     cdef Py_ssize_t _place_of(self, key) except -1:

@@ -88,6 +88,8 @@ cdef class RowPlan:
                 made = PyTuple_New(self._count) if plain else turbo_new_row(kind, self._count)
                 for column in range(self._count):
                     value = self._value(&p, end, column)
+                    # The tuple takes over this count. Nobody else has it yet, and places that an
+                    # error leaves empty are NULL, which its end allows for.
                     Py_INCREF(value)
                     PyTuple_SET_ITEM(made, column, value)
                 rows.append(made)
@@ -108,6 +110,7 @@ cdef class RowPlan:
         p[0] = data + size if size > 0 else data
         if not self._native:
             return self._foreign(data, size, column)
+        # `is_made` has seen that each is a Codec, and callers stay below `_count`, their number.
         if size > 0:
             return (<Codec> <object> PyTuple_GET_ITEM(self._codecs, column)).read(data, size)
         return (<Codec> <object> PyTuple_GET_ITEM(self._codecs, column)).read_nullable(data, size)

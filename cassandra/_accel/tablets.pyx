@@ -168,6 +168,7 @@ cdef class Table:
         cdef Py_ssize_t at = self._place(token)
         if at == PyTuple_GET_SIZE(self.chunks):
             return None
+        # `__cinit__` has seen that each is a Chunk.
         return <Chunk> <object> PyTuple_GET_ITEM(self.chunks, at)
 
     cdef Table _having(self, const Told* told):
