@@ -32,6 +32,7 @@ def import_module(name: str) -> ModuleType:
     :raises ImportError: if there is none.
     """
     thread = get_ident()
+    # Before the import takes the module's lock: a fork that begins in between waits already.
     with _lock:
         _importers.append(thread)
     try:
@@ -52,6 +53,7 @@ def _before_fork() -> None:
         if not _is_held or is_quiet or time.monotonic() > deadline:
             return  # with the lock: no import begins before the fork
         _lock.release()
+        # Asked again and again: to be woken, each import would have to look for forks at its end.
         time.sleep(0.001)
 
 

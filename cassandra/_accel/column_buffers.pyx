@@ -248,8 +248,8 @@ cdef class ColumnPlan:
                 "of 2 GiB"
             )
         begin()
-        # Room for all that `cut` writes. `check_rows` has bounded the product: a cell takes at least
-        # four bytes of the page.
+        # Room for all that `cut` writes. `check_rows` has bounded the product: a cell takes four
+        # bytes of the page or more.
         cells = new_cells(count * width)
         try:
             cut(base, start, PyBytes_GET_SIZE(page), cells.items, count, width)

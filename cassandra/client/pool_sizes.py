@@ -98,6 +98,7 @@ class PoolSizes:
         _check("max_connections", host_distance, max_connections)
         for distance in _meant(host_distance):
             self._max_connections[distance] = max_connections
+            # Pools keep their core: it must not stay above the bound.
             self._core_connections[distance] = min(
                 self._core_connections[distance], max_connections
             )

@@ -70,6 +70,7 @@ class SchemaCalls(Generic[R]):
         :param max_schema_agreement_wait: seconds to wait for the hosts to agree first; 0 or less
             for no wait. None for the cluster's setting.
         """
+        # Events and the schema's reading treat views as tables.
         return self._refresh_schema(Target("TABLE", keyspace, view), max_schema_agreement_wait)
 
     def refresh_user_type_metadata(

@@ -145,6 +145,7 @@ class StreamTable:
         :returns: its stream; -1 if no stream is free.
         :raises ValueError: if the body is over the protocol's limit; then nothing was queued.
         """
+        # `_ids` has one stream more than the limit then, which is that of direct requests.
         if self._direct_stream >= 0 and self.in_flight >= self._limit:
             return -1
         stream = self._ids.take()
@@ -157,6 +158,7 @@ class StreamTable:
             self._ids.give_back(stream)
             raise
         self._responders[stream] = responder
+        # One write for all that this turn of the loop queues.
         if self.armed is None:
             self.armed = self._call_soon(self._flush)
         return stream
@@ -182,6 +184,7 @@ class StreamTable:
         responders = self._responders
         give_back = self._ids.give_back
         for stream, opcode, flags, body, version in envelopes:
+            # The handshake looks at it: the answer to a STARTUP may be of another version.
             if version != connection.version:
                 connection.peer_version = version
             # Free before the responder is called: it may send again, and needs a stream for that.
@@ -205,6 +208,7 @@ class StreamTable:
                         request.fail(failure)
             else:
                 connection.on_unsolicited(stream, opcode, flags, body)
+            # `close` has told all that waited: what follows answers nobody.
             if self.closed:
                 return
 
@@ -219,6 +223,7 @@ class StreamTable:
         """The responders that still wait, which the table forgets: the connection is closed."""
         responders, self._responders = self._responders, {}
         direct, self._direct = self._direct, None
+        # Their answers cannot come any more.
         self.orphans = 0
         waiting = [responder for responder in responders.values() if responder is not None]
         if direct is not None and direct is not _ORPHAN:
