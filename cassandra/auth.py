@@ -131,7 +131,11 @@ class BaseDSEAuthenticator(Authenticator):
 
 
 class PlainTextAuthProvider(AuthProvider):
-    """User name and password, for Cassandra's PasswordAuthenticator."""
+    """User name and password, for Cassandra's PasswordAuthenticator.
+
+    :param username: the user's name.
+    :param password: its password, which is never shown.
+    """
 
     def __init__(self, username: str, password: str) -> None:
         self.username = username

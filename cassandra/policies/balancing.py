@@ -322,7 +322,10 @@ class RackAwareRoundRobinPolicy(_TieredRoundRobin):
 
 
 class WrapperPolicy(LoadBalancingPolicy):
-    """Passes every call on to a child policy."""
+    """Passes every call on to a child policy.
+
+    :param child_policy: the policy.
+    """
 
     def __init__(self, child_policy: LoadBalancingPolicy) -> None:
         self._child_policy = child_policy

@@ -143,6 +143,9 @@ class BatchStatement(Statement):
 
     A batch may be executed again, and statements may be added after that. Only one thread at a time
     may add.
+
+    :param batch_type: how it is applied, a `BatchType`; LOGGED by default.
+    :param session: whose encoder writes parameters into texts; None for a plain `Encoder`.
     """
 
     __slots__ = (

@@ -18,7 +18,10 @@ __all__ = ["BoundStatement"]
 
 
 class BoundStatement(Statement):
-    """A prepared statement with its values, which `bind` serializes."""
+    """A prepared statement with its values, which `bind` serializes.
+
+    :param prepared_statement: the statement, whose settings it has unless others are given.
+    """
 
     __slots__ = ("block", "prepared_statement")
 

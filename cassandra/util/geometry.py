@@ -64,7 +64,11 @@ def _listing(points: Iterable[Coordinates]) -> str:
 
 
 class Point:
-    """A point in the plane."""
+    """A point in the plane.
+
+    :param x: a float; NaN in an empty point.
+    :param y: the same.
+    """
 
     __slots__ = ("x", "y")
 

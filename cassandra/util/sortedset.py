@@ -66,6 +66,8 @@ class SortedSet:
 
     Elements that do not compare stay in order of arrival. It has the methods and operators of
     `set`, and indexing.
+
+    :param iterable: the elements, in any order.
     """
 
     __slots__ = ("_items",)
