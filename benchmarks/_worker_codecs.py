@@ -29,7 +29,7 @@ SECONDS = 0.004
 def cases() -> list[tuple[str, Any, Any, float | None, float | None]]:
     """Return (name, type, value, target of writing, target of reading) of each case.
 
-    Targets are in ns. None is no target.
+    Targets are in ns. None: without a target.
     """
     source = random.Random(1)
     floats = [source.random() for _ in range(768)]

@@ -272,20 +272,20 @@ def engine_result_cases() -> dict[str, Callable[[], Any]]:
 
 
 def engine_message_cases() -> dict[str, Callable[[], Any]]:
-    """Return the calls of turbocql's engine: the plan and the bodies, without message objects."""
+    """Return the calls of turbocql's engine: bind plan and bodies, without message objects."""
     from cassandra._impl import bind, bodies
     from cassandra.protocol.messages.decode import decode_response
     from cassandra.protocol.params import QueryParams
 
     columns: Any = [Column("ks", "t", name, getattr(cqltypes, kind)) for name, kind, _ in KINDS]
-    plan = bind.BindPlan(columns, [0])
+    bind_plan = bind.BindPlan(columns, [0])
     values = tuple(value for _, _, value in KINDS)
     params = QueryParams(1, TWELVE, page_size=5000, timestamp=1_700_000_000_000_000)
     bound = QueryParams(1, None, page_size=5000, timestamp=1_700_000_000_000_000)
     plain = QueryParams(1)
 
     def bind_and_encode() -> bytes:
-        bound.values = plan.bind(values, VERSION)
+        bound.values = bind_plan.bind(values, VERSION)
         return bodies.execute_body(b"i" * 16, None, bound, VERSION)
 
     def batch(count: int, row: Any) -> Callable[[], Any]:

@@ -1,7 +1,7 @@
 """Modules that are imported when they are first used, and forks meanwhile.
 
 Python gives each module a lock while it is imported. A thread that imports one when another thread
-forks leaves that lock held in the child, and whoever imports the module there waits for ever. So
+forks leaves that lock held in the child, where the next import of the module waits forever. So
 imports of this package that happen at run time go through `import_module`, and a fork waits until
 none is under way.
 """
@@ -32,6 +32,7 @@ def import_module(name: str) -> ModuleType:
     :raises ImportError: if there is none.
     """
     thread = get_ident()
+    # Before the import takes the module's lock: a fork that begins in between waits already.
     with _lock:
         _importers.append(thread)
     try:
@@ -52,6 +53,7 @@ def _before_fork() -> None:
         if not _is_held or is_quiet or time.monotonic() > deadline:
             return  # with the lock: no import begins before the fork
         _lock.release()
+        # Asked again and again: to be woken, each import would have to look for forks at its end.
         time.sleep(0.001)
 
 
@@ -61,6 +63,7 @@ def _in_parent() -> None:
 
 
 def _in_child() -> None:
+    # The parent's lock is held in the child, by a thread that is not there.
     global _lock
     thread = get_ident()
     _importers[:] = [importer for importer in _importers if importer == thread]

@@ -64,7 +64,7 @@ def _real(name: str) -> Any:
     return getattr(sys.modules["_thread"], name)
 
 
-# Taken now: whoever patches later leaves these alone.
+# Taken now: a patch that comes later leaves these alone.
 Lock: Callable[[], threading.Lock] = _real("allocate_lock")
 RLock: Callable[[], threading.RLock] = _real("RLock")
 get_ident: Callable[[], int] = _real("get_ident")
@@ -148,9 +148,11 @@ class _GreenWaiter:
             return True
         if not blocking or timeout == 0:
             return False
+        # Outside the guard: no greenlet may be switched with it held.
         place = self._new_place()
         try:
             with self._guard:
+                # Again, in one step with the parking: `release` may have come since `_take`.
                 is_free, self._is_free = self._is_free, False
                 if not is_free:
                     self._parked.append(place)
@@ -189,6 +191,7 @@ class _GreenWaiter:
                 self._is_free = True
                 return
             place = self._parked.popleft()
+        # After the guard, which is held for an instant only: waking writes to a pipe, perhaps.
         place.wake()
 
 
@@ -259,6 +262,7 @@ class _Mailbox:
     def close(self) -> None:
         """Close the pipe: the thread has ended, and nobody reads it any more."""
         with self._guard:
+            # So that `put` does not write: the number of the pipe may be another file's by then.
             self._is_told = True
             os.close(self._out)
             os.close(self._in)
@@ -268,6 +272,7 @@ class _Mailbox:
         while True:
             hubs.trampoline(self._out, read=True)
             os.read(self._out, 65536)
+            # Before the events: one that is added from here on puts a byte into the pipe again.
             self._is_told = False
             while self._events:
                 self._events.popleft().send(True)
@@ -293,10 +298,12 @@ renew_in_child(_mailboxes.clear)
 
 
 def at_home(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what calls `function` in the caller's thread, in a greenlet of its own, from any
-    thread and without waiting. If threads are real, that is `function` itself.
+    """Return a function that has `function` called in this thread, by a greenlet of its own.
 
-    For functions of the program, which expects them among its greenlets.
+    Any thread may call it, and does not wait. If threads are real, it is `function` itself. This is
+    for functions of the program, which expects them among its greenlets.
+
+    :param function: takes what the returned function is given.
     """
     library = green_library()
     if library is None or get_ident() in _real_threads:
@@ -321,14 +328,14 @@ class _Errand:
         sys.modules["eventlet"].spawn(self._call)
 
 
-# Those that no greenlet runs in: what hands a call to the thread that they were made in.
+# Threads without greenlets, by identity: what hands a call to the thread that made each.
 _real_threads: dict[int | None, Callable[..., Any]] = {}
 
 
 class _LogAtHome(logging.Filter):
     """Has records of real threads written by greenlets.
 
-    The locks of handlers are those of greenlets: two threads that want one would wait for ever.
+    The locks of handlers are those of greenlets: two threads that want one would wait forever.
     """
 
     def __init__(self, write: Callable[[logging.LogRecord], None]) -> None:
@@ -344,7 +351,7 @@ class _LogAtHome(logging.Filter):
 
 
 def _log_at_home() -> None:
-    """Do so with what this package logs, and asyncio."""
+    """Have greenlets write what this package and asyncio log."""
     for name, logger in list(logging.root.manager.loggerDict.items()):
         if (
             isinstance(logger, logging.Logger)
@@ -373,16 +380,19 @@ class RealThread:
         """Start it."""
         self._is_alive = True
         _start(self._run, ())
+        # Until `ident` is known, as `threading.Thread.start` does.
         self._started.acquire()
 
     def _run(self) -> None:
         self.ident = get_ident()
+        # Before anything is logged in this thread: `_LogAtHome` looks it up.
         _real_threads[self.ident] = self._call_at_home
         self._started.release()
         try:
             self._target()
         finally:
             self._is_alive = False
+            # The next thread may get the same identity, and may be one of greenlets.
             _real_threads.pop(self.ident, None)
             self._over.release()
 
@@ -400,4 +410,5 @@ def new_thread(target: Callable[[], None], name: str) -> threading.Thread | Real
     """Return a real thread, a daemon, that is yet to be started."""
     if green_library() is None:
         return threading.Thread(target=target, name=name, daemon=True)
+    # A daemon as well: nothing joins threads that `_thread` has started when the process ends.
     return RealThread(target)

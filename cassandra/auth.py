@@ -74,7 +74,10 @@ class AuthProvider:
     """Makes the authenticator of each connection. One provider serves a whole `Cluster`."""
 
     def new_authenticator(self, host: str) -> Authenticator:
-        """Return a new `Authenticator` for a connection to the address `host`."""
+        """Return a new `Authenticator` for a connection to the address `host`.
+
+        :param host: the node's address, a text.
+        """
         raise NotImplementedError
 
 
@@ -92,11 +95,17 @@ class Authenticator:
         return None
 
     def evaluate_challenge(self, challenge: bytes | None) -> bytes | None:
-        """Return the answer to a challenge of the server."""
+        """Return the answer to a challenge of the server.
+
+        :param challenge: the server's bytes, or None.
+        """
         raise NotImplementedError
 
     def on_authentication_success(self, token: bytes | None) -> None:
-        """Take the server's last token. Called when the server accepts the login."""
+        """Take the server's last token. Called when the server accepts the login.
+
+        :param token: the server's bytes, or None.
+        """
 
 
 class BaseDSEAuthenticator(Authenticator):
@@ -122,7 +131,11 @@ class BaseDSEAuthenticator(Authenticator):
 
 
 class PlainTextAuthProvider(AuthProvider):
-    """User name and password, for Cassandra's PasswordAuthenticator."""
+    """User name and password, for Cassandra's PasswordAuthenticator.
+
+    :param username: the user's name.
+    :param password: its password, which is never shown.
+    """
 
     def __init__(self, username: str, password: str) -> None:
         self.username = username

@@ -76,6 +76,9 @@ def execute_concurrent(
 ) -> list[ExecutionResult] | Iterator[ExecutionResult]:
     """Execute (statement, parameters) pairs, and return their outcomes in the same order.
 
+    :param session: a connected session.
+    :param statements_and_parameters: an iterable of (statement, parameters) pairs; parameters may
+        be None.
     :param concurrency: how many are in flight at most.
     :param raise_on_first_error: True raises the first error, after the requests in flight are over.
     :param results_generator: True returns a generator of outcomes. The first `concurrency`
@@ -108,6 +111,7 @@ def execute_concurrent_with_args(
 ) -> list[ExecutionResult] | Iterator[ExecutionResult]:
     """Execute one statement with each of `parameters`, like `execute_concurrent`.
 
+    :param session: a connected session.
     :param statement: a text, or a statement.
     :param parameters: for each execution its values, in a sequence or mapping.
     :param args: further arguments of `execute_concurrent`.
@@ -378,7 +382,14 @@ def execute_concurrent_async(
     The statements are taken from the iterable at once. Cancelling the future ends the sending;
     requests in flight are not recalled. The parameters are those of `execute_concurrent`.
 
+    :param session: a connected session.
+    :param statements_and_parameters: an iterable of (statement, parameters) pairs; parameters may
+        be None.
+    :param concurrency: how many are in flight at most.
     :param raise_on_first_error: True makes the first error the future's.
+    :param execution_profile: an `ExecutionProfile`, or the name of one.
+    :param row_type: the class to make rows of, as in `Session.execute`; None for the row factory's
+        rows.
     :returns: a future of the list of outcomes, in the order of the statements.
     """
     if concurrency <= 0:

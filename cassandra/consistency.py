@@ -27,7 +27,10 @@ class ConsistencyLevel:
 
     @staticmethod
     def is_serial(cl: int | None) -> bool:
-        """Return True if `cl` is a level of lightweight transactions."""
+        """Return True if `cl` is a level of lightweight transactions.
+
+        :param cl: a value of this class.
+        """
         return cl in (ConsistencyLevel.SERIAL, ConsistencyLevel.LOCAL_SERIAL)
 
 
@@ -43,7 +46,10 @@ ConsistencyLevel.value_to_name = {
 
 
 def consistency_value_to_name(value: int | None) -> str:
-    """Return the name of a level, or "Not Set" for None."""
+    """Return the name of a level, or "Not Set" for None.
+
+    :param value: a value of `ConsistencyLevel`, or None.
+    """
     return (
         "Not Set"
         if value is None

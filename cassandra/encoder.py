@@ -35,7 +35,10 @@ T = TypeVar("T")
 
 
 def cql_quote(term: object) -> str:
-    """Return a str as a quoted CQL string, and the str() of anything else without quotes."""
+    """Return a str as a quoted CQL string, and the str() of anything else without quotes.
+
+    :param term: the value.
+    """
     if not isinstance(term, str):
         return str(term)
     # A doubled quote is the only escape that CQL has.
@@ -113,31 +116,47 @@ class Encoder:
     def cql_encode_all_types(self, val: object, as_text_type: bool = False) -> str:
         """Return the literal of any value.
 
+        :param val: the value.
         :param as_text_type: accepted for older programs. Literals are always str.
         """
         return self._method(type(val))(val)
 
     def cql_encode_none(self, val: object) -> str:
-        """Return ``NULL``."""
+        """Return ``NULL``.
+
+        :param val: the value.
+        """
         return "NULL"
 
     def cql_encode_bool(self, val: bool) -> str:
-        """Return ``true`` or ``false``."""
+        """Return ``true`` or ``false``.
+
+        :param val: the value.
+        """
         return "true" if val else "false"
 
     def cql_encode_member(self, val: enum.Enum) -> str:
-        """Return the literal of the value of an enum's member."""
+        """Return the literal of the value of an enum's member.
+
+        :param val: the value.
+        """
         return self.cql_encode_all_types(val.value)
 
     def cql_encode_object(self, val: object) -> str:
-        """Return the str() of a value that needs no quotes."""
+        """Return the str() of a value that needs no quotes.
+
+        :param val: the value.
+        """
         if isinstance(val, int):
             # An IntEnum's own str() is its name.
             return int.__repr__(val)
         return str(val)
 
     def cql_encode_float(self, val: float) -> str:
-        """Return the shortest text that reads back as the same number, or its name (``NaN``)."""
+        """Return the shortest text that reads back as the same number, or its name (``NaN``).
+
+        :param val: the value.
+        """
         if math.isnan(val):
             return "NaN"
         if math.isinf(val):
@@ -145,60 +164,96 @@ class Encoder:
         return float.__repr__(val)
 
     def cql_encode_str(self, val: str) -> str:
-        """Return the quoted text."""
+        """Return the quoted text.
+
+        :param val: the value.
+        """
         return cql_quote(val)
 
     cql_encode_unicode = cql_encode_str
 
     def cql_encode_str_quoted(self, val: object) -> str:
-        """Return the quoted str() of a value."""
+        """Return the quoted str() of a value.
+
+        :param val: the value.
+        """
         return cql_quote(str(val))
 
     def cql_encode_bytes(self, val: bytes | bytearray | memoryview) -> str:
-        """Return ``0x`` and the bytes in hex."""
+        """Return ``0x`` and the bytes in hex.
+
+        :param val: the value.
+        """
         return "0x" + blob_bytes(val).hex()
 
     def cql_encode_datetime(self, val: datetime.datetime) -> str:
-        """Return the milliseconds since 1970. A naive datetime is taken as UTC."""
+        """Return the milliseconds since 1970. A naive datetime is taken as UTC.
+
+        :param val: the value.
+        """
         return str(ms_timestamp_from_datetime(val))
 
     def cql_encode_date(self, val: datetime.date) -> str:
-        """Return a quoted ``YYYY-MM-DD``, which suits columns of date and of timestamp."""
+        """Return a quoted ``YYYY-MM-DD``, which suits columns of date and of timestamp.
+
+        :param val: the value.
+        """
         return f"'{val.isoformat()}'"
 
     def cql_encode_date_ext(self, val: Date) -> str:
-        """Return the unsigned number of the day: CQL's text form has no years beyond 9999."""
+        """Return the unsigned number of the day: CQL's text form has no years beyond 9999.
+
+        :param val: the value.
+        """
         return str(val.days_from_epoch + (1 << 31))
 
     def cql_encode_time(self, val: Time | datetime.time) -> str:
-        """Return a quoted ``HH:MM:SS.nnnnnnnnn``."""
+        """Return a quoted ``HH:MM:SS.nnnnnnnnn``.
+
+        :param val: the value.
+        """
         return f"'{Time(val)}'"
 
     def cql_encode_ipaddress(
         self, val: IPv4Address | IPv6Address | IPv4Network | IPv6Network
     ) -> str:
-        """Return the quoted address of an object of the module `ipaddress`."""
+        """Return the quoted address of an object of the module `ipaddress`.
+
+        :param val: the value.
+        """
         return f"'{val.compressed}'"
 
     def cql_encode_sequence(self, val: Iterable[Any]) -> str:
-        """Return ``(a, b)``, for ``IN``."""
+        """Return ``(a, b)``, for ``IN``.
+
+        :param val: the value.
+        """
         return f"({', '.join([self.cql_encode_all_types(item) for item in val])})"
 
     cql_encode_tuple = cql_encode_sequence
 
     def cql_encode_map_collection(self, val: Mapping[Any, Any]) -> str:
-        """Return ``{key: value, ...}``."""
+        """Return ``{key: value, ...}``.
+
+        :param val: the value.
+        """
         encode = self.cql_encode_all_types
         return (
             "{" + ", ".join([f"{encode(key)}: {encode(item)}" for key, item in val.items()]) + "}"
         )
 
     def cql_encode_list_collection(self, val: Iterable[Any]) -> str:
-        """Return ``[a, b]``."""
+        """Return ``[a, b]``.
+
+        :param val: the value.
+        """
         return f"[{', '.join([self.cql_encode_all_types(item) for item in val])}]"
 
     def cql_encode_set_collection(self, val: Iterable[Any]) -> str:
-        """Return ``{a, b}``."""
+        """Return ``{a, b}``.
+
+        :param val: the value.
+        """
         return "{" + ", ".join([self.cql_encode_all_types(item) for item in val]) + "}"
 
 

@@ -82,6 +82,8 @@ class NullCells:
     def charge(self, count: int, name: str) -> None:
         """Count so many more cells, of the CQL type `name`.
 
+        :param count: how many cells.
+        :param name: the name of the type, for the error.
         :raises DecodeError: if one page has more than `limits.null_cells`.
         """
         self.spent += count

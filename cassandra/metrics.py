@@ -52,7 +52,11 @@ class RequestTimer(Mapping[str, float]):
         self._max = 0.0
 
     def record(self, host: object, seconds: float) -> None:
-        """Take note that a host has answered after `seconds`."""
+        """Take note that a host has answered after `seconds`.
+
+        :param host: the `Host`.
+        :param seconds: from the sending to the answer.
+        """
         # The logarithm of the time is its bucket; frexp gives it without computing one.
         mantissa, octave = frexp(seconds * 1e6)
         place = octave * _STEPS + int((mantissa - 0.5) * 2 * _STEPS)
@@ -66,7 +70,10 @@ class RequestTimer(Mapping[str, float]):
             self._max = seconds
 
     def percentile(self, percent: float) -> float:
-        """Return the seconds within which `percent` % of the answers came; 0.0 without one."""
+        """Return the seconds within which `percent` % of the answers came; 0.0 without one.
+
+        :param percent: 0 to 100.
+        """
         counts = list(self._counts)
         left = sum(counts) * percent / 100
         if left <= 0:
@@ -184,7 +191,10 @@ class Metrics:
         self.set_stats_name(f"cassandra-{next(_numbers)}")
 
     def attach(self, engine: ObservedEngine) -> None:
-        """Have `engine` report answers and failures."""
+        """Have `engine` report answers and failures.
+
+        :param engine: the engine.
+        """
         engine.observe_latencies(self.request_timer.record)
         engine.observe_refusals(self.request_timer.record)
         engine.observe_failures(self._on_failure)
@@ -270,6 +280,7 @@ class Metrics:
     def set_stats_name(self, stats_name: str) -> None:
         """Name these metrics for `getStats`, instead of ``cassandra-<number>``.
 
+        :param stats_name: the new name.
         :raises ValueError: if another cluster's metrics have that name.
         """
         if _by_name.get(stats_name, self) is not self:

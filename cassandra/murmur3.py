@@ -37,18 +37,28 @@ _C2 = 0x4CF5AD432745937F
 
 
 def truncate_int64(x: int) -> int:
-    """Return the low 64 bits of `x` as a signed integer."""
+    """Return the low 64 bits of `x` as a signed integer.
+
+    :param x: any int.
+    """
     return ((x + INT64_OVF_OFFSET) & _MASK) - INT64_OVF_OFFSET
 
 
 def rotl64(x: int, r: int) -> int:
-    """Return `x`, 64 bits signed or not, rotated left by 0 < `r` < 64 bits; signed."""
+    """Return `x`, 64 bits signed or not, rotated left by 0 < `r` < 64 bits; signed.
+
+    :param x: the number.
+    :param r: how many bits.
+    """
     x &= _MASK
     return truncate_int64((x << r) | (x >> (64 - r)))
 
 
 def fmix(k: int) -> int:
-    """Mix 64 bits for the last time; signed."""
+    """Mix 64 bits for the last time; signed.
+
+    :param k: the number, signed or not.
+    """
     return truncate_int64(_mix(k & _MASK))
 
 
@@ -61,6 +71,7 @@ def _mix(k: int) -> int:
 def body_and_tail(data: bytes) -> tuple[tuple[int, ...], tuple[int, ...], int]:
     """Split `data` for hashing.
 
+    :param data: any bytes.
     :returns: the signed 64-bit words of the whole 16-byte blocks, the signed bytes of the rest, and
         the length of `data`.
     """
@@ -77,6 +88,8 @@ def murmur3(data: bytes | bytearray | memoryview) -> int:
     """Return the signed 64-bit hash of `data`.
 
     A token is this hash, but servers replace the least value by the greatest.
+
+    :param data: any bytes.
     """
     body, tail, length = body_and_tail(bytes(memoryview(data)))
     h1 = h2 = 0

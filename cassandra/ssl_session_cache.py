@@ -47,6 +47,7 @@ class SSLSessionCache:
     def get(self, key: Hashable, context: ssl.SSLContext) -> ssl.SSLSession | None:
         """Return the session of a peer; None if there is none, or it has expired.
 
+        :param key: what the peer is known by.
         :param context: the one that the session is to be used with. A session of another context
             cannot be, and is left out.
         """
@@ -64,13 +65,21 @@ class SSLSessionCache:
             return session
 
     def is_fresh(self, key: Hashable) -> bool:
-        """Return True if a peer's session is there and in the first half of its life."""
+        """Return True if a peer's session is there and in the first half of its life.
+
+        :param key: what the peer is known by.
+        """
         with self._lock:
             known = self._sessions.get(key)
         return known is not None and known[1].time + known[1].timeout / 2 > time.time()
 
     def put(self, key: Hashable, context: ssl.SSLContext, session: ssl.SSLSession) -> None:
-        """Keep the session of a peer, in place of an earlier one."""
+        """Keep the session of a peer, in place of an earlier one.
+
+        :param key: what the peer is known by.
+        :param context: the `ssl.SSLContext` that it was made with.
+        :param session: the `ssl.SSLSession`.
+        """
         with self._lock:
             self._sessions[key] = (context, session)
             # The end is the side of those used last: an entry that is replaced keeps its place.

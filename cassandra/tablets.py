@@ -22,7 +22,10 @@ Replicas = Sequence[tuple[uuid.UUID, int]]
 
 
 def choose_tablet_version_block(tablet_version: int) -> int:
-    """Return the byte for an EXECUTE that shows four bits of a version, at a random place."""
+    """Return the byte for an EXECUTE that shows four bits of a version, at a random place.
+
+    :param tablet_version: the version that is known.
+    """
     return version_block(tablet_version, getrandbits(4))
 
 
@@ -59,7 +62,13 @@ class Tablet:
         replicas: Replicas | None,
         tablet_version: int | None = None,
     ) -> Tablet | None:
-        """Return a tablet, or None if it has no replicas."""
+        """Return a tablet, or None if it has no replicas.
+
+        :param first_token: the token before its first one.
+        :param last_token: its last token.
+        :param replicas: pairs of host id and shard.
+        :param tablet_version: a number that changes with the tablet; None if the server sends none.
+        """
         return Tablet(first_token, last_token, replicas, tablet_version) if replicas else None
 
     @property
@@ -68,7 +77,10 @@ class Tablet:
         return self.replicas[0] if self.replicas else None
 
     def replica_contains_host_id(self, uuid: uuid.UUID) -> bool:
-        """Return True if a host with this id has a replica."""
+        """Return True if a host with this id has a replica.
+
+        :param uuid: the id, a `uuid.UUID`.
+        """
         return any(host_id == uuid for host_id, _ in self.replicas or ())
 
     def __str__(self) -> str:
@@ -95,12 +107,18 @@ class Tablets:
         self._lock = Lock()
 
     def table_has_tablets(self, keyspace: str, table: str) -> bool:
-        """Return True if tablets of a table are known."""
+        """Return True if tablets of a table are known.
+
+        :param keyspace: the name of the keyspace.
+        :param table: the name of the table.
+        """
         return bool(self._tablets.get((keyspace, table)))
 
     def get_tablet_for_key(self, keyspace: str, table: str, t: Any) -> Tablet | None:
         """Return the tablet of a token, or None if it is not known.
 
+        :param keyspace: the name of the keyspace.
+        :param table: the name of the table.
         :param t: a `Token` with a number as its value.
         """
         known = self._tablets.get((keyspace, table), ())
@@ -108,7 +126,12 @@ class Tablets:
         return known[at] if at < len(known) and known[at].first_token < t.value else None
 
     def add_tablet(self, keyspace: str, table: str, tablet: Tablet) -> None:
-        """Add a tablet in the place of all that it overlaps."""
+        """Add a tablet in the place of all that it overlaps.
+
+        :param keyspace: the name of the keyspace.
+        :param table: the name of the table.
+        :param tablet: the `Tablet`.
+        """
         with self._lock:
             kept = [
                 known
@@ -121,14 +144,21 @@ class Tablets:
             self._tablets[keyspace, table] = kept
 
     def drop_tablets(self, keyspace: str, table: str | None = None) -> None:
-        """Forget the tablets of a table, or of all tables of a keyspace."""
+        """Forget the tablets of a table, or of all tables of a keyspace.
+
+        :param keyspace: the name of the keyspace.
+        :param table: the name of the table; None for all of the keyspace.
+        """
         with self._lock:
             for name in list(self._tablets):
                 if name[0] == keyspace and table in (None, name[1]):
                     del self._tablets[name]
 
     def drop_tablets_by_host_id(self, host_id: uuid.UUID | None) -> None:
-        """Forget the tablets that have a replica on a host."""
+        """Forget the tablets that have a replica on a host.
+
+        :param host_id: the id, a `uuid.UUID`.
+        """
         if host_id is None:
             return
         with self._lock:

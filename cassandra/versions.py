@@ -32,7 +32,10 @@ class ProtocolVersion:
 
     @classmethod
     def get_lower_supported(cls, previous_version: int) -> int:
-        """Return the next lower version that is not a beta, or 0 if there is none."""
+        """Return the next lower version that is not a beta, or 0 if there is none.
+
+        :param previous_version: the version that a server has refused.
+        """
         for version in cls.SUPPORTED_VERSIONS:
             # A downgrade never ends at a beta: that has to be asked for.
             if version < previous_version and version not in cls.BETA_VERSIONS:
@@ -41,7 +44,11 @@ class ProtocolVersion:
 
     @classmethod
     def check_supported(cls, version: int, allow_beta: bool = False) -> None:
-        """Raise `UnsupportedOperation` if this driver cannot speak `version`."""
+        """Raise `UnsupportedOperation` if this driver cannot speak `version`.
+
+        :param version: the protocol version, a number.
+        :param allow_beta: accept versions that servers do not speak unless they are asked to.
+        """
         if version in cls.BETA_VERSIONS and not allow_beta:
             raise UnsupportedOperation(
                 f"native protocol version {version} is a beta; "
@@ -59,52 +66,82 @@ class ProtocolVersion:
 
     @classmethod
     def uses_segments(cls, version: int) -> bool:
-        """Return True if frames travel in checksummed segments (native_protocol_v5.spec 2)."""
+        """Return True if frames travel in checksummed segments (native_protocol_v5.spec 2).
+
+        :param version: the protocol version, a number.
+        """
         return version >= cls.V5
 
     @classmethod
     def uses_int_query_flags(cls, version: int) -> bool:
-        """Return True if QUERY, EXECUTE and BATCH flags are [int] rather than [byte]."""
+        """Return True if QUERY, EXECUTE and BATCH flags are [int] rather than [byte].
+
+        :param version: the protocol version, a number.
+        """
         return version >= cls.V5
 
     @classmethod
     def uses_prepare_flags(cls, version: int) -> bool:
-        """Return True if PREPARE has flags (native_protocol_v5.spec 4.1.5)."""
+        """Return True if PREPARE has flags (native_protocol_v5.spec 4.1.5).
+
+        :param version: the protocol version, a number.
+        """
         return version >= cls.V5 and version != cls.DSE_V1
 
     @classmethod
     def has_checksumming_support(cls, version: int) -> bool:
-        """Return True if frames are checksummed (native_protocol_v5.spec 2)."""
+        """Return True if frames are checksummed (native_protocol_v5.spec 2).
+
+        :param version: the protocol version, a number.
+        """
         return cls.V5 <= version < cls.DSE_V1
 
     @classmethod
     def has_continuous_paging_support(cls, version: int) -> bool:
-        """Return True for the versions of DataStax Enterprise, which are not spoken here."""
+        """Return True for the versions of DataStax Enterprise, which are not spoken here.
+
+        :param version: the protocol version, a number.
+        """
         return version >= cls.DSE_V1
 
     @classmethod
     def has_continuous_paging_next_pages(cls, version: int) -> bool:
-        """Return True for the second version of DataStax Enterprise, which is not spoken here."""
+        """Return True for the second version of DataStax Enterprise, which is not spoken here.
+
+        :param version: the protocol version, a number.
+        """
         return version >= cls.DSE_V2
 
     @classmethod
     def uses_prepared_metadata(cls, version: int) -> bool:
-        """Return True if PREPARED and EXECUTE carry a result metadata id."""
+        """Return True if PREPARED and EXECUTE carry a result metadata id.
+
+        :param version: the protocol version, a number.
+        """
         return version >= cls.V5
 
     @classmethod
     def uses_keyspace_flag(cls, version: int) -> bool:
-        """Return True if a request may name its own keyspace."""
+        """Return True if a request may name its own keyspace.
+
+        :param version: the protocol version, a number.
+        """
         return version >= cls.V5
 
     @classmethod
     def uses_error_code_map(cls, version: int) -> bool:
-        """Return True if failures carry a code for each replica."""
+        """Return True if failures carry a code for each replica.
+
+        :param version: the protocol version, a number.
+        """
         return version >= cls.V5
 
     @classmethod
     def has_unset(cls, version: int) -> bool:
-        """Return True if a bound value may be "not set"."""
+        """Return True if a bound value may be "not set".
+
+        :param version: the protocol version, a number.
+        """
         return version >= cls.V4
 
 
@@ -150,7 +187,11 @@ class SignatureDescriptor:
 
     @staticmethod
     def format_signature(name: str, argument_types: Sequence[str]) -> str:
-        """Return ``name(type,type)``."""
+        """Return ``name(type,type)``.
+
+        :param name: the name of the function or aggregate.
+        :param argument_types: the CQL types of its arguments, as texts.
+        """
         return f"{name}({','.join(argument_types)})"
 
 

@@ -1,9 +1,13 @@
-# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False, initializedcheck=False, cdivision=True, binding=True
-"""Arrow's C data interface in PyCapsules: the compiled twin of `cassandra.protocol.columnar.arrow_capsules`, which says how it works.
+# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False
+# cython: initializedcheck=False, cdivision=True, binding=True
+"""Arrow's C data interface in PyCapsules, compiled.
 
-Each struct's private_data is a block of its own: the structs of its children, the addresses of its buffers, and references to the Python
-objects behind them. Callbacks may come from threads that Python does not know, and take the GIL. Once there is no interpreter any more
-they only mark the struct as released, as the interface demands: the rest goes with the process.
+`cassandra.protocol.columnar.arrow_capsules` is the Python twin, and says how it works.
+
+Each struct's private_data is a block of its own: the structs of its children, the addresses of its
+buffers, and references to the Python objects behind them. Callbacks may come from threads that
+Python does not know, and take the GIL. Once there is no interpreter any more they only mark the
+struct as released, as the interface demands: the rest goes with the process.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -26,8 +30,11 @@ cdef extern from *:
     #if PY_VERSION_HEX < 0x030D0000
     #define PyThreadState_GetUnchecked _PyThreadState_UncheckedGet
     #endif
-    /* Python calls itself uninitialized while it still takes its modules apart, in a thread that has a state. */
-    static int turbocql_has_python(void) { return Py_IsInitialized() || PyThreadState_GetUnchecked() != NULL; }
+    /* Python calls itself uninitialized while it still takes its modules apart, in a thread that
+       has a state. */
+    static int turbocql_has_python(void) {
+        return Py_IsInitialized() || PyThreadState_GetUnchecked() != NULL;
+    }
     """
     bint turbocql_has_python() noexcept nogil
 
@@ -69,7 +76,7 @@ cdef int EIO = 5
 cdef Py_ssize_t held = 0
 
 
-# -- schemas --------------------------------------------------------------------------------------------------------------
+# -- schemas ---------------------------------------------------------------------------------------
 
 cdef struct SchemaPrivate:
     PyObject* texts         # a tuple of the bytes objects that the struct points to
@@ -79,7 +86,8 @@ cdef struct SchemaPrivate:
 
 cdef bytes metadata_of(object layout):
     pairs = (b"ARROW:extension:name", layout.extension.encode(), b"ARROW:extension:metadata", b"")
-    return _struct.pack("=i", 2) + b"".join([_struct.pack("=i", len(item)) + item for item in pairs])
+    packed = [_struct.pack("=i", len(item)) + item for item in pairs]
+    return _struct.pack("=i", 2) + b"".join(packed)
 
 
 # `schema` is all zeros. After an error it is released, as far as it had come.
@@ -94,6 +102,7 @@ cdef int fill_schema(ArrowSchema* schema, object layout, str name) except -1:
     cdef Py_ssize_t i
     if private == NULL:
         raise MemoryError()
+    # Counted until `free_schema`: the pointers below lead into these bytes.
     Py_INCREF(texts)
     private.texts = <PyObject*> texts
     held += 1
@@ -111,6 +120,7 @@ cdef int fill_schema(ArrowSchema* schema, object layout, str name) except -1:
         schema.children = private.addresses
         for i in range(count):
             private.addresses[i] = private.children + i
+            # Before it is filled: a child of zeros has no `release`, and is passed over.
             schema.n_children = i + 1
             fill_schema(private.children + i, layout.children[i], layout.names[i])
     except BaseException:
@@ -141,7 +151,7 @@ cdef void free_schema(SchemaPrivate* private) noexcept:
     held -= 1
 
 
-# -- arrays ---------------------------------------------------------------------------------------------------------------
+# -- arrays ----------------------------------------------------------------------------------------
 
 cdef enum:
     MOST_BUFFERS = 3
@@ -220,7 +230,7 @@ cdef void free_array(ArrayPrivate* private) noexcept:
     held -= 1
 
 
-# -- streams --------------------------------------------------------------------------------------------------------------
+# -- streams ---------------------------------------------------------------------------------------
 
 cdef class Source:
     """What a stream is made of."""
@@ -237,6 +247,8 @@ cdef class Source:
         return EIO
 
 
+# In these three, `private_data` is the Source that `stream_capsule` has counted, until
+# `release_stream`.
 cdef int stream_schema(ArrowArrayStream* stream, ArrowSchema* out) noexcept with gil:
     cdef Source source = <Source> <object> <PyObject*> stream.private_data
     memset(out, 0, sizeof(ArrowSchema))
@@ -279,7 +291,7 @@ cdef void free_stream(PyObject* source) noexcept:
     Py_DECREF(<object> source)
 
 
-# -- capsules -------------------------------------------------------------------------------------------------------------
+# -- capsules --------------------------------------------------------------------------------------
 
 cdef void destroy_schema(object capsule) noexcept:
     cdef ArrowSchema* schema = <ArrowSchema*> PyCapsule_GetPointer(capsule, "arrow_schema")
@@ -296,7 +308,8 @@ cdef void destroy_array(object capsule) noexcept:
 
 
 cdef void destroy_stream(object capsule) noexcept:
-    cdef ArrowArrayStream* stream = <ArrowArrayStream*> PyCapsule_GetPointer(capsule, "arrow_array_stream")
+    cdef ArrowArrayStream* stream
+    stream = <ArrowArrayStream*> PyCapsule_GetPointer(capsule, "arrow_array_stream")
     if stream.release != NULL:
         stream.release(stream)
     PyMem_RawFree(stream)
@@ -326,7 +339,10 @@ def array_capsule(column):
 
 
 def stream_capsule(layout, following):
-    """An ``arrow_array_stream`` of columns of `layout`: `following` gives the next one, None at the end; its errors become the stream's."""
+    """Return an ``arrow_array_stream`` of columns of `layout`.
+
+    `following` gives the next one, None at the end; its errors become the stream's.
+    """
     global held
     cdef ArrowArrayStream* stream = <ArrowArrayStream*> zeros(sizeof(ArrowArrayStream))
     cdef Source source = Source.__new__(Source)

@@ -18,7 +18,7 @@ cdef class RowsBlock:
     cdef readonly Py_ssize_t width
     cdef readonly bint has_unset
     cdef uint8_t* start
-    cdef Py_ssize_t used                    # bytes of `start` with the rows, the size of each included
+    cdef Py_ssize_t used                    # bytes of `start`: the rows, with the size of each
     cdef Py_ssize_t room
     cdef Py_ssize_t expected
 

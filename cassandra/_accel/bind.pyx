@@ -1,5 +1,13 @@
-# cython: language_level=3, boundscheck=True, nonecheck=False, wraparound=False, initializedcheck=False, cdivision=True, binding=True
-"""Binding: the compiled twin of `cassandra.protocol.bind`. Values go from Python objects into one C buffer, with no bytes object each."""
+# cython: language_level=3, boundscheck=True, nonecheck=False, wraparound=False
+# cython: initializedcheck=False, cdivision=True, binding=True
+"""Binding: the compiled twin of `cassandra.protocol.bind`.
+
+Values go from Python objects into one C buffer, with no bytes object each.
+
+No look at None (nonecheck): an object whose ``__init__`` never ran has no columns, so that nothing
+of it is looked at. What programs may hand in (a block's data, a codec's bytes) goes through
+checks.pxd.
+"""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.dict cimport PyDict_GetItemWithError
@@ -12,7 +20,16 @@ from libc.string cimport memcpy
 from cassandra._accel.checks cimport exact_bytes
 from cassandra._accel.codecs cimport Codec, is_made
 from cassandra._accel.wbuf cimport (
-    get_be32, put_be16, put_be32, wbuf, wbuf_bytes, wbuf_close, wbuf_extend, wbuf_open, wbuf_reserve, wbuf_write,
+    get_be32,
+    put_be16,
+    put_be32,
+    wbuf,
+    wbuf_bytes,
+    wbuf_close,
+    wbuf_extend,
+    wbuf_open,
+    wbuf_reserve,
+    wbuf_write,
 )
 
 from collections.abc import Mapping as _Mapping
@@ -105,7 +122,10 @@ cdef class ValuesBlock:
         return pos
 
     def routing_key(self, indexes):
-        """The partition key's bytes from the values at `indexes`, in key order; None if one of them is null or not set."""
+        """Return the partition key's bytes from the values at `indexes`, in key order.
+
+        None if one of them is null or not set.
+        """
         cdef Py_ssize_t pos
         cdef Py_ssize_t size = 0
         cdef Py_ssize_t parts = len(indexes)
@@ -115,7 +135,9 @@ cdef class ValuesBlock:
             return None
         if parts == 1:
             pos = self._find(indexes[0], &size)
-            return PyBytes_FromStringAndSize(PyBytes_AS_STRING(self.data) + pos, size) if size >= 0 else None
+            if size < 0:
+                return None
+            return PyBytes_FromStringAndSize(PyBytes_AS_STRING(self.data) + pos, size)
         wbuf_open(&out)
         try:
             for index in indexes:
@@ -123,7 +145,9 @@ cdef class ValuesBlock:
                 if size < 0:
                     return None
                 if size > 0xFFFF:
-                    raise ValueError(f"a partition key column of {size} bytes; one of several has 65535 at most")
+                    raise ValueError(
+                        f"a partition key column of {size} bytes; one of several has 65535 at most"
+                    )
                 p = wbuf_extend(&out, size + 3)
                 put_be16(p, <uint16_t> size)
                 memcpy(p + 2, PyBytes_AS_STRING(self.data) + pos, size)
@@ -244,19 +268,27 @@ cdef class RowsBlock:
 
 
 def composite_key(parts):
-    """The routing key of the partition key columns `parts`; None for none, ValueError for one of 64 KiB or more among several."""
+    """Return the routing key of the partition key columns `parts`; None if there is none.
+
+    :raises ValueError: if one of several takes 64 KiB or more.
+    """
     if len(parts) <= 1:
         return parts[0] if parts else None
     joined = []
     for part in parts:
         if len(part) > 0xFFFF:
-            raise ValueError(f"a partition key column of {len(part)} bytes; one of several has 65535 at most")
+            raise ValueError(
+                f"a partition key column of {len(part)} bytes; one of several has 65535 at most"
+            )
         joined.append(len(part).to_bytes(2, "big") + part + b"\x00")
     return b"".join(joined)
 
 
 cdef class BindPlan:
-    """How values are bound to the markers of one prepared statement; immutable, and shared by threads (see the Python twin)."""
+    """How values are bound to the markers of one prepared statement (see the Python twin).
+
+    Immutable, and shared by threads.
+    """
 
     def __cinit__(self, *arguments, **named):
         # An object whose __init__ never ran has no columns.
@@ -265,12 +297,16 @@ cdef class BindPlan:
     def __init__(self, columns, routing_key_indexes=None, strict=False):
         cdef tuple codecs
         if self._codecs is not None:
-            raise TypeError("a plan is made once")  # values may be under way through it
+            raise TypeError("a bind plan is made once")  # values may be under way through it
         self.columns = tuple(columns)
-        self.routing_key_indexes = tuple(map(_index, routing_key_indexes)) if routing_key_indexes else None
+        self.routing_key_indexes = (
+            tuple(map(_index, routing_key_indexes)) if routing_key_indexes else None
+        )
         for index in self.routing_key_indexes or ():
             if not 0 <= index < len(self.columns):
-                raise ValueError(f"routing key index {index}, but there are {len(self.columns)} bind markers")
+                raise ValueError(
+                    f"routing key index {index}, but there are {len(self.columns)} bind markers"
+                )
         codecs = tuple([column.type.codec() for column in self.columns])
         self._names = tuple([column.name for column in self.columns])
         self.strict = strict
@@ -283,7 +319,10 @@ cdef class BindPlan:
     def bind(self, values, version):
         """Encode `values`, one for each marker in order (see the Python twin for the rules)."""
         # A snapshot: a value's own code may change the list while it is encoded.
-        return self._bind(<tuple> values if type(values) is tuple else as_values(values, self._count), version)
+        cdef tuple held = (
+            <tuple> values if type(values) is tuple else as_values(values, self._count)
+        )
+        return self._bind(held, version)
 
     cdef ValuesBlock _bind(self, tuple values, int version):
         cdef ValuesBlock block
@@ -308,6 +347,7 @@ cdef class BindPlan:
         cdef bint has_unset = missing > 0
         if missing < 0 or (missing and version < 4):
             raise self._miscount(count)
+        # A tuple does not change, and the caller holds it while the values' own code runs.
         for index in range(count):
             if self._add(out, index, <object> PyTuple_GET_ITEM(given, index)):
                 has_unset = True
@@ -387,7 +427,8 @@ cdef class BindPlan:
             raise ValueError(f"a row of {self._count} values, but the others have {rows.width}")
         wbuf_open(&out)
         try:
-            # Into a buffer of its own first: a value's code may run another thread, which adds to the same block.
+            # Into a buffer of its own first: a value's code may run another thread, which adds to
+            # the same block.
             if self._add_row(&out, row, version):
                 rows.has_unset = True
             rows._append(out.data, out.size)
@@ -395,7 +436,7 @@ cdef class BindPlan:
             wbuf_close(&out)
 
     def bind_many(self, rows, version):
-        """`bind_row` of each of `rows`. Errors begin with the number of their row, counted from 0."""
+        """`bind_row` of each of `rows`. Errors begin with their row's number, counted from 0."""
         cdef RowsBlock block = RowsBlock.__new__(RowsBlock)
         cdef int protocol = version
         cdef Py_ssize_t index = 0
@@ -435,6 +476,7 @@ cdef class BindPlan:
         if value is _unset:
             put_be32(wbuf_extend(out, 4), 0xFFFFFFFE)
             return 1
+        # Callers stay below `_count`, the number of codecs; if `_native`, each is a Codec.
         codec = <object> PyTuple_GET_ITEM(self._codecs, index)
         wbuf_extend(out, 4)
         try:
@@ -444,7 +486,8 @@ cdef class BindPlan:
                 data = exact_bytes(codec.encode(value), "what a codec made")
                 wbuf_write(out, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
         except Exception as error:
-            # What stands for null in other libraries has no encoding: every codec refuses it. Asking before would cost each value.
+            # What stands for null in other libraries has no encoding: every codec refuses it.
+            # Asking before would cost each value.
             if turbocql_maybe_missing(value) and _is_missing(value, codec.cql_name):
                 out.size = place
                 put_be32(wbuf_extend(out, 4), 0xFFFFFFFF)
@@ -473,7 +516,8 @@ def as_values(values, wanted=-1):
     """A snapshot of the sequence `values`; TypeError if it is not one (see the Python twin)."""
     if isinstance(values, (str, bytes, bytearray, _Mapping)) and not _is_lone_text(values, wanted):
         raise TypeError(
-            f"values are {values!r} ({type(values).__name__}); they have to be a sequence, one for each bind marker"
+            f"values are {values!r} ({type(values).__name__}); "
+            "they have to be a sequence, one for each bind marker"
         )
     return tuple(values)
 

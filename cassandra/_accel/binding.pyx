@@ -1,8 +1,9 @@
-# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False, initializedcheck=False, cdivision=True, binding=True
-"""The bound statement of a prepared one, compiled; `cassandra.query.binding` is its reference and explains it.
+# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False
+# cython: initializedcheck=False, cdivision=True, binding=True
+"""The bound statement of a prepared one: the compiled twin of `cassandra.query.binding`.
 
-Settings are copied from slot to slot. Changes of these classes after their import have no effect; subclasses of
-`PreparedStatement` keep what they override.
+Settings are copied from slot to slot. Changes of these classes after their import have no effect;
+subclasses of `PreparedStatement` keep what they override.
 """
 
 from cassandra._accel.bind cimport BindPlan, ValuesBlock
@@ -24,7 +25,9 @@ cdef object _new = object.__new__
 cdef tuple _from = (*_statement_settings, "table_keyspace", "table")
 cdef tuple _to = (*_statement_settings, "keyspace", "table")
 if len(_to) != SETTINGS:
-    raise ImportError(f"binding.pyx has places for {SETTINGS} settings of a statement, which has {len(_to)}")
+    raise ImportError(
+        f"binding.pyx has places for {SETTINGS} settings of a statement, which has {len(_to)}"
+    )
 cdef Py_ssize_t _TO[SETTINGS]
 cdef Py_ssize_t _PREPARED = slot_in(_BoundStatement, "prepared_statement")
 cdef Py_ssize_t _BLOCK = slot_in(_BoundStatement, "block")
@@ -32,14 +35,15 @@ cdef Py_ssize_t _ROUTING_KEY = slot_in(_BoundStatement, "_routing_key")
 cdef Py_ssize_t _SERIAL = slot_in(_BoundStatement, "_serial_consistency_level")
 cdef bint _by_slots = min(_PREPARED, _BLOCK, _ROUTING_KEY, _SERIAL) >= 0
 
-# Where instances of one class keep their settings. One object, which never changes: a thread that takes another one's gets all of it,
-# with the class that it is for, and never the places of one class for an object of another.
+# Where instances of one class keep their settings. One object, which never changes: a thread that
+# takes another one's gets all of it, with the class that it is for, and never the places of one
+# class for an object of another.
 cdef class _Places:
     cdef type kind
     cdef Py_ssize_t settings[SETTINGS]
     cdef Py_ssize_t serial
     cdef Py_ssize_t needed
-    cdef Py_ssize_t plan
+    cdef Py_ssize_t bind_plan
     cdef Py_ssize_t version
 
 
@@ -68,22 +72,29 @@ cdef _Places _meet(type kind):
         made.settings[i] = slot_in(kind, _from[i])
     made.serial = slot_in(kind, "serial_consistency_level")
     made.needed = slot_in(kind, "needed_values")
-    made.plan = slot_in(kind, "plan")
+    made.bind_plan = slot_in(kind, "bind_plan")
     made.version = slot_in(kind, "protocol_version")
     made.kind = kind
     _last = made
     return made
 
 
-cdef inline ValuesBlock _block_of(object plan, object values, object version):
+cdef inline ValuesBlock _block_of(object bind_plan, object values, object version):
     """The block of the values in a tuple or list."""
-    if type(plan) is BindPlan:
-        return (<BindPlan> plan)._bind(<tuple> values if type(values) is tuple else tuple(values), version)
-    return plan.bind(values, version)
+    if type(bind_plan) is BindPlan:
+        held = values if type(values) is tuple else tuple(values)
+        return (<BindPlan> bind_plan)._bind(<tuple> held, version)
+    return bind_plan.bind(values, version)
 
 
 def bind(prepared, values):
-    """A `BoundStatement` with these values: by position, or by column name (see `BoundStatement.bind`)."""
+    """Return a `BoundStatement` of `prepared` with `values`; see `BoundStatement.bind`.
+
+    :param prepared: the statement.
+    :param values: a sequence by position, a mapping by column name, or an object by its attributes.
+    :raises TypeError: if a value does not fit its column's type.
+    :raises ValueError: if there are too many values, unknown names, or a value out of range.
+    """
     cdef object bound
     cdef int i
     cdef _Places places = _last
@@ -105,10 +116,14 @@ def bind(prepared, values):
             setattr(bound, _to[i], slot_value(prepared, places.settings[i], _from[i]))
     if serial is not None:
         bound.serial_consistency_level = serial
-    if (type(values) is tuple or type(values) is list) and len(values) >= slot_value(prepared, places.needed, "needed_values"):
+    if (type(values) is tuple or type(values) is list) and (
+        len(values) >= slot_value(prepared, places.needed, "needed_values")
+    ):
         try:
             block = _block_of(
-                slot_value(prepared, places.plan, "plan"), values, slot_value(prepared, places.version, "protocol_version")
+                slot_value(prepared, places.bind_plan, "bind_plan"),
+                values,
+                slot_value(prepared, places.version, "protocol_version"),
             )
         except (TypeError, ValueError) as error:
             _name_statement(error, prepared.query_string)

@@ -1,6 +1,7 @@
 # The body of an EXECUTE, for callers that have its parameters in C.
 
 cdef bytes execute_of(
-    object query_id, object metadata_id, object values, object consistency, object page_size, object paging_state,
-    object serial_consistency, object timestamp, bint skip_metadata, int version,
+    object query_id, object metadata_id, object values, object consistency, object page_size,
+    object paging_state, object serial_consistency, object timestamp, bint skip_metadata,
+    int version,
 )

@@ -1,8 +1,10 @@
-# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False, initializedcheck=False, cdivision=True, binding=True
+# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False
+# cython: initializedcheck=False, cdivision=True, binding=True
 """Bodies of QUERY, EXECUTE, BATCH and PREPARE: the compiled twin of `cassandra.protocol.bodies`.
 
-A small body is gathered on the stack and becomes a bytes object at its end. A larger one is written straight into the bytes object that
-will be handed on, which grows as it has to and is cut to size: a second copy of a batch of vectors would cost as much as the first.
+A small body is gathered on the stack and becomes a bytes object at its end. A larger one is written
+straight into the bytes object that will be handed on, which grows as it has to and is cut to size:
+a second copy of a batch of vectors would cost as much as the first.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -42,7 +44,7 @@ cdef enum:
 
 
 cdef extern from "Python.h":
-    # As pointers: a bytes object that is still written must not be counted, or it cannot be resized.
+    # As pointers: a bytes object that is still written could not be resized if it were counted.
     PyObject* new_bytes "PyBytes_FromStringAndSize"(const char* data, Py_ssize_t size) except NULL
     int resize_bytes "_PyBytes_Resize"(PyObject** made, Py_ssize_t size) except -1
     char* start_of "PyBytes_AS_STRING"(PyObject* made)
@@ -55,7 +57,7 @@ cdef struct obuf:
     uint8_t* data
     Py_ssize_t size
     Py_ssize_t capacity
-    PyObject* made              # the bytes object that `data` is in, or NULL while that is inline_data
+    PyObject* made              # the bytes object that `data` is in; NULL while that is inline_data
     uint8_t inline_data[OBUF_INLINE]
 
 
@@ -75,7 +77,9 @@ cdef int obuf_grow(obuf* b, Py_ssize_t extra) except -1:
     cdef Py_ssize_t wanted
     cdef Py_ssize_t capacity = b.capacity * 2
     if extra < 0 or extra > OBUF_LIMIT - b.size:
-        raise OverflowError(f"a body of {b.size} + {extra} bytes is longer than the protocol's limit of 2 GiB")
+        raise OverflowError(
+            f"a body of {b.size} + {extra} bytes is longer than the protocol's limit of 2 GiB"
+        )
     wanted = b.size + extra
     if capacity < wanted:
         capacity = wanted
@@ -114,6 +118,7 @@ cdef bytes obuf_bytes(obuf* b):
     if b.made == NULL:
         return PyBytes_FromStringAndSize(<char*> b.data, b.size)
     resize_bytes(&b.made, b.size)
+    # Counted once more for the caller: obuf_close gives back the count that `made` stands for.
     return <bytes> b.made
 
 
@@ -136,11 +141,13 @@ cdef object _whole(object number, str message):
     try:
         return _index(number)
     except TypeError:
-        raise TypeError(f"{message.partition(';')[0].format(repr(number))}; it has to be an integer") from None
+        said = message.partition(";")[0].format(repr(number))
+        raise TypeError(f"{said}; it has to be an integer") from None
 
 
 cdef int _short(obuf* out, object number, str what) except -1:
-    cdef int64_t value = _number(number, 0, 0xFFFF, "{} " + what + "; the protocol has room for 65535")
+    cdef str message = "{} " + what + "; the protocol has room for 65535"
+    cdef int64_t value = _number(number, 0, 0xFFFF, message)
     put_be16(obuf_extend(out, 2), <uint16_t> value)
     return 0
 
@@ -231,7 +238,10 @@ cdef int _add_value(obuf* out, object value, int version) except -1:
     elif isinstance(value, (bytes, bytearray, memoryview)):
         _add_bytes(out, bytes(value))
     else:
-        raise TypeError(f"a value is {value!r} ({type(value).__name__}); it has to be bytes, None or UNSET_VALUE")
+        raise TypeError(
+            f"a value is {value!r} ({type(value).__name__}); "
+            "it has to be bytes, None or UNSET_VALUE"
+        )
     return 0
 
 
@@ -251,9 +261,8 @@ cdef int _add_values(obuf* out, object values, object names, int version) except
             block = <ValuesBlock> values
             return _add_block(out, block.count, block.data, block.has_unset, version)
         if type(values) is not list and type(values) is not tuple and hasattr(values, "has_unset"):
-            return _add_block(
-                out, values.count, exact_bytes(values.data, "the data of a block"), values.has_unset, version
-            )
+            data = exact_bytes(values.data, "the data of a block")
+            return _add_block(out, values.count, data, values.has_unset, version)
     elif hasattr(values, "has_unset"):
         values = values.values()
     if names is not None:
@@ -290,7 +299,12 @@ cdef int _add_named(obuf* out, object values, object names, int version) except 
 
 
 cdef int _tail(
-    obuf* out, object serial_consistency, object timestamp, object keyspace, object now_in_seconds, int version
+    obuf* out,
+    object serial_consistency,
+    object timestamp,
+    object keyspace,
+    object now_in_seconds,
+    int version,
 ) except -1:
     """Append the common end of QUERY and BATCH; returns its flags."""
     cdef int flags = 0
@@ -314,16 +328,20 @@ cdef int _tail(
     if now_in_seconds is not None:
         if version < 5:
             raise UnsupportedOperation(
-                f"now_in_seconds needs protocol version 5 or higher; the connection speaks version {version}"
+                "now_in_seconds needs protocol version 5 or higher; "
+                f"the connection speaks version {version}"
             )
         flags |= FLAG_NOW_IN_SECONDS
-        _int32(out, now_in_seconds, "now_in_seconds is {}; the protocol has a signed number of 32 bits")
+        _int32(
+            out, now_in_seconds, "now_in_seconds is {}; the protocol has a signed number of 32 bits"
+        )
     return flags
 
 
 cdef object _keyspace_unsupported(int version):
     return UnsupportedOperation(
-        f"a keyspace for one request needs protocol version 5 or higher; the connection speaks version {version}"
+        "a keyspace for one request needs protocol version 5 or higher; "
+        f"the connection speaks version {version}"
     )
 
 
@@ -349,8 +367,9 @@ cdef int _patch_flags(obuf* out, Py_ssize_t place, int flags, int version) excep
 cdef int _add_query_params(obuf* out, object params, int version) except -1:
     """Append <query_parameters>."""
     return _add_params(
-        out, params.consistency, params.values, params.value_names, params.skip_metadata, params.page_size,
-        params.paging_state, params.serial_consistency, params.timestamp, params.keyspace, params.now_in_seconds, version,
+        out, params.consistency, params.values, params.value_names, params.skip_metadata,
+        params.page_size, params.paging_state, params.serial_consistency, params.timestamp,
+        params.keyspace, params.now_in_seconds, version,
     )
 
 
@@ -370,8 +389,9 @@ cdef int _add_message_params(obuf* out, object message, int version) except -1:
 
 
 cdef int _add_params(
-    obuf* out, object consistency, object values, object names, object skip_metadata, object page_size, object paging_state,
-    object serial_consistency, object timestamp, object keyspace, object now_in_seconds, int version,
+    obuf* out, object consistency, object values, object names, object skip_metadata,
+    object page_size, object paging_state, object serial_consistency, object timestamp,
+    object keyspace, object now_in_seconds, int version,
 ) except -1:
     cdef int flags = 0
     cdef Py_ssize_t place
@@ -497,7 +517,8 @@ cdef bytes _execute(
             _add_query_params(&out, params, version)
         if tablet_version_block is not None:
             _byte(
-                &out, tablet_version_block,
+                &out,
+                tablet_version_block,
                 "a tablet version block is {}; the protocol has an unsigned number of 8 bits",
             )
         return obuf_bytes(&out)
@@ -506,8 +527,9 @@ cdef bytes _execute(
 
 
 cdef bytes execute_of(
-    object query_id, object metadata_id, object values, object consistency, object page_size, object paging_state,
-    object serial_consistency, object timestamp, bint skip_metadata, int version,
+    object query_id, object metadata_id, object values, object consistency, object page_size,
+    object paging_state, object serial_consistency, object timestamp, bint skip_metadata,
+    int version,
 ):
     """The body of an EXECUTE, from C."""
     cdef obuf out
@@ -515,15 +537,17 @@ cdef bytes execute_of(
     try:
         _add_execute_head(&out, query_id, metadata_id)
         _add_params(
-            &out, consistency, values, None, skip_metadata, page_size, paging_state, serial_consistency, timestamp, None,
-            None, version,
+            &out, consistency, values, None, skip_metadata, page_size, paging_state,
+            serial_consistency, timestamp, None, None, version,
         )
         return obuf_bytes(&out)
     finally:
         obuf_close(&out)
 
 
-cdef int _add_statement(obuf* out, object prepared, object statement, object values, int version) except -1:
+cdef int _add_statement(
+    obuf* out, object prepared, object statement, object values, int version
+) except -1:
     if prepared:
         if type(statement) is not bytes:
             statement = _bytes_of(statement, "the id of a prepared statement")
@@ -540,7 +564,9 @@ cdef int _add_statement(obuf* out, object prepared, object statement, object val
     return 0
 
 
-cdef int _add_rows(obuf* out, object prepared, object statement, RowsBlock block, int version) except -1:
+cdef int _add_rows(
+    obuf* out, object prepared, object statement, RowsBlock block, int version
+) except -1:
     """Append one statement for each row of `block`."""
     cdef Py_ssize_t head
     cdef Py_ssize_t pos = 0
@@ -549,7 +575,9 @@ cdef int _add_rows(obuf* out, object prepared, object statement, RowsBlock block
     cdef Py_ssize_t id_size
     cdef uint8_t* p
     if not prepared:
-        raise TypeError(f"rows for the text {statement!r}; they have to be for a prepared statement")
+        raise TypeError(
+            f"rows for the text {statement!r}; they have to be for a prepared statement"
+        )
     if block.has_unset and version < 4:
         raise _unset_unsupported(version)
     statement = _bytes_of(statement, "the id of a prepared statement")
@@ -583,7 +611,9 @@ def batch_body(batch_type, statements, params, version):
     cdef Py_ssize_t total = count
     obuf_open(&out)
     try:
-        _byte(&out, batch_type, "a batch's type is {}; the protocol has an unsigned number of 8 bits")
+        _byte(
+            &out, batch_type, "a batch's type is {}; the protocol has an unsigned number of 8 bits"
+        )
         place = out.size
         obuf_extend(&out, 2)
         count = 0
@@ -595,7 +625,8 @@ def batch_body(batch_type, statements, params, version):
             _add_statement(&out, prepared, statement, values, protocol)
             count += 1
             if count == 1 and out.size > 256:
-                # Statements of a batch are mostly of one size: room for all of them, so that the bytes need not be moved later.
+                # Statements of a batch are mostly of one size: room for all of them, so that the
+                # bytes need not be moved later.
                 obuf_reserve(&out, min((out.size + 16) * (total - 1) + 64, MOST_RESERVED))
         if count > 0xFFFF:
             raise ValueError(f"a batch of {count} statements; the protocol has room for 65535")
@@ -604,7 +635,12 @@ def batch_body(batch_type, statements, params, version):
         place = out.size
         obuf_extend(&out, 4 if protocol >= 5 else 1)
         flags = _tail(
-            &out, params.serial_consistency, params.timestamp, params.keyspace, params.now_in_seconds, protocol
+            &out,
+            params.serial_consistency,
+            params.timestamp,
+            params.keyspace,
+            params.now_in_seconds,
+            protocol,
         )
         _patch_flags(&out, place, flags, protocol)
         return obuf_bytes(&out)

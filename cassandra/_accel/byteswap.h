@@ -1,7 +1,9 @@
-/* Copies of arrays with the bytes of each element reversed, between host order and the wire's big-endian order.
+/* Copies of arrays with the bytes of each element reversed, between host order and the wire's
+ * big-endian order.
  *
- * Each loop is compiled twice where compiler and C library can choose at load time (target_clones needs ifunc: GCC on
- * x86-64 with glibc), so that one binary serves every processor and uses AVX2 where it is. Elsewhere the plain loop stands.
+ * Each loop is compiled twice if compiler and C library can choose at load time
+ * (target_clones needs ifunc: GCC on x86-64 with glibc), so that one binary serves every
+ * processor and uses AVX2 where it is. Elsewhere the plain loop stands.
  */
 #ifndef TURBOCQL_BYTESWAP_H
 #define TURBOCQL_BYTESWAP_H
@@ -10,8 +12,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__) \
-    && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__) \
+    && defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define TURBOCQL_CLONES __attribute__((target_clones("avx2", "default")))
 #else
 #define TURBOCQL_CLONES
@@ -36,7 +38,8 @@ static inline uint64_t turbocql_bswap64(uint64_t v) {
 }
 #endif
 
-#if defined(__BYTE_ORDER__) && defined(__ORDER_BIG_ENDIAN__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#if defined(__BYTE_ORDER__) && defined(__ORDER_BIG_ENDIAN__) \
+    && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 #define TURBOCQL_LITTLE 0
 #else
 #define TURBOCQL_LITTLE 1
@@ -70,8 +73,10 @@ TURBOCQL_CLONES static void turbocql_swap64(uint8_t *to, const uint8_t *from, si
     }
 }
 
-/* `count` contiguous elements of `width` bytes with or without a swap; `to` and `from` do not overlap. */
-static inline void turbocql_copy(uint8_t *to, const uint8_t *from, size_t count, size_t width, int swap) {
+/* `count` contiguous elements of `width` bytes with or without a swap; `to` and `from` do not
+ * overlap. */
+static inline void turbocql_copy(
+    uint8_t *to, const uint8_t *from, size_t count, size_t width, int swap) {
     if (count == 0)
         return;
     if (!swap || width == 1)
@@ -94,9 +99,16 @@ static inline void turbocql_copy_one(uint8_t *to, const uint8_t *from, size_t wi
     }
 }
 
-/* `count` elements `stride` bytes apart in `from`, `gap` bytes apart in `to`: strided arrays, and lists with lengths between. */
+/* `count` elements `stride` bytes apart in `from`, `gap` bytes apart in `to`: strided arrays,
+ * and lists with lengths between. */
 static inline void turbocql_copy_strided(
-    uint8_t *to, ptrdiff_t gap, const uint8_t *from, ptrdiff_t stride, size_t count, size_t width, int swap) {
+    uint8_t *to,
+    ptrdiff_t gap,
+    const uint8_t *from,
+    ptrdiff_t stride,
+    size_t count,
+    size_t width,
+    int swap) {
     size_t i;
     switch (width) {
     case 4:
@@ -123,7 +135,8 @@ static inline void turbocql_copy_strided(
     }
 }
 
-/* `count` native doubles, side by side, as big-endian floats; 0 where one is finite and goes beyond a float's range. */
+/* `count` native doubles, side by side, as big-endian floats; 0 if one is finite and goes
+ * beyond a float's range. */
 TURBOCQL_CLONES static int turbocql_narrow_floats(uint8_t *to, const uint8_t *from, size_t count) {
     unsigned beyond = 0;
     for (size_t i = 0; i < count; i++) {
@@ -141,8 +154,10 @@ TURBOCQL_CLONES static int turbocql_narrow_floats(uint8_t *to, const uint8_t *fr
     return !beyond;
 }
 
-/* `count` native 64-bit integers, side by side, as big-endian 32-bit ones, `gap` bytes apart; 0 where one does not fit. */
-static int turbocql_narrow_integers(uint8_t *to, ptrdiff_t gap, const uint8_t *from, size_t count) {
+/* `count` native 64-bit integers, side by side, as big-endian 32-bit ones, `gap` bytes apart; 0 if
+ * one does not fit. */
+static int turbocql_narrow_integers(
+    uint8_t *to, ptrdiff_t gap, const uint8_t *from, size_t count) {
     uint64_t beyond = 0;
     for (size_t i = 0; i < count; i++) {
         int64_t wide;

@@ -1,11 +1,11 @@
-# What the other compiled modules (bind, rows) see of a codec. The Python methods `encode` and `decode` (the same as in the
-# Python twin, cassandra/cqltypes/codecs.py) are for everybody else.
+# What the other compiled modules (bind, rows) see of a codec. The Python methods `encode` and
+# `decode` (the same as in the Python twin, cassandra/cqltypes/codecs.py) are for everybody else.
 
 from libc.stdint cimport uint8_t, uint64_t
 
 from cassandra._accel.wbuf cimport wbuf
 
-# Kinds whose values a loop may handle without a call per value; KIND_OTHER takes `write` and `read`.
+# Kinds whose values a loop may handle without a call per value; others take `write` and `read`.
 cdef enum Kind:
     KIND_OTHER = 0
     KIND_INT8 = 1
@@ -23,8 +23,8 @@ cdef enum Kind:
 
 cdef class Codec:
     cdef readonly str cql_name              # "list<int>": stands in error messages
-    cdef readonly Py_ssize_t fixed_size     # bytes of each value packed in a vector without a length, or -1
-    cdef readonly bint empty_is_value       # a body of zero bytes is a value ('' of text and blob), not a legacy empty
+    cdef readonly Py_ssize_t fixed_size     # bytes of a value in a vector without lengths, or -1
+    cdef readonly bint empty_is_value       # no bytes are a value ('' of text and blob)
     cdef readonly object legacy_empty       # what a legacy empty is read as: None, or EMPTY
     cdef readonly Py_ssize_t width          # bytes of every non-empty value, or -1
     cdef readonly str struct_code           # the struct letter of a plain number, or ""
@@ -46,7 +46,8 @@ cdef inline bint is_made(object codec):
     return isinstance(codec, Codec) and (<Codec> codec).cql_name is not None
 
 
-# From here on, the fields that tuples and user-defined types lack are those of another page (see limits.null_cells).
+# From here on, the fields that tuples and user-defined types lack are those of another page (see
+# limits.null_cells).
 cdef void begin_page() noexcept
 
 

@@ -1,21 +1,26 @@
-# cython: language_level=3, boundscheck=True, nonecheck=False, wraparound=False, initializedcheck=False, cdivision=True, binding=True
+# cython: language_level=3, boundscheck=True, nonecheck=False, wraparound=False
+# cython: initializedcheck=False, cdivision=True, binding=True
 """Codecs of all CQL types, compiled; `cassandra.cqltypes.codecs` is the reference.
 
-Theory of operation. A codec is an immutable plan; containers hold the codecs of their elements, so one virtual call per value
-leads from a column to its bytes. `write` appends to the growing buffer of the caller (wbuf.pxd: on the caller's stack, so a
-value's own code that encodes something gets another one); `read` looks at a region of memory and keeps nothing of it. Lists,
-sets and vectors of plain numbers have loops of their own, without a call or an object per element, and arrays of numbers go
-through byteswap.h.
+Theory of operation. A codec is immutable; containers hold the codecs of their elements, so
+one virtual call per value leads from a column to its bytes. `write` appends to the growing buffer
+of the caller (wbuf.pxd: on the caller's stack, so a value's own code that encodes something gets
+another one); `read` looks at a region of memory and keeps nothing of it. Lists, sets and vectors of
+plain numbers have loops of their own, without a call or an object per element, and arrays of
+numbers go through byteswap.h.
 
-What may run a user's code (``__index__``, ``__float__``, a class's to_binary) may also change the container that is being
-encoded. So a list's size is looked at before each element, elements are held while they are converted, and an exporter's buffer
-is held for as long as it is read. Everything off the fast path (strings for dates, floats for decimals, every refusal) is left
-to the functions in `cassandra.cqltypes.coerce` that the reference uses too: rules and messages are written once.
+What may run a user's code (``__index__``, ``__float__``, a class's to_binary) may also change the
+container that is being encoded. So a list's size is looked at before each element, elements are
+held while they are converted, and an exporter's buffer is held for as long as it is read.
+Everything off the fast path (strings for dates, floats for decimals, every refusal) is left to the
+functions in `cassandra.cqltypes.coerce` that the reference uses too: rules and messages are written
+once.
 
-No look at None (nonecheck) for each element: what codecs hold is there from when `plan_of` lets them out, and casts are behind a
-look at the type.
+No look at None (nonecheck) for each element: what codecs hold is there from when `codec_of` lets
+them out, and casts are behind a look at the type.
 
-The parts: base and numbers here, then the other scalars, arrays and containers in the files included below.
+The parts: base and numbers here, then the other scalars, arrays and containers in the files
+included below.
 """
 
 cimport cython
@@ -29,16 +34,39 @@ from cpython.buffer cimport (
     PyObject_CheckBuffer,
     PyObject_GetBuffer,
 )
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_Check, PyBytes_CheckExact, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.bytes cimport (
+    PyBytes_AS_STRING,
+    PyBytes_Check,
+    PyBytes_CheckExact,
+    PyBytes_FromStringAndSize,
+    PyBytes_GET_SIZE,
+)
 from cpython.dict cimport PyDict_CheckExact
 from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_Check, PyFloat_FromDouble
-from cpython.list cimport PyList_CheckExact, PyList_GET_ITEM, PyList_GET_SIZE, PyList_New, PyList_SET_ITEM
+from cpython.list cimport (
+    PyList_CheckExact,
+    PyList_GET_ITEM,
+    PyList_GET_SIZE,
+    PyList_New,
+    PyList_SET_ITEM,
+)
 from cpython.long cimport PyLong_Check, PyLong_FromLong, PyLong_FromLongLong
 from cpython.number cimport PyIndex_Check, PyNumber_Index
 from cpython.object cimport Py_LT, PyObject, PyObject_RichCompareBool
 from cpython.ref cimport Py_INCREF
-from cpython.tuple cimport PyTuple_CheckExact, PyTuple_GET_ITEM, PyTuple_GET_SIZE, PyTuple_New, PyTuple_SET_ITEM
-from cpython.unicode cimport PyUnicode_AsUTF8String, PyUnicode_Check, PyUnicode_DecodeASCII, PyUnicode_DecodeUTF8
+from cpython.tuple cimport (
+    PyTuple_CheckExact,
+    PyTuple_GET_ITEM,
+    PyTuple_GET_SIZE,
+    PyTuple_New,
+    PyTuple_SET_ITEM,
+)
+from cpython.unicode cimport (
+    PyUnicode_AsUTF8String,
+    PyUnicode_Check,
+    PyUnicode_DecodeASCII,
+    PyUnicode_DecodeUTF8,
+)
 from libc.math cimport isinf
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memmove, strlen
@@ -106,7 +134,9 @@ cdef extern from "byteswap.h" nogil:
     int turbocql_narrow_floats(uint8_t*, const uint8_t*, size_t) noexcept
     int turbocql_narrow_integers(uint8_t*, Py_ssize_t, const uint8_t*, size_t) noexcept
     void turbocql_copy_one(uint8_t*, const uint8_t*, size_t, int) noexcept
-    void turbocql_copy_strided(uint8_t*, Py_ssize_t, const uint8_t*, Py_ssize_t, size_t, size_t, int) noexcept
+    void turbocql_copy_strided(
+        uint8_t*, Py_ssize_t, const uint8_t*, Py_ssize_t, size_t, size_t, int
+    ) noexcept
 
 cdef extern from "utf8.h":
     bint turbocql_is_ascii(const uint8_t*, size_t) noexcept
@@ -118,8 +148,12 @@ cdef extern from "objects.h":
     void turbocql_slot_set(object, Py_ssize_t, object) noexcept
     object turbocql_new(object)
     int turbocql_uuid_bytes(object, uint8_t*) except -1
-    Py_ssize_t turbocql_pack_floats(object, Py_ssize_t, Py_ssize_t, uint8_t*, Py_ssize_t, int) noexcept
-    Py_ssize_t turbocql_pack_ints(object, Py_ssize_t, Py_ssize_t, uint8_t*, Py_ssize_t, int) noexcept
+    Py_ssize_t turbocql_pack_floats(
+        object, Py_ssize_t, Py_ssize_t, uint8_t*, Py_ssize_t, int
+    ) noexcept
+    Py_ssize_t turbocql_pack_ints(
+        object, Py_ssize_t, Py_ssize_t, uint8_t*, Py_ssize_t, int
+    ) noexcept
     object turbocql_int_of(const uint8_t*, size_t, int)
     object turbocql_readable(object)
     int turbocql_enter(const char*) except -1
@@ -131,7 +165,8 @@ cdatetime.import_datetime()
 cdef object EMPTY = _EMPTY
 
 
-# Fields that values of tuples and user-defined types lacked: since ever, and before the page that is being read.
+# Fields that values of tuples and user-defined types lacked: so far, and before the page that is
+# being read.
 cdef int64_t lacking = 0
 cdef int64_t lacking_before = 0
 
@@ -152,7 +187,7 @@ cdef int lack(Codec codec, Py_ssize_t count) except -1:
 # -- the contract ----------------------------------------------------------------------------------
 
 cdef class Codec:
-    """The plan of one CQL type; see `cassandra.cqltypes.codecs.base.Codec`."""
+    """Reads and writes one CQL type; see `cassandra.cqltypes.codecs.base.Codec`."""
 
     def __init__(self, *args, **kwargs):
         raise TypeError("codecs are made by the functions of this module")
@@ -179,7 +214,7 @@ cdef class Codec:
         """
         cdef wbuf out
         if self.cql_name is None:
-            plan_of(self)
+            codec_of(self)
         wbuf_open(&out)
         try:
             self.write(&out, value)
@@ -194,7 +229,7 @@ cdef class Codec:
         """
         cdef Py_buffer view
         if self.cql_name is None:
-            plan_of(self)
+            codec_of(self)
         begin_page()
         if PyBytes_CheckExact(data):
             return self.read(<const uint8_t*> PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
@@ -237,14 +272,20 @@ cdef class Codec:
 
 
 # `codec` as a codec that one of the functions of this module has made; TypeError for anything else.
-cdef Codec plan_of(object codec):
+cdef Codec codec_of(object codec):
     if not isinstance(codec, Codec) or (<Codec> codec).cql_name is None:
         raise TypeError(f"{codec!r} is not a codec of this module")
     return <Codec> codec
 
 
 cdef Codec describe(
-    Codec codec, Kind kind, str name, Py_ssize_t fixed_size, Py_ssize_t width, bint empty_is_value, object empty
+    Codec codec,
+    Kind kind,
+    str name,
+    Py_ssize_t fixed_size,
+    Py_ssize_t width,
+    bint empty_is_value,
+    object empty,
 ):
     codec.kind = kind
     codec.cql_name = name
@@ -266,7 +307,11 @@ cdef int write_bytes(Codec codec, wbuf* out, object value) except -1:
     cdef uint8_t* p
     if value is None:
         return wbuf_int32(out, -1)
-    if codec.kind == KIND_TEXT and PyUnicode_CheckExact(value) and PyUnicode_IS_COMPACT_ASCII(value):
+    if (
+        codec.kind == KIND_TEXT
+        and PyUnicode_CheckExact(value)
+        and PyUnicode_IS_COMPACT_ASCII(value)
+    ):
         # Most elements of most collections: length and bytes in one claim.
         size = PyUnicode_GET_LENGTH(value)
         p = wbuf_extend(out, size + 4)
@@ -287,8 +332,12 @@ cdef int write_bytes(Codec codec, wbuf* out, object value) except -1:
 
 cdef extern from *:
     """
-    static const long long turbocql_low[] = {0, -128, -32768, -2147483647LL - 1, -9223372036854775807LL - 1};
-    static const long long turbocql_high[] = {0, 127, 32767, 2147483647LL, 9223372036854775807LL};
+    static const long long turbocql_low[] = {
+        0, -128, -32768, -2147483647LL - 1, -9223372036854775807LL - 1
+    };
+    static const long long turbocql_high[] = {
+        0, 127, 32767, 2147483647LL, 9223372036854775807LL
+    };
     """
     const long long turbocql_low[5]
     const long long turbocql_high[5]
@@ -314,7 +363,8 @@ cdef Answer int64_by_index(object item, int64_t* number) except <Answer> -1:
     if not PyIndex_Check(item):
         return NO_INTEGER
     if turbocql_maybe_missing(item):
-        coerce.refuse_missing(item, "an integer")  # a masked array of no dimension has the number that it hides
+        # A masked array of no dimension has the number that it hides.
+        coerce.refuse_missing(item, "an integer")
     index = PyNumber_Index(item)
     number[0] = PyLong_AsLongLongAndOverflow(index, &overflow)
     return OUT_OF_RANGE if overflow != 0 else FITS
@@ -335,7 +385,8 @@ cdef class Number(Codec):
         return get_number(self.kind, data)
 
 
-# As many numbers of a list or tuple as need no look at each (see objects.h); the place of the first that does.
+# As many numbers of a list or tuple as need no look at each (see objects.h); the place of the first
+# that does.
 cdef inline Py_ssize_t put_plain(
     Number codec, object sequence, Py_ssize_t at, Py_ssize_t count, uint8_t* to, Py_ssize_t gap
 ) noexcept:
@@ -454,7 +505,9 @@ cdef object encoded(Codec codec, object value):
         return PyBytes_FromStringAndSize(<char*> number, put_number(<Number> codec, number, value))
     if kind == KIND_TEXT:
         if PyUnicode_CheckExact(value) and PyUnicode_IS_COMPACT_ASCII(value):
-            return PyBytes_FromStringAndSize(<char*> PyUnicode_DATA(value), PyUnicode_GET_LENGTH(value))
+            return PyBytes_FromStringAndSize(
+                <char*> PyUnicode_DATA(value), PyUnicode_GET_LENGTH(value)
+            )
     elif kind == KIND_BLOB:
         if PyBytes_CheckExact(value):
             return value
@@ -483,7 +536,10 @@ cdef object decoded(Codec codec, object data):
 
 @cython.final
 cdef class TypeCalls:
-    """The methods of one type class, over its codec (see the Python twin). Built-in functions: no class method costs as little."""
+    """The methods of one type class, over its codec (see the Python twin).
+
+    They are built-in functions: no class method costs as little.
+    """
 
     cdef readonly object owner
     cdef Codec _codec
@@ -499,7 +555,7 @@ cdef class TypeCalls:
         self.owner = owner
         self._empty_is_value = empty_is_value
         self._empty = empty
-        self._codec = plan_of(codec)
+        self._codec = codec_of(codec)
 
     @cython.binding(False)
     @cython.embedsignature(True)
@@ -529,7 +585,9 @@ cdef class TypeCalls:
         """Return the value of a [bytes], by the rules for null and for empty values."""
         if byts is None:
             return None
-        if not self._empty_is_value and (PyBytes_GET_SIZE(byts) if PyBytes_CheckExact(byts) else len(byts)) == 0:
+        if not self._empty_is_value and (
+            PyBytes_GET_SIZE(byts) if PyBytes_CheckExact(byts) else len(byts)
+        ) == 0:
             return self._empty
         return decoded(self._codec, byts)
 

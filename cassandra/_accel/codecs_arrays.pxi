@@ -1,4 +1,4 @@
-# Arrays of numbers: anything with the buffer protocol to the wire's packed big-endian elements, and back.
+# Arrays of numbers: from anything with the buffer protocol to packed big-endian elements, and back.
 
 cdef enum Sort:
     SORT_NONE = 0
@@ -45,7 +45,9 @@ cdef Elements elements_in(const Py_buffer* view) noexcept:
         found.sort = SORT_UNSIGNED
     elif letter == c"f" or letter == c"d":
         found.sort = SORT_REAL
-    if found.size not in (1, 2, 4, 8) or (found.sort == SORT_REAL and found.size != (4 if letter == c"f" else 8)):
+    if found.size not in (1, 2, 4, 8) or (
+        found.sort == SORT_REAL and found.size != (4 if letter == c"f" else 8)
+    ):
         found.sort = SORT_NONE
     found.count = view.shape[0] if view.shape != NULL else view.len // view.itemsize
     if view.strides != NULL:
@@ -53,8 +55,9 @@ cdef Elements elements_in(const Py_buffer* view) noexcept:
     return found
 
 
-# Writes the elements `gap` bytes apart at `to` as `codec`'s numbers. False if the kinds do not go together or an element is
-# out of range: then the caller looks at one element after the other, and its error names the first that does not fit.
+# Writes the elements `gap` bytes apart at `to` as `codec`'s numbers. False if the kinds do not go
+# together or an element is out of range: then the caller looks at one element after the other, and
+# its error names the first that does not fit.
 cdef bint convert(Number codec, const Elements* source, uint8_t* to, Py_ssize_t gap) except -1:
     cdef Kind kind = codec.kind
     cdef bint real = kind == KIND_FLOAT32 or kind == KIND_FLOAT64
@@ -69,10 +72,12 @@ cdef bint convert(Number codec, const Elements* source, uint8_t* to, Py_ssize_t 
         if gap == codec.width and source.stride == codec.width:
             turbocql_copy(to, source.start, source.count, codec.width, swap)
         else:
-            turbocql_copy_strided(to, gap, source.start, source.stride, source.count, codec.width, swap)
+            turbocql_copy_strided(
+                to, gap, source.start, source.stride, source.count, codec.width, swap
+            )
         return True
     if source.size == 8 and source.stride == 8 and source.big != TURBOCQL_LITTLE:
-        # What NumPy makes unasked: doubles for a vector of floats, 64-bit integers for a list of ints.
+        # What NumPy makes unasked: doubles for a vector of floats, int64 for a list of ints.
         if kind == KIND_FLOAT32 and source.sort == SORT_REAL and gap == 4:
             return turbocql_narrow_floats(to, source.start, source.count)
         if kind == KIND_INT32 and source.sort == SORT_SIGNED:
@@ -148,7 +153,8 @@ cdef inline bint store_integer(Kind kind, uint8_t* p, int64_t whole) noexcept:
     return True
 
 
-# Whether a value is an array of numbers to be read through its buffer (text, bytes and the containers of Python are not).
+# Whether a value is an array of numbers to be read through its buffer (text, bytes and the
+# containers of Python are not).
 cdef inline bint is_array(object value) except -1:
     return PyObject_CheckBuffer(value) and not PyBytes_Check(value) and not (
         turbocql_maybe_masked(value) and masked_array(value) is not None
@@ -166,7 +172,8 @@ cdef bint open_array(object value, Py_buffer* view) except -1:
 
 # -- decoding into storage that somebody else owns -------------------------------------------------
 
-# Copies `count` packed elements, `gap` bytes apart at `data`, into the buffer `out`, which must hold numbers of the same kind.
+# Copies `count` packed elements, `gap` bytes apart at `data`, into the buffer `out`, which must
+# hold numbers of the same kind.
 cdef Py_ssize_t store_into(
     Number codec, str name, const uint8_t* data, Py_ssize_t gap, Py_ssize_t count, object out
 ) except -1:
@@ -201,6 +208,7 @@ cdef Py_ssize_t store_into(
 cdef str unsuitable(Number codec, str name, object out):
     view = memoryview(out)
     return (
-        f"{name}: the buffer to decode into must be writable, contiguous, of one dimension and of the "
-        f"format {codec.struct_code!r}; it has the format {view.format!r}, {view.ndim} dimensions"
+        f"{name}: the buffer to decode into must be writable, contiguous, of one dimension and of "
+        f"the format {codec.struct_code!r}; it has the format {view.format!r}, "
+        f"{view.ndim} dimensions"
     )

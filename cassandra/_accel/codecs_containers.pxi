@@ -8,13 +8,14 @@ cdef object READ_SET = SortedSet._read
 cdef Py_ssize_t SET_ITEMS = turbocql_slot(SortedSet, "_items")
 
 
-# A plan is as deep as its type; C's stack is not: a RecursionError comes first, as in Python.
+# A codec is as deep as its type; C's stack is not: a RecursionError comes first, as in Python.
 cdef const char* ENCODING = " while encoding a nested value"
 cdef const char* DECODING = " while decoding a nested value"
 
 
-# The length field at *p, which moves behind it; -1 for a null. Refuses what goes beyond `left`, and other negative lengths: [bytes]
-# calls them null (native_protocol_v5.spec 3), but servers write -1, so that another is damage.
+# The length field at *p, which moves behind it; -1 for a null. Refuses what goes beyond `left`, and
+# other negative lengths: [bytes] calls them null (native_protocol_v5.spec 3), but servers write -1,
+# so that another is damage.
 cdef inline Py_ssize_t take(const uint8_t** p, Py_ssize_t* left) except -2:
     cdef Py_ssize_t size
     if left[0] < 4:
@@ -36,7 +37,9 @@ cdef Py_ssize_t refuse_length(Py_ssize_t left, Py_ssize_t size) except -2:
 
 
 # The [int] at the start of a collection; refuses more elements than the bytes can hold.
-cdef Py_ssize_t count_of(Codec codec, const uint8_t* data, Py_ssize_t size, Py_ssize_t smallest) except -1:
+cdef Py_ssize_t count_of(
+    Codec codec, const uint8_t* data, Py_ssize_t size, Py_ssize_t smallest
+) except -1:
     cdef Py_ssize_t count
     if size < 4:
         malformed(codec.cql_name, f"truncated: {size} bytes of a 4-byte count")
@@ -48,12 +51,14 @@ cdef Py_ssize_t count_of(Codec codec, const uint8_t* data, Py_ssize_t size, Py_s
     return count
 
 
-# The element at `at` of a list or tuple that had `count` elements, held; refuses one whose size has changed.
+# The element at `at` of a list or tuple that had `count` elements, held; refuses one whose size has
+# changed.
 cdef inline object element_at(object sequence, Py_ssize_t at, Py_ssize_t count):
     if PyList_CheckExact(sequence):
         if PyList_GET_SIZE(sequence) != count:
             refuse_value(sequence, f"changed its size from {count} while it was being encoded")
         return <object> PyList_GET_ITEM(sequence, at)
+    # turbocql_readable gives a list or a tuple, and a tuple keeps its size.
     return <object> PyTuple_GET_ITEM(sequence, at)
 
 
@@ -101,7 +106,8 @@ cdef class ListCodec(Codec):
             Py_LeaveRecursiveCall()
         return 0
 
-    # One claim of room for all, no call per plain element.
+    # One claim of room for all, no call per plain element. `numbers` says that `element` is a
+    # Number.
     cdef int write_numbers(self, wbuf* out, object sequence, Py_ssize_t count) except -1:
         cdef Number element = <Number> self.element
         cdef Py_ssize_t i = 0
@@ -109,13 +115,16 @@ cdef class ListCodec(Codec):
         cdef Py_ssize_t gap = 4 + element.width
         cdef uint8_t* p
         if count > 0x7FFFFFFF // gap:
-            raise OverflowError(f"{self.cql_name}: {count} elements go beyond the protocol's limit of 2 GiB")
+            raise OverflowError(
+                f"{self.cql_name}: {count} elements go beyond the protocol's limit of 2 GiB"
+            )
         p = wbuf_extend(out, 4 + count * gap)
         put_be32(p, <uint32_t> count)
         p += 4
         try:
             while True:
-                # The elements before `i` may have taken less than `gap`: the address of "element 0" is such that `i` fits.
+                # The elements before `i` may have taken less than `gap`: the address of "element 0"
+                # is such that `i` fits.
                 size = put_plain(element, sequence, i, count, p - i * gap, gap) - i
                 i += size
                 p += size * gap
@@ -136,7 +145,7 @@ cdef class ListCodec(Codec):
         except Exception as error:
             locate(error, f"element {i} of {self.cql_name}")
             raise
-        # Nulls took less than was claimed. Nobody else has this buffer, so `p` still points into it.
+        # Nulls took less than was claimed. `p` still points into the buffer: nobody else has it.
         out.size = p - out.data
         return 0
 
@@ -177,6 +186,8 @@ cdef class ListCodec(Codec):
         cdef Py_ssize_t width = element.width
         cdef bint numbers = self.numbers
         cdef const uint8_t* p = data + 4
+        # Its places are NULL until they are set. Nobody else has it before all are; after an error
+        # its end allows for those that are still empty.
         found = PyList_New(count)
         turbocql_enter(DECODING)
         try:
@@ -225,7 +236,9 @@ cdef class ListCodec(Codec):
                     break
         if not regular:
             self.read(data, size)  # raises an error that says what is malformed, if something is
-            malformed(self.cql_name, "has null or empty elements, which a buffer of numbers cannot hold")
+            malformed(
+                self.cql_name, "has null or empty elements, which a buffer of numbers cannot hold"
+            )
         return store_into(<Number> self.element, self.cql_name, data + 8, gap, count, out)
 
 
@@ -288,6 +301,7 @@ cdef class MapCodec(Codec):
             return 0
         if value is EMPTY:
             return 0
+        # Lists of their own, of one length, which nobody else has.
         keys, values = coerce.pairs(value, self.cql_name)
         count = PyList_GET_SIZE(keys)
         wbuf_int32(out, count)
@@ -312,7 +326,7 @@ cdef class MapCodec(Codec):
         cdef Py_ssize_t i = 0
         cdef bint at_key = True
         cdef const uint8_t* p = data + 4
-        keys = PyList_New(count)
+        keys = PyList_New(count)  # as in ListCodec.read
         values = PyList_New(count)
         turbocql_enter(DECODING)
         try:
@@ -356,10 +370,10 @@ cdef class MapCodec(Codec):
 cdef class TupleCodec(Codec):
     """tuple and user-defined types: [bytes] of each field; the value may end early."""
 
-    cdef tuple fields
+    cdef tuple fields       # each is a Codec: `tuple_codec` has seen to that
     cdef tuple names        # None for a tuple
     cdef object make        # None for a tuple
-    cdef object own         # the class of named tuples that `make` gives, which go by position; else None
+    cdef object own         # the class of named tuples that `make` gives, by position; else None
 
     cdef str where(self, Py_ssize_t at):
         if self.names is None:
@@ -370,7 +384,10 @@ cdef class TupleCodec(Codec):
         cdef Py_ssize_t count = PyTuple_GET_SIZE(self.fields)
         cdef Py_ssize_t given
         cdef Py_ssize_t i = 0
-        if not (PyTuple_CheckExact(value) or (self.own is not None and type(value) is self.own)) or PyTuple_GET_SIZE(value) > count:
+        if (
+            not (PyTuple_CheckExact(value) or (self.own is not None and type(value) is self.own))
+            or PyTuple_GET_SIZE(value) > count
+        ):
             if value is EMPTY:
                 return 0
             if self.names is None:
@@ -382,7 +399,11 @@ cdef class TupleCodec(Codec):
         try:
             for i in range(count):
                 if i < given:
-                    write_bytes(<Codec> PyTuple_GET_ITEM(self.fields, i), out, <object> PyTuple_GET_ITEM(value, i))
+                    write_bytes(
+                        <Codec> PyTuple_GET_ITEM(self.fields, i),
+                        out,
+                        <object> PyTuple_GET_ITEM(value, i),
+                    )
                 else:
                     wbuf_int32(out, -1)
         except Exception as error:
@@ -407,7 +428,7 @@ cdef class TupleCodec(Codec):
                     if not cut:
                         cut = True
                         lack(self, count - i)
-                    item = None  # a missing tail is null: the value is older than the type's last fields
+                    item = None  # a missing tail is null: the value is older than the last fields
                 else:
                     length = take(&p, &left)
                     item = (<Codec> PyTuple_GET_ITEM(self.fields, i)).read_nullable(p, length)
@@ -500,7 +521,8 @@ cdef class VectorCodec(Codec):
         memcpy(p, length, taken)
         return 0
 
-    # `value`, or its elements, once their number is known to be right: so that no large vector is made room for in vain.
+    # `value`, or its elements, once their number is known to be right: so that no large vector is
+    # made room for in vain.
     cdef object counted(self, object value):
         if isinstance(value, (str, bytes, dict)) or not hasattr(type(value), "__len__"):
             items = elements_of(value, self.cql_name)
@@ -568,7 +590,8 @@ cdef class VectorCodec(Codec):
         if size != self.fixed_size:
             malformed(
                 self.cql_name,
-                f"takes {self.fixed_size} bytes ({self.dimension} elements of {self.element.fixed_size}), got {size}",
+                f"takes {self.fixed_size} bytes ({self.dimension} elements of "
+                f"{self.element.fixed_size}), got {size}",
             )
         return 0
 
@@ -602,7 +625,9 @@ cdef class VectorCodec(Codec):
         finally:
             Py_LeaveRecursiveCall()
         if left:
-            return malformed(self.cql_name, f"{left} bytes left over after {self.dimension} elements")
+            return malformed(
+                self.cql_name, f"{left} bytes left over after {self.dimension} elements"
+            )
         return found
 
     cdef Py_ssize_t take_length(self, const uint8_t** p, Py_ssize_t* left) except -1:
@@ -634,13 +659,22 @@ cdef class VectorCodec(Codec):
         cdef Py_buffer view
         if self.read_as == "array":
             made = arrays.clone(self.model, self.dimension, False)
-            turbocql_copy(<uint8_t*> (<arrays.array> made).data.as_chars, data, self.dimension, width, TURBOCQL_LITTLE)
+            turbocql_copy(
+                <uint8_t*> (<arrays.array> made).data.as_chars,
+                data,
+                self.dimension,
+                width,
+                TURBOCQL_LITTLE,
+            )
             return made
         made = self.model(self.dimension, self.dtype)
         PyObject_GetBuffer(made, &view, PyBUF_WRITABLE)
         try:
             if view.len < self.dimension * width:
-                raise TypeError(f"{self.cql_name}: numpy.empty gave {view.len} bytes for {self.dimension} elements of {width}")
+                raise TypeError(
+                    f"{self.cql_name}: numpy.empty gave {view.len} bytes "
+                    f"for {self.dimension} elements of {width}"
+                )
             turbocql_copy(<uint8_t*> view.buf, data, self.dimension, width, TURBOCQL_LITTLE)
         finally:
             PyBuffer_Release(&view)
@@ -655,7 +689,12 @@ cdef class VectorCodec(Codec):
         try:
             self.check_size(view.len)
             return store_into(
-                <Number> self.element, self.cql_name, <const uint8_t*> view.buf, self.element.width, self.dimension, out
+                <Number> self.element,
+                self.cql_name,
+                <const uint8_t*> view.buf,
+                self.element.width,
+                self.dimension,
+                out,
             )
         finally:
             PyBuffer_Release(&view)
@@ -673,23 +712,24 @@ cdef Codec list_codec(Codec element, str name, bint is_set, object empty):
 
 def list_of(element, name="", empty=None):
     """list<element>, read as a list."""
-    element = plan_of(element)
+    element = codec_of(element)
     return list_codec(element, name or f"list<{element.cql_name}>", False, empty)
 
 
 def set_of(element, name="", empty=None):
     """set<element>, read as a SortedSet."""
-    element = plan_of(element)
+    element = codec_of(element)
     return list_codec(element, name or f"set<{element.cql_name}>", True, empty)
 
 
 def map_of(key, value, name="", empty=None):
     """map<key, value>, read as an OrderedMapSerializedKey."""
     cdef MapCodec made = MapCodec.__new__(MapCodec)
-    made.key = plan_of(key)
-    made.value = plan_of(value)
+    made.key = codec_of(key)
+    made.value = codec_of(value)
     made.encode_key = key.encode
-    return describe(made, KIND_OTHER, name or f"map<{key.cql_name}, {value.cql_name}>", -1, -1, False, empty)
+    name = name or f"map<{key.cql_name}, {value.cql_name}>"
+    return describe(made, KIND_OTHER, name, -1, -1, False, empty)
 
 
 cdef Codec tuple_codec(object name, object names, object fields, object make, object empty):
@@ -698,19 +738,22 @@ cdef Codec tuple_codec(object name, object names, object fields, object make, ob
     made.names = names
     made.make = make
     kind = make.args[0] if isinstance(make, partial) and make.args else None
-    if isinstance(kind, type) and issubclass(kind, tuple) and getattr(kind, "_fields", None) == names:
+    if (
+        isinstance(kind, type)
+        and issubclass(kind, tuple)
+        and getattr(kind, "_fields", None) == names
+    ):
         made.own = kind
     for field in made.fields:
-        plan_of(field)
+        codec_of(field)
     return describe(made, KIND_OTHER, name, -1, -1, False, empty)
 
 
 def tuple_of(fields, name="", empty=None):
     """tuple<fields...>, read as a tuple."""
     fields = tuple(fields)
-    return tuple_codec(
-        name or f"tuple<{', '.join([field.cql_name for field in fields])}>", None, fields, None, empty
-    )
+    name = name or f"tuple<{', '.join([field.cql_name for field in fields])}>"
+    return tuple_codec(name, None, fields, None, empty)
 
 
 def udt(name, names, fields, make, empty=None):
@@ -728,7 +771,7 @@ def vector_of(element, dimension, as_="list", name="", empty=None):
     :param as_: vectors of numbers are read as "list", "array" (array.array) or "numpy".
     :raises ValueError: if `as_` is something else, or the dimension is out of range.
     """
-    cdef Codec inner = plan_of(element)
+    cdef Codec inner = codec_of(element)
     cdef VectorCodec made = VectorCodec.__new__(VectorCodec)
     cdef Py_ssize_t size
     check_dimension(inner.cql_name, inner.fixed_size, dimension)

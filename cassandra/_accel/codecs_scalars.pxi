@@ -1,4 +1,4 @@
-# Codecs of the scalars that are no plain numbers.
+# Codecs of the scalars that are not plain numbers.
 
 cdef object UUID = uuid_module.UUID
 cdef object SAFE_UNKNOWN = uuid_module.SafeUUID.unknown
@@ -60,7 +60,8 @@ cdef class Text(Codec):
             if PyUnicode_IS_ASCII(value):
                 return wbuf_write(out, PyUnicode_DATA(value), PyUnicode_GET_LENGTH(value))
             if not self.only_ascii:
-                # Not PyUnicode_AsUTF8AndSize: it leaves a second copy in the caller's string for as long as that lives.
+                # Not PyUnicode_AsUTF8AndSize: it leaves a second copy in the caller's string for as
+                # long as that lives.
                 try:
                     encoded = PyUnicode_AsUTF8String(value)
                 except UnicodeEncodeError:
@@ -68,7 +69,8 @@ cdef class Text(Codec):
                 return write_object(out, encoded)
         elif value is EMPTY:
             return 0
-        return write_object(out, coerce.text_bytes(value, self.cql_name if self.only_ascii else "text"))
+        name = self.cql_name if self.only_ascii else "text"
+        return write_object(out, coerce.text_bytes(value, name))
 
     cdef object read(self, const uint8_t* data, Py_ssize_t size):
         # Most texts are ASCII, and short. One character and none are objects that all share.
@@ -130,7 +132,8 @@ cdef class Uuid(Codec):
 
 # -- time ------------------------------------------------------------------------------------------
 
-# Days from 1970-01-01 to a date of the Gregorian calendar. Years are taken to start in March: leap days come last.
+# Days from 1970-01-01 to a date of the Gregorian calendar. Years are taken to start in March: leap
+# days come last.
 cdef inline int64_t days_of(int year, int month, int day) noexcept:
     cdef int64_t y = year - (1 if month <= 2 else 0)
     cdef int64_t shifted = month - 3 if month > 2 else month + 9
@@ -165,7 +168,11 @@ cdef object datetime_of(int64_t millis):
 
 
 cdef inline int64_t days_of_date(object value) noexcept:
-    return days_of(cdatetime.PyDateTime_GET_YEAR(value), cdatetime.PyDateTime_GET_MONTH(value), cdatetime.PyDateTime_GET_DAY(value))
+    return days_of(
+        cdatetime.PyDateTime_GET_YEAR(value),
+        cdatetime.PyDateTime_GET_MONTH(value),
+        cdatetime.PyDateTime_GET_DAY(value),
+    )
 
 
 @cython.final
@@ -177,7 +184,8 @@ cdef class Timestamp(Codec):
         if cdatetime.PyDateTime_CheckExact(value):
             zone = cdatetime.datetime_tzinfo(value)
             if zone is None or zone is TIMEZONE_UTC:
-                millis = days_of_date(value) * DAY_MILLIS + cdatetime.PyDateTime_DATE_GET_HOUR(value) * <int64_t> 3_600_000
+                millis = days_of_date(value) * DAY_MILLIS
+                millis += cdatetime.PyDateTime_DATE_GET_HOUR(value) * <int64_t> 3_600_000
                 millis += cdatetime.PyDateTime_DATE_GET_MINUTE(value) * 60_000
                 millis += cdatetime.PyDateTime_DATE_GET_SECOND(value) * 1000
                 millis += cdatetime.PyDateTime_DATE_GET_MICROSECOND(value) // 1000
@@ -208,7 +216,11 @@ cdef class DateCodec(Codec):
         cdef PyObject* held
         if type(value) is Date and DATE_DAYS >= 0:
             held = turbocql_slot_get(value, DATE_DAYS)
-            if held != NULL and int64_of(<object> held, &days) == FITS and -(<int64_t> 1 << 31) <= days < (<int64_t> 1 << 31):
+            if (
+                held != NULL
+                and int64_of(<object> held, &days) == FITS
+                and -(<int64_t> 1 << 31) <= days < (<int64_t> 1 << 31)
+            ):
                 put_be32(wbuf_extend(out, 4), <uint32_t> (days + (<int64_t> 1 << 31)))
                 return 0
         elif cdatetime.PyDate_CheckExact(value) or cdatetime.PyDateTime_CheckExact(value):
@@ -336,11 +348,15 @@ cdef class DurationCodec(Codec):
         return wbuf_write(out, encoded, size)
 
     # Whether `value` is a Duration of three ints that are within range and of one sign.
-    cdef bint fast_parts(self, object value, int64_t* months, int64_t* days, int64_t* nanos) except -1:
+    cdef bint fast_parts(
+        self, object value, int64_t* months, int64_t* days, int64_t* nanos
+    ) except -1:
         cdef PyObject* m
         cdef PyObject* d
         cdef PyObject* n
-        if type(value) is not Duration or DURATION_MONTHS < 0 or DURATION_DAYS < 0 or DURATION_NANOS < 0:
+        if type(value) is not Duration:
+            return False
+        if DURATION_MONTHS < 0 or DURATION_DAYS < 0 or DURATION_NANOS < 0:
             return False
         m = turbocql_slot_get(value, DURATION_MONTHS)
         d = turbocql_slot_get(value, DURATION_DAYS)
@@ -349,11 +365,18 @@ cdef class DurationCodec(Codec):
             return False
         if not (type(<object> m) is int and type(<object> d) is int and type(<object> n) is int):
             return False
-        if int64_of(<object> m, months) != FITS or int64_of(<object> d, days) != FITS or int64_of(<object> n, nanos) != FITS:
+        if (
+            int64_of(<object> m, months) != FITS
+            or int64_of(<object> d, days) != FITS
+            or int64_of(<object> n, nanos) != FITS
+        ):
             return False
         if not within_int32(months[0]) or not within_int32(days[0]):
             return False
-        return (months[0] >= 0 and days[0] >= 0 and nanos[0] >= 0) or (months[0] <= 0 and days[0] <= 0 and nanos[0] <= 0)
+        return (
+            (months[0] >= 0 and days[0] >= 0 and nanos[0] >= 0)
+            or (months[0] <= 0 and days[0] <= 0 and nanos[0] <= 0)
+        )
 
     cdef object read(self, const uint8_t* data, Py_ssize_t size):
         cdef int64_t[3] parts
@@ -363,7 +386,9 @@ cdef class DurationCodec(Codec):
         while size > 0:
             taken = get_uvint(data, size, &number)
             if taken == 0:
-                return malformed(self.cql_name, "truncated: a variable-length integer goes beyond the end")
+                return malformed(
+                    self.cql_name, "truncated: a variable-length integer goes beyond the end"
+                )
             if count < 3:
                 parts[count] = unzigzag(number)
             count += 1
@@ -382,7 +407,8 @@ cdef class DurationCodec(Codec):
         return made
 
 
-# Four bytes of plain dotted decimals without leading zeros; anything else is left to inet_pton, which decides.
+# Four bytes of plain dotted decimals without leading zeros; anything else is left to inet_pton,
+# which decides.
 cdef bint parse_ipv4(object text, uint8_t* address) noexcept:
     cdef const char* p = <const char*> PyUnicode_DATA(text)
     cdef Py_ssize_t size = PyUnicode_GET_LENGTH(text)
@@ -413,7 +439,11 @@ cdef class Inet(Codec):
 
     cdef int write(self, wbuf* out, object value) except -1:
         cdef uint8_t[4] address
-        if PyUnicode_CheckExact(value) and PyUnicode_IS_COMPACT_ASCII(value) and parse_ipv4(value, address):
+        if (
+            PyUnicode_CheckExact(value)
+            and PyUnicode_IS_COMPACT_ASCII(value)
+            and parse_ipv4(value, address)
+        ):
             return wbuf_write(out, address, 4)
         if value is EMPTY:
             return 0
@@ -486,8 +516,8 @@ cdef class Varint(Codec):
         return get_varint(data, size)
 
 
-# (unscaled, scale) out of the scientific string of a Decimal, which shows coefficient and exponent exactly; False if the
-# coefficient has more than 18 digits, or the value is not finite.
+# (unscaled, scale) out of the scientific string of a Decimal, which shows coefficient and exponent
+# exactly; False if the coefficient has more than 18 digits, or the value is not finite.
 cdef bint parse_decimal(object text, int64_t* unscaled, int64_t* scale) except -1:
     cdef const char* p
     cdef Py_ssize_t size
@@ -545,7 +575,11 @@ cdef class DecimalCodec(Codec):
     cdef int write(self, wbuf* out, object value) except -1:
         cdef int64_t unscaled = 0
         cdef int64_t scale = 0
-        if type(value) is Decimal and parse_decimal(str(value), &unscaled, &scale) and within_int32(scale):
+        if (
+            type(value) is Decimal
+            and parse_decimal(str(value), &unscaled, &scale)
+            and within_int32(scale)
+        ):
             wbuf_int32(out, <int32_t> scale)
             return put_varint(out, unscaled)
         if value is EMPTY:
@@ -598,7 +632,10 @@ cdef class FunctionCodec(Codec):
         data = self._encode(value)
         if not PyBytes_CheckExact(data):
             if not isinstance(data, (bytes, bytearray, memoryview)):
-                raise TypeError(f"{self.cql_name}: the type's encoding returned {type(data).__name__}, not bytes")
+                raise TypeError(
+                    f"{self.cql_name}: the type's encoding returned {type(data).__name__}, "
+                    "not bytes"
+                )
             data = bytes(data)
         return write_object(out, data)
 

@@ -1,9 +1,11 @@
-# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False, initializedcheck=False, cdivision=True, binding=True
-"""Column plans: the compiled twin of `cassandra.protocol.columnar.column_buffers`, which says how they work.
+# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False
+# cython: initializedcheck=False, cdivision=True, binding=True
+"""Column plans: the compiled twin of `cassandra.protocol.columnar.column_buffers`.
 
-A cell is 8 bytes: its offset in the page, and its size (-1 for a null). Columns are built from arrays of cells into `Block`s, which
-own their memory and are not touched any more once they are handed out: others may look at it for as long as they hold the block.
-The parts: plans and cells here, then scalars and nested types in the files included below.
+A cell is 8 bytes: its offset in the page, and its size (-1 for a null). Columns are built from
+arrays of cells into `Block`s, which own their memory and are not touched any more once they are
+handed out: others may look at it for as long as they hold the block. The parts: column plans and
+cells here, then scalars and nested types in the files included below.
 """
 
 from cpython.buffer cimport PyBuffer_FillInfo
@@ -46,7 +48,7 @@ cdef extern from "utf8.h" nogil:
 cdef int64_t LIMIT = _COLUMN_LIMIT
 cdef int64_t DAY_NANOS = 86_400_000_000_000
 
-# Cells that nulls stood for: since ever, and before the page that is being read (see limits.null_cells).
+# Cells that nulls stood for: so far, and before the page being read (see limits.null_cells).
 cdef int64_t null_cells = 0
 cdef int64_t null_cells_before = 0
 
@@ -65,16 +67,19 @@ cdef void begin() noexcept:
 
 
 cdef enum NodeKind:
-    NODE_NUMBER, NODE_BYTES, NODE_DATE, NODE_TIME, NODE_BOOLEAN, NODE_BLOB, NODE_TEXT, NODE_ASCII, NODE_INET, NODE_VARINT, NODE_DECIMAL,
-    NODE_VARINT64, NODE_DECIMAL_FIXED, NODE_DURATION, NODE_DURATION_PARTS, NODE_NOTHING, NODE_LIST, NODE_MAP, NODE_STRUCT, NODE_VECTOR,
-    NODE_OBJECT, NODE_ENTRIES, NODE_PART
+    NODE_NUMBER, NODE_BYTES, NODE_DATE, NODE_TIME, NODE_BOOLEAN, NODE_BLOB, NODE_TEXT, NODE_ASCII,
+    NODE_INET, NODE_VARINT, NODE_DECIMAL, NODE_VARINT64, NODE_DECIMAL_FIXED, NODE_DURATION,
+    NODE_DURATION_PARTS, NODE_NOTHING, NODE_LIST, NODE_MAP, NODE_STRUCT, NODE_VECTOR, NODE_OBJECT,
+    NODE_ENTRIES, NODE_PART
 
 cdef dict KINDS = {
-    "number": NODE_NUMBER, "bytes": NODE_BYTES, "date": NODE_DATE, "time": NODE_TIME, "boolean": NODE_BOOLEAN, "blob": NODE_BLOB,
-    "text": NODE_TEXT, "ascii": NODE_ASCII, "inet": NODE_INET, "varint": NODE_VARINT, "decimal": NODE_DECIMAL, "varint64": NODE_VARINT64,
-    "decimal_fixed": NODE_DECIMAL_FIXED, "duration": NODE_DURATION, "duration_parts": NODE_DURATION_PARTS, "nothing": NODE_NOTHING,
-    "list": NODE_LIST, "map": NODE_MAP, "struct": NODE_STRUCT, "vector": NODE_VECTOR, "object": NODE_OBJECT, "entries": NODE_ENTRIES,
-    "part": NODE_PART,
+    "number": NODE_NUMBER, "bytes": NODE_BYTES, "date": NODE_DATE, "time": NODE_TIME,
+    "boolean": NODE_BOOLEAN, "blob": NODE_BLOB, "text": NODE_TEXT, "ascii": NODE_ASCII,
+    "inet": NODE_INET, "varint": NODE_VARINT, "decimal": NODE_DECIMAL, "varint64": NODE_VARINT64,
+    "decimal_fixed": NODE_DECIMAL_FIXED, "duration": NODE_DURATION,
+    "duration_parts": NODE_DURATION_PARTS, "nothing": NODE_NOTHING, "list": NODE_LIST,
+    "map": NODE_MAP, "struct": NODE_STRUCT, "vector": NODE_VECTOR, "object": NODE_OBJECT,
+    "entries": NODE_ENTRIES, "part": NODE_PART,
 }
 
 cdef struct Cell:
@@ -83,7 +88,10 @@ cdef struct Cell:
 
 
 cdef class Block:
-    """Memory of a column, through the buffer protocol. Writable: an array over it belongs to whoever asked for it."""
+    """Memory of a column, through the buffer protocol.
+
+    Writable: an array over it belongs to the caller that asked for it.
+    """
 
     cdef uint8_t* data
     cdef Py_ssize_t size
@@ -181,8 +189,8 @@ cdef class Node:
     cdef Py_ssize_t dimension
     cdef bint empty_is_value
     cdef int32_t scale
-    cdef int64_t bound          # values of a fixed decimal are below it; 0 if that takes more than 64 bits
-    cdef tuple children
+    cdef int64_t bound          # above a fixed decimal's values; 0 if that takes more than 64 bits
+    cdef tuple children         # Nodes, which `build` takes without a look: `node_of` makes them
     cdef object codec           # of an object column
 
 
@@ -206,7 +214,7 @@ cdef class ColumnPlan:
 
     cdef readonly object layout
     cdef tuple _codecs
-    cdef tuple _nodes
+    cdef tuple _nodes           # Nodes, of `node_of`
     cdef object _rows
 
     def __cinit__(self, *arguments, **named):
@@ -216,7 +224,7 @@ cdef class ColumnPlan:
     def __init__(self, names, codecs, layouts):
         names, codecs, layouts = tuple(names), tuple(codecs), tuple(layouts)
         if self._rows is not None:
-            raise TypeError("a plan is made once")
+            raise TypeError("a column plan is made once")
         if not len(names) == len(codecs) == len(layouts):
             raise ValueError(f"{len(names)} names, {len(codecs)} codecs and {len(layouts)} layouts")
         self._rows = _RowPlan(names, codecs)
@@ -228,15 +236,20 @@ cdef class ColumnPlan:
         """The rows at `offset` as a struct of columns; `DecodeError` names row and column."""
         cdef bytes page = exact_bytes(body, "a page")
         cdef Py_ssize_t width = len(self._nodes)
-        cdef Py_ssize_t start = offset  # once: a number's own code may say another one the second time
+        cdef Py_ssize_t start = offset  # once: a number's own code may say another the second time
         cdef Py_ssize_t count = check_rows(page, start, row_count, width)
         cdef const uint8_t* base = <const uint8_t*> PyBytes_AS_STRING(page)
         cdef Cells cells
         cdef Py_ssize_t at = 0
         cdef list made = []
         if PyBytes_GET_SIZE(page) > LIMIT:
-            raise DecodeError(f"a page of {PyBytes_GET_SIZE(page)} bytes is longer than the protocol's limit of 2 GiB")
+            raise DecodeError(
+                f"a page of {PyBytes_GET_SIZE(page)} bytes is longer than the protocol's limit "
+                "of 2 GiB"
+            )
         begin()
+        # Room for all that `cut` writes. `check_rows` has bounded the product: a cell takes four
+        # bytes of the page or more.
         cells = new_cells(count * width)
         try:
             cut(base, start, PyBytes_GET_SIZE(page), cells.items, count, width)
@@ -249,7 +262,15 @@ cdef class ColumnPlan:
             raise self._refusal(page, start, count, cells, at, error) from error
         return _ColumnArray(self.layout, count, 0, (None,), tuple(made))
 
-    cdef object _refusal(self, bytes page, Py_ssize_t offset, Py_ssize_t count, Cells cells, Py_ssize_t column, object error):
+    cdef object _refusal(
+        self,
+        bytes page,
+        Py_ssize_t offset,
+        Py_ssize_t count,
+        Cells cells,
+        Py_ssize_t column,
+        object error,
+    ):
         cdef const uint8_t* base = <const uint8_t*> PyBytes_AS_STRING(page)
         cdef Py_ssize_t row
         self._rows.tuples(page, offset, count)  # raises its own error if rows fail as well
@@ -265,7 +286,14 @@ cdef class ColumnPlan:
 
 
 # The cells of each column, one column after the other.
-cdef int cut(const uint8_t* base, Py_ssize_t pos, Py_ssize_t end, Cell* cells, Py_ssize_t rows, Py_ssize_t width) except -1:
+cdef int cut(
+    const uint8_t* base,
+    Py_ssize_t pos,
+    Py_ssize_t end,
+    Cell* cells,
+    Py_ssize_t rows,
+    Py_ssize_t width,
+) except -1:
     cdef Py_ssize_t row, column
     cdef int32_t size
     cdef Cell* cell
@@ -290,7 +318,7 @@ cdef object wrong_size(Node node):
     return DecodeError(f"takes {node.width} bytes")
 
 
-# The column of `count` cells. Cells of zero bytes that are no value are made nulls.
+# The column of `count` cells. Cells of zero bytes that are not a value are made nulls.
 cdef object build(Node node, const uint8_t* base, Cell* cells, Py_ssize_t count):
     cdef Py_ssize_t i
     cdef Py_ssize_t nulls = 0

@@ -1,8 +1,10 @@
-# Columns of collections, tuples, user-defined types and vectors, and of Python objects. Included by column_buffers.pyx.
+# Columns of collections, tuples, user-defined types and vectors, and of Python objects. Included by
+# column_buffers.pyx.
 
-# -- nested types ---------------------------------------------------------------------------------------------------------
+# -- nested types ----------------------------------------------------------------------------------
 
-# The size at `p` of a [bytes], `left` bytes before the end of what holds it. Negative lengths other than -1 are damage (see codec_base.take).
+# The size at `p` of a [bytes], `left` bytes before the end of what holds it. Negative lengths other
+# than -1 are damage (see codec_base.take).
 cdef inline int32_t item_size(const uint8_t* p, Py_ssize_t left) except -2:
     cdef int32_t size
     if left < 4:
@@ -13,7 +15,14 @@ cdef inline int32_t item_size(const uint8_t* p, Py_ssize_t left) except -2:
     return size
 
 
-cdef object collection(Node node, const uint8_t* base, Cell* cells, Py_ssize_t count, Py_ssize_t nulls, object validity):
+cdef object collection(
+    Node node,
+    const uint8_t* base,
+    Cell* cells,
+    Py_ssize_t count,
+    Py_ssize_t nulls,
+    object validity,
+):
     cdef bint is_map = node.kind == NODE_MAP
     cdef Cells items = new_cells(count)
     cdef Cells values = new_cells(count) if is_map else items
@@ -65,7 +74,14 @@ cdef enum:
     MOST_UNCHARGED = 1 << 16
 
 
-cdef object structure(Node node, const uint8_t* base, Cell* cells, Py_ssize_t count, Py_ssize_t nulls, object validity):
+cdef object structure(
+    Node node,
+    const uint8_t* base,
+    Cell* cells,
+    Py_ssize_t count,
+    Py_ssize_t nulls,
+    object validity,
+):
     cdef int64_t missing = 0
     cdef int64_t present = 0
     cdef Py_ssize_t width = len(node.children)
@@ -73,7 +89,8 @@ cdef object structure(Node node, const uint8_t* base, Cell* cells, Py_ssize_t co
     cdef uint32_t pos, end
     cdef int32_t size
     cdef Py_ssize_t i, field
-    # Each field that is there has the four bytes of its length: how many are lacking at least is known before there is room for them.
+    # Each field that is there has the four bytes of its length: how many are lacking at least is
+    # known before there is room for them.
     for i in range(count):
         if cells[i].size > 0:
             present += cells[i].size >> 2
@@ -104,12 +121,20 @@ cdef object structure(Node node, const uint8_t* base, Cell* cells, Py_ssize_t co
             missing = 0
     charge(node, missing)
     children = [
-        build(<Node> node.children[field], base, fields.items + field * count, count) for field in range(width)
+        build(<Node> node.children[field], base, fields.items + field * count, count)
+        for field in range(width)
     ]
     return _ColumnArray(node.layout, count, nulls, (validity,), tuple(children))
 
 
-cdef object vector(Node node, const uint8_t* base, Cell* cells, Py_ssize_t count, Py_ssize_t nulls, object validity):
+cdef object vector(
+    Node node,
+    const uint8_t* base,
+    Cell* cells,
+    Py_ssize_t count,
+    Py_ssize_t nulls,
+    object validity,
+):
     cdef Node child = <Node> node.children[0]
     cdef int64_t dimension = node.dimension
     cdef int64_t size = child.wire_size
@@ -126,7 +151,8 @@ cdef object vector(Node node, const uint8_t* base, Cell* cells, Py_ssize_t count
             if cells[i].size >= 0 and cells[i].size != whole:
                 raise DecodeError(f"takes {whole} bytes")
     if size >= 0 and child.kind == NODE_NUMBER:
-        inner = array_of(child, count * dimension, 0, (None, matrix(base, cells, count, dimension, size, nulls > 0)))
+        block = matrix(base, cells, count, dimension, size, nulls > 0)
+        inner = array_of(child, count * dimension, 0, (None, block))
     else:
         items = new_cells(count * dimension)
         for i in range(count):
@@ -143,14 +169,21 @@ cdef object vector(Node node, const uint8_t* base, Cell* cells, Py_ssize_t count
 
 # `gaps`: there are nulls, whose zeros are memory that is never touched.
 cdef Block matrix(
-    const uint8_t* base, const Cell* cells, Py_ssize_t count, Py_ssize_t dimension, Py_ssize_t width, bint gaps
+    const uint8_t* base,
+    const Cell* cells,
+    Py_ssize_t count,
+    Py_ssize_t dimension,
+    Py_ssize_t width,
+    bint gaps,
 ):
     cdef Py_ssize_t step = dimension * width
     cdef Block made = new_block(count * step, gaps)
     cdef Py_ssize_t i
     for i in range(count):
         if cells[i].size >= 0:
-            turbocql_copy(made.data + i * step, base + cells[i].start, dimension, width, TURBOCQL_LITTLE)
+            turbocql_copy(
+                made.data + i * step, base + cells[i].start, dimension, width, TURBOCQL_LITTLE
+            )
     return made
 
 
@@ -174,7 +207,7 @@ cdef int vector_items(const uint8_t* base, Cell cell, int64_t dimension, Cells i
     return 0
 
 
-# -- Python objects, as rows have them ------------------------------------------------------------------------------------
+# -- Python objects, as rows have them -------------------------------------------------------------
 
 cdef list objects(Node node, const uint8_t* base, const Cell* cells, Py_ssize_t count):
     cdef list made = []
@@ -187,5 +220,6 @@ cdef list objects(Node node, const uint8_t* base, const Cell* cells, Py_ssize_t 
         elif cells[i].size < 0:
             made.append(None)
         else:
-            made.append(codec.decode_nullable(PyBytes_FromStringAndSize(<const char*> base + cells[i].start, cells[i].size)))
+            data = PyBytes_FromStringAndSize(<const char*> base + cells[i].start, cells[i].size)
+            made.append(codec.decode_nullable(data))
     return made

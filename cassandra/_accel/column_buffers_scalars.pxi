@@ -1,6 +1,7 @@
-# Columns of scalars: numbers, texts and bytes, values shown as text, durations. Included by column_buffers.pyx.
+# Columns of scalars: numbers, texts and bytes, values shown as text, durations. Included by
+# column_buffers.pyx.
 
-# -- values of one width --------------------------------------------------------------------------------------------------
+# -- values of one width ---------------------------------------------------------------------------
 
 cdef Block numbers(Node node, const uint8_t* base, const Cell* cells, Py_ssize_t count):
     cdef Py_ssize_t width = node.width
@@ -73,7 +74,7 @@ cdef Block booleans(Node node, const uint8_t* base, const Cell* cells, Py_ssize_
     return made
 
 
-# Section 5.5: unsigned days with the epoch at 2^31, which the highest bit alone makes of signed ones.
+# Section 5.5: unsigned days with the epoch at 2^31: signed ones with the highest bit turned over.
 cdef Block dates(Node node, const uint8_t* base, const Cell* cells, Py_ssize_t count):
     cdef Block made = numbers(node, base, cells, count)
     cdef uint32_t* days = <uint32_t*> made.data
@@ -102,7 +103,7 @@ FIXED[<int> NODE_TIME] = times
 FIXED[<int> NODE_BOOLEAN] = booleans
 
 
-# -- text and bytes -------------------------------------------------------------------------------------------------------
+# -- text and bytes --------------------------------------------------------------------------------
 
 # (offsets, data)
 cdef tuple variable(Node node, const uint8_t* base, const Cell* cells, Py_ssize_t count):
@@ -134,7 +135,7 @@ cdef tuple variable(Node node, const uint8_t* base, const Cell* cells, Py_ssize_
     return offsets, data
 
 
-# At most 16 bytes as two copies of a fixed width, which reach neither before the value nor behind it.
+# 1 to 16 bytes as two copies of a fixed width, which stay within the value.
 cdef inline void copy_short(uint8_t* to, const uint8_t* source, int32_t size) noexcept nogil:
     cdef uint64_t head, tail
     cdef uint32_t head32, tail32
@@ -164,7 +165,7 @@ cdef int check_text(Node node, const uint8_t* base, const Cell* cells, Py_ssize_
     return 0
 
 
-# -- values shown as text ------------------------------------------------------------------------------------------------
+# -- values shown as text --------------------------------------------------------------------------
 
 cdef tuple shown(Node node, const uint8_t* base, const Cell* cells, Py_ssize_t count):
     cdef Block offsets = new_block((count + 1) * 4, False)
@@ -183,7 +184,11 @@ cdef tuple shown(Node node, const uint8_t* base, const Cell* cells, Py_ssize_t c
                 show_ipv4(data, p)
             elif kind == NODE_VARINT and size <= 8:
                 show_decimal(data, signed_of(p, size), 0)
-            elif kind == NODE_DECIMAL and 5 <= size <= 12 and -100_000 < <int32_t> get_be32(p) < 100_000:
+            elif (
+                kind == NODE_DECIMAL
+                and 5 <= size <= 12
+                and -100_000 < <int32_t> get_be32(p) < 100_000
+            ):
                 show_decimal(data, signed_of(p + 4, size - 4), <int32_t> get_be32(p))
             else:
                 show_object(node, data, p, size)
@@ -232,7 +237,8 @@ cdef inline int64_t signed_of(const uint8_t* p, Py_ssize_t size) noexcept:
     return <int64_t> value
 
 
-# unscaled * 10 ** -scale in the form of decimal.Decimal: scientific below 0.000001, and for a negative scale.
+# unscaled * 10 ** -scale in the form of decimal.Decimal: scientific below 0.000001, and for a
+# negative scale.
 cdef int show_decimal(Block data, int64_t unscaled, int64_t scale) except -1:
     cdef uint8_t[20] digits
     cdef Py_ssize_t count = 0
@@ -263,7 +269,9 @@ cdef int show_decimal(Block data, int64_t unscaled, int64_t scale) except -1:
 
 
 # `count` digits with a point before the one at `point`, if there is one.
-cdef int put_digits(Block data, const uint8_t* digits, Py_ssize_t point, Py_ssize_t count) except -1:
+cdef int put_digits(
+    Block data, const uint8_t* digits, Py_ssize_t point, Py_ssize_t count
+) except -1:
     memcpy(data.extend(point), digits, point)
     if count > point:
         data.extend(1)[0] = c"."
@@ -284,7 +292,10 @@ cdef Block wide_numbers(Node node, const uint8_t* base, const Cell* cells, Py_ss
             continue
         p = base + cells[i].start
         if node.kind == NODE_VARINT64:
-            value = signed_of(p, size) if size <= 8 else _fixed_varint(PyBytes_FromStringAndSize(<const char*> p, size))
+            if size <= 8:
+                value = signed_of(p, size)
+            else:
+                value = _fixed_varint(PyBytes_FromStringAndSize(<const char*> p, size))
             memcpy(made.data + 8 * i, &value, 8)
             continue
         if size < 5:
@@ -300,7 +311,7 @@ cdef Block wide_numbers(Node node, const uint8_t* base, const Cell* cells, Py_ss
     return made
 
 
-# -- duration -------------------------------------------------------------------------------------------------------------
+# -- duration --------------------------------------------------------------------------------------
 
 # 16 bytes each: months and days of 32 bits, nanoseconds of 64.
 cdef Block durations(Node node, const uint8_t* base, const Cell* cells, Py_ssize_t count):
@@ -321,7 +332,9 @@ cdef Block durations(Node node, const uint8_t* base, const Cell* cells, Py_ssize
             parts[part] = <int64_t> ((number >> 1) ^ (~(number & 1) + 1))
             p += taken
             left -= taken
-        if left or not (-2147483648 <= parts[0] <= 2147483647 and -2147483648 <= parts[1] <= 2147483647):
+        if left or not (
+            -2147483648 <= parts[0] <= 2147483647 and -2147483648 <= parts[1] <= 2147483647
+        ):
             raise DecodeError("not three numbers in their ranges")
         (<int32_t*> made.data)[4 * i] = <int32_t> parts[0]
         (<int32_t*> made.data)[4 * i + 1] = <int32_t> parts[1]
@@ -329,7 +342,14 @@ cdef Block durations(Node node, const uint8_t* base, const Cell* cells, Py_ssize
     return made
 
 
-cdef object duration_parts(Node node, const uint8_t* base, Cell* cells, Py_ssize_t count, Py_ssize_t nulls, object validity):
+cdef object duration_parts(
+    Node node,
+    const uint8_t* base,
+    Cell* cells,
+    Py_ssize_t count,
+    Py_ssize_t nulls,
+    object validity,
+):
     cdef Block whole = durations(node, base, cells, count)
     cdef Block months = new_block(4 * count, False)
     cdef Block days = new_block(4 * count, False)
@@ -339,5 +359,8 @@ cdef object duration_parts(Node node, const uint8_t* base, Cell* cells, Py_ssize
         (<int32_t*> months.data)[i] = (<int32_t*> whole.data)[4 * i]
         (<int32_t*> days.data)[i] = (<int32_t*> whole.data)[4 * i + 1]
         (<int64_t*> nanos.data)[i] = (<int64_t*> whole.data)[2 * i + 1]
-    parts = [array_of(<Node> child, count, 0, (None, part)) for child, part in zip(node.children, (months, days, nanos))]
+    parts = [
+        array_of(<Node> child, count, 0, (None, part))
+        for child, part in zip(node.children, (months, days, nanos))
+    ]
     return _ColumnArray(node.layout, count, nulls, (validity,), tuple(parts))

@@ -1,5 +1,8 @@
-# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False, initializedcheck=False, cdivision=True, binding=True
-"""The columns of tables out of pages of system_schema.columns, compiled; `cassandra.metadata.schema.column_rows` is its reference and explains it.
+# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False
+# cython: initializedcheck=False, cdivision=True, binding=True
+"""The columns of tables out of pages of system_schema.columns, compiled.
+
+`cassandra.metadata.schema.column_rows` is its reference and explains it.
 
 Columns are made without calling their class: their slots are filled directly.
 """
@@ -72,8 +75,8 @@ cdef enum:
     SLOTS = 17
 cdef tuple _slot_names = (
     "keyspace_name", "name", "_names", "_row", "partition_key", "clustering_key", "columns",
-    "_options", "_error", "_scylladb", "triggers", "indexes", "views", "dropped_columns", "virtual", "is_compact_storage",
-    "is_cql_compatible",
+    "_options", "_error", "_scylladb", "triggers", "indexes", "views", "dropped_columns", "virtual",
+    "is_compact_storage", "is_cql_compatible",
 )
 cdef tuple _usual = (None, None, False, NOTHING, NOTHING, NOTHING, NOTHING, False, False, True)
 cdef Py_ssize_t _PLACES[SLOTS]
@@ -119,9 +122,10 @@ cdef int _past_the_end() except -1:
 
 
 def note_runs(rows_of, body, at, count):
-    """Note in `rows_of` the places of each table's rows among the `count` rows at `at` of the page `body`.
+    """Note in `rows_of` where each table's rows are, among the `count` rows at `at` of `body`.
 
-    Names that are not valid text are left out. DecodeError if rows go past the end of the page: the rows before them are noted.
+    Names that are not valid text are left out. DecodeError if rows go past the end of the page: the
+    rows before them are noted.
     """
     cdef dict by_keyspace = rows_of
     cdef bytes page = exact_bytes(body, "a page")
@@ -169,7 +173,10 @@ cdef int _note(dict rows_of, tuple names, bytes page, Py_ssize_t begin, Py_ssize
     if tables is None:
         tables = rows_of[names[0]] = {}
     known = (<dict?> tables).get(names[1])
-    (<dict> tables)[names[1]] = (page, begin, rows) if known is None else (*known, page, begin, rows)
+    if known is None:
+        (<dict> tables)[names[1]] = (page, begin, rows)
+    else:
+        (<dict> tables)[names[1]] = (*known, page, begin, rows)
     return 0
 
 
@@ -192,7 +199,8 @@ cdef class Texts:
     """Texts by their UTF-8 bytes, each kept once."""
 
     cdef dict _known
-    cdef PyObject* _met[MET]  # of `_known`, found by a few of their bytes
+    # Some of `_known`, found by a few of their bytes. Not counted: `_known` never forgets a text.
+    cdef PyObject* _met[MET]
 
     def __cinit__(self):
         self._known = {}
@@ -233,7 +241,8 @@ cdef inline size_t _hash(Cell* cell) noexcept:
         memcpy(&last, cell.data + cell.size - 4, 4)
     elif cell.size > 0:
         memcpy(&first, cell.data, cell.size)
-    return ((first * <uint32_t> 0x9E3779B1 + last) * <uint32_t> 0x85EBCA6B + <uint32_t> cell.size) >> 16
+    first = first * <uint32_t> 0x9E3779B1 + last
+    return (first * <uint32_t> 0x85EBCA6B + <uint32_t> cell.size) >> 16
 
 
 def columns_of(table, found, texts):
@@ -283,7 +292,8 @@ def columns_of(table, found, texts):
                 others.append(_column(table, name, cql_type, False, False))
             elif _is(&cells[KIND], "clustering", 10):
                 is_reversed = _is(&cells[ORDER], "desc", 4)
-                clustering_key = _with(clustering_key, _column(table, name, cql_type, False, is_reversed))
+                column = _column(table, name, cql_type, False, is_reversed)
+                clustering_key = _with(clustering_key, column)
                 clustering_places.append(position)
             elif _is(&cells[KIND], "partition_key", 13):
                 partition_key = _with(partition_key, _column(table, name, cql_type, False, False))
@@ -310,7 +320,7 @@ cdef int _add(dict columns, list these) except -1:
 
 
 cdef inline list _with(list columns, column):
-    """`columns` and `column`; a list of one has no room for more, which thousands of tables would waste."""
+    """`columns` and `column`; a list of one has no room for more, wasted by thousands of tables."""
     if len(columns) == 0:
         return [column]
     columns.append(column)
@@ -332,9 +342,10 @@ cdef object _column(table, str name, str cql_type, bint is_static, bint is_rever
 
 
 def usual_table(source):
-    """The table of `source`, without its indexes; None if there is more to it, or its rows are damaged.
+    """Return the table of `source`, without its indexes.
 
-    The pages of its columns have been looked through.
+    None if there is more to it, or its rows are damaged. The pages of its columns have been looked
+    through.
     """
     cdef int i
     cdef object made

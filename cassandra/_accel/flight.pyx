@@ -624,7 +624,7 @@ cdef class RequestBase:
         self.fail(asyncio.CancelledError())
 
     def end(self):
-        """It is over, well or badly: let go of everything and tell who waits."""
+        """It is over, well or badly: let go of everything, and call `on_done`."""
         self._end()
 
     cdef int _end(self) except -1:
@@ -669,6 +669,7 @@ cdef class RequestBase:
     cdef int _try_next_host(self) except -1:
         cdef dict pools = _of(self.session, _engine_places, E_POOLS, "pools_by_id")
         for host in self._plan:
+            # By the address: a pool keeps its host, so no other object has the same one meanwhile.
             pool = pools.get(PyLong_FromVoidPtr(<void*> host))
             if pool is None:
                 pool = self.session.pools.get(host)
@@ -920,7 +921,7 @@ cdef object _level(statement, bint plain, tuple settings):
 
 
 cdef object _serial_level(statement, bint plain, tuple settings):
-    # Of a statement that is no bound one, the property: its slot is that of another class.
+    # Of a statement that is not a bound one, the property: its slot is that of another class.
     if plain:
         level = slot_value(statement, _SERIAL, "serial_consistency_level")
     else:

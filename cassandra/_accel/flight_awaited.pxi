@@ -78,6 +78,7 @@ cdef class _Waiting:
 cdef PySendResult _send_waiting(PyObject* waiting, PyObject* value, PyObject** result) noexcept:
     result[0] = NULL
     try:
+        # The slot is this class's, which has no subclass: nothing else comes here.
         return _go_on(<_Waiting> waiting, result)
     except BaseException as error:
         PyErr_SetObject(<object> type(error), error)
@@ -95,7 +96,7 @@ cdef PySendResult _go_on(_Waiting waiting, PyObject** result) except *:
         else:
             waiting._future = None
             given = future._value()
-    Py_INCREF(given)
+    Py_INCREF(given)  # for the caller of am_send, which owns the result
     result[0] = <PyObject*> given
     return kind
 
@@ -123,17 +124,17 @@ cdef class RowsAnswer:
             return None
         if self._offset < 0 or self._offset + 4 > PyBytes_GET_SIZE(self._body):
             return None
-        plan = self._metadata._plan
-        if plan is None:
-            plan = self._metadata.row_plan
+        row_plan = self._metadata._row_plan
+        if row_plan is None:
+            row_plan = self._metadata.row_plan
         count = get_be32(<const unsigned char*> PyBytes_AS_STRING(self._body) + self._offset)
         try:
             if row_factory is _named_tuple_factory:
-                return plan.named_tuples(self._body, self._offset + 4, count)
+                return row_plan.named_tuples(self._body, self._offset + 4, count)
             method = getattr(row_factory, "row_plan_method", None)
             if method is None or method[1] is not row_factory:
                 return None
-            return getattr(plan, method[0])(self._body, self._offset + 4, count)
+            return getattr(row_plan, method[0])(self._body, self._offset + 4, count)
         except _DecodeError:
             return None  # the message keeps the error
 
@@ -540,7 +541,7 @@ cdef class HappyPath:
         try:
             while at < PyList_GET_SIZE(done):
                 at += 1
-                self._call(<ResultFuture> done[at - 1])
+                self._call(<ResultFuture> done[at - 1])  # `_wake` alone adds to the list
         finally:
             # An exception that ends the loop: it may be run again, and the others are not to blame.
             if at < PyList_GET_SIZE(done):

@@ -51,6 +51,7 @@ cdef class Latch:
                     return False
                 if left > C_LONGEST_WAIT:
                     left = C_LONGEST_WAIT
+            # The caller holds this object, which frees the lock at its end.
             with nogil:
                 got = PyThread_acquire_lock_timed(self._lock, <long long> (left * 1e6) + 1, 1)
             if got == C_INTERRUPTED:
@@ -114,7 +115,7 @@ cdef class Wakes:
             count = 0
             taken = []  # keeps the locks
             while latches and count < C_SOME:
-                latch = <Latch> latches.pop(0)
+                latch = <Latch> latches.pop(0)  # `open` lets no other class in
                 if not latch._is_open:
                     latch._is_open = True
                     taken.append(latch)

@@ -20,6 +20,7 @@ cdef class ShardTable:
         self.tablets = <TabletMap?> tablets
         self.count = count
         self.ignore_msb = ignore_msb
+        # Lists, made here and never handed out: what is taken out of it is cast without a look.
         self._by_shard = [[] for _ in range(count)]
 
     cdef inline Py_ssize_t _shard_of(self, int64_t token) noexcept:

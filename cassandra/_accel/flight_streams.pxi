@@ -145,7 +145,7 @@ cdef class TimerWheel:
 
 @cython.final
 cdef class StreamTable:
-    """The requests under way on one connection, by their streams (see the Python twin)."""
+    """The requests in flight on one connection, by their streams (see the Python twin)."""
 
     cdef readonly object writer
     cdef FrameWriter _writer         # the same, if it is of this class
@@ -196,7 +196,7 @@ cdef class StreamTable:
 
     @property
     def in_flight(self):
-        """Streams in use: requests under way, and orphans."""
+        """Streams in use: of requests that wait for their answers, and of orphans."""
         return self._count()
 
     @property
@@ -290,7 +290,7 @@ cdef class StreamTable:
         return True
 
     def dispatch(self, connection, envelopes):
-        """Give each of `envelopes` to whom it answers (see the Python twin)."""
+        """Give each of `envelopes` to the responder that it answers (see the Python twin)."""
         cdef tuple envelope
         cdef Py_ssize_t stream
         cdef Attempt attempt
@@ -440,6 +440,8 @@ cdef class StreamTable:
                     responder.stream = self._direct_stream
                 history.append(responder)
                 self._direct = responder
+                # The caller holds `data`. The socket stays open: it is closed by a holder of the
+                # claim, which is this thread's until `_let_go`.
                 with nogil:
                     written = send_now(descriptor, start, size)
                 is_sent = True

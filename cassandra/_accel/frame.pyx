@@ -1,11 +1,19 @@
-# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False, initializedcheck=False, cdivision=True, binding=True
-"""Frames: the compiled twin of `cassandra.protocol.frame`, which tells how they are read and written.
+# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False
+# cython: initializedcheck=False, cdivision=True, binding=True
+"""Frames: the compiled twin of `cassandra.protocol.frame`, which tells how they are read.
 
-What differs here: a body that has begun is received straight into the bytes object that will be handed on, so that no body is
-copied more than once; and a writer gathers its envelopes in one C block.
+What differs here: a body that has begun is received straight into the bytes object that will be
+handed on, so that no body is copied more than once; and a writer gathers its envelopes in one C
+block.
 """
 
-from cpython.buffer cimport PyBUF_READ, PyBUF_SIMPLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport (
+    PyBUF_READ,
+    PyBUF_SIMPLE,
+    PyBuffer_FillInfo,
+    PyBuffer_Release,
+    PyObject_GetBuffer,
+)
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_GET_SIZE
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
@@ -17,7 +25,10 @@ from cassandra._accel.checks cimport exact_bytes
 from cassandra._accel.wbuf cimport get_be16, get_be32, put_be16, put_be32
 
 from cassandra.errors import CrcException, ProtocolError
-from cassandra.protocol.compression import WORTH_COMPRESSING as _WORTH_COMPRESSING, compression as _compression_of
+from cassandra.protocol.compression import (
+    WORTH_COMPRESSING as _WORTH_COMPRESSING,
+    compression as _compression_of,
+)
 from cassandra.protocol.extras import standing_flags as _standing_flags
 from cassandra.protocol.opcodes import MAX_BODY as _MAX_BODY, OPCODE_NAMES as _OPCODE_NAMES
 
@@ -42,7 +53,7 @@ include "frame_segments.pxi"
 
 
 cdef class _Window:
-    """Room in a bytes object that nobody else has yet; keeps it alive for as long as somebody may write there."""
+    """Room in a bytes object that nobody else has yet; keeps it alive while somebody may write."""
 
     cdef bytes owner
     cdef char* start
@@ -56,7 +67,7 @@ cdef class _Window:
 
 
 cdef class FrameReader:
-    """Takes the bytes of one connection, in any slicing, and gives the envelopes that are complete (see the Python twin)."""
+    """Takes a connection's bytes, in any slicing, and gives complete envelopes (see the twin)."""
 
     cdef int _version
     cdef int _direction
@@ -87,7 +98,10 @@ cdef class FrameReader:
         self._direction = 0 if requests else 0x80
 
     def set_compression(self, algorithm):
-        """Expect bodies (version 3 and 4) or segments (5) compressed with "lz4" or "snappy"; `DependencyException` without it."""
+        """Expect bodies (version 3 and 4) or segments (5) compressed with "lz4" or "snappy".
+
+        :raises DependencyException: if that library is not installed.
+        """
         self._compression = _compression_of(algorithm) if algorithm is not None else None
         if self._segmented:
             self._use_segment_compression()
@@ -103,13 +117,16 @@ cdef class FrameReader:
 
     cdef int _use_segment_compression(self) except -1:
         if self._compression is not None and self._compression.decompress_segment is None:
-            raise ValueError(f"segments cannot be compressed with {self._compression.name}; protocol 5 has lz4 only")
+            raise ValueError(
+                f"segments cannot be compressed with {self._compression.name}; "
+                "protocol 5 has lz4 only"
+            )
         self._lz4 = self._compression is not None
         self._need = 0
         return 0
 
     def feed(self, data):
-        """Take `data`; the envelopes that it completes, as (stream, opcode, flags, body, version)."""
+        """Take `data`; return completed envelopes as (stream, opcode, flags, body, version)."""
         cdef list out = []
         cdef Py_buffer view
         cdef Py_ssize_t used
@@ -139,7 +156,10 @@ cdef class FrameReader:
         """Where the transport may write next; `buffer_updated` tells how much it wrote."""
         cdef _Window window
         if not self._segmented:
-            if self._body is not None and PyBytes_GET_SIZE(self._body) - self._filled >= C_IN_PLACE_FROM:
+            if (
+                self._body is not None
+                and PyBytes_GET_SIZE(self._body) - self._filled >= C_IN_PLACE_FROM
+            ):
                 self._in_place = True
                 window = _Window.__new__(_Window)
                 window.owner = self._body
@@ -178,10 +198,10 @@ cdef class FrameReader:
             raise
         return out
 
-    # -- segments ----------------------------------------------------------------------------------------------------------
+    # -- segments ----------------------------------------------------------------------------------
 
     cdef int _room(self, Py_ssize_t size) except -1:
-        """See that the block has room for `size` bytes behind `_end`, and for the whole of the segment that is begun."""
+        """See that the block has room for `size` bytes behind `_end`, and for the begun segment."""
         cdef bytearray block = self._block
         cdef bytearray larger
         cdef Py_ssize_t kept, wanted, capacity
@@ -222,7 +242,9 @@ cdef class FrameReader:
         if block is None or self._end > PyByteArray_GET_SIZE(block):
             raise _shrunk()
         self._start += self._segments(
-            <const uint8_t*> PyByteArray_AS_STRING(block) + self._start, self._end - self._start, out
+            <const uint8_t*> PyByteArray_AS_STRING(block) + self._start,
+            self._end - self._start,
+            out,
         )
         if self._start == self._end:
             self._start = 0
@@ -232,7 +254,7 @@ cdef class FrameReader:
         return 0
 
     cdef Py_ssize_t _segments(self, const uint8_t* data, Py_ssize_t end, list out) except -1:
-        """Hand up the payloads of the complete segments in `data`; returns how many bytes they took."""
+        """Hand up the payloads of the complete segments in `data`; return their size in bytes."""
         cdef int length = 5 if self._lz4 else 3
         cdef Py_ssize_t pos = 0
         cdef Py_ssize_t size, plain_size, stop
@@ -246,7 +268,10 @@ cdef class FrameReader:
             expected = <uint32_t> get_le(data + pos + length, 3)
             found = crc24_of(head, length)
             if found != expected:
-                raise CrcException(f"the header of a segment has the CRC24 {found:06x}, its checksum says {expected:06x}")
+                raise CrcException(
+                    f"the header of a segment has the CRC24 {found:06x}, "
+                    f"its checksum says {expected:06x}"
+                )
             size = head & C_MAX_PAYLOAD
             if self._lz4:
                 plain_size = (head >> 17) & C_MAX_PAYLOAD
@@ -262,18 +287,22 @@ cdef class FrameReader:
             found = crc32_of(data + stop - size, size)
             if found != expected:
                 raise CrcException(
-                    f"the payload of a segment ({size} bytes) has the CRC32 {found:08x}, its checksum says {expected:08x}"
+                    f"the payload of a segment ({size} bytes) has the CRC32 {found:08x}, "
+                    f"its checksum says {expected:08x}"
                 )
             if self_contained and (self._body is not None or self._head_size):
                 raise ProtocolError("a self-contained segment came in the middle of an envelope")
             if plain_size:
                 plain = exact_bytes(
                     self._compression.decompress_segment(
-                        PyMemoryView_FromMemory(<char*> data + stop - size, size, PyBUF_READ), plain_size
+                        PyMemoryView_FromMemory(<char*> data + stop - size, size, PyBUF_READ),
+                        plain_size,
                     ),
                     "a decompressed segment",
                 )
-                self._envelopes(<const uint8_t*> PyBytes_AS_STRING(plain), PyBytes_GET_SIZE(plain), out)
+                self._envelopes(
+                    <const uint8_t*> PyBytes_AS_STRING(plain), PyBytes_GET_SIZE(plain), out
+                )
             else:
                 self._envelopes(data + stop - size, size, out)
             if self_contained and (self._body is not None or self._head_size):
@@ -281,7 +310,7 @@ cdef class FrameReader:
             pos = stop + C_TRAILER
         return pos
 
-    # -- envelopes ---------------------------------------------------------------------------------------------------------
+    # -- envelopes ---------------------------------------------------------------------------------
 
     cdef int _envelopes(self, const uint8_t* data, Py_ssize_t end, list out) except -1:
         """Consume all of `data`."""
@@ -294,7 +323,13 @@ cdef class FrameReader:
             length = <int32_t> get_be32(data + pos + 5)
             version = data[pos] & 0x7F
             # A reader of no version yet (0) must not take a message of version 0 for its own.
-            if version == 0 or version != self._version or data[pos] != (version | self._direction) or length < 0 or length > self._max_body:
+            if (
+                version == 0
+                or version != self._version
+                or data[pos] != (version | self._direction)
+                or length < 0
+                or length > self._max_body
+            ):
                 self._check_header(data + pos)
             if length > end - pos - C_HEADER:
                 self._open(data + pos, length)
@@ -304,7 +339,8 @@ cdef class FrameReader:
                 return 0
             self._give(
                 <int16_t> get_be16(data + pos + 2), data[pos + 4], data[pos + 1],
-                PyBytes_FromStringAndSize(<const char*> data + pos + C_HEADER, length), version, out,
+                PyBytes_FromStringAndSize(<const char*> data + pos + C_HEADER, length),
+                version, out,
             )
             pos += C_HEADER + length
         if pos < end:
@@ -351,10 +387,14 @@ cdef class FrameReader:
         self._body = None
         return self._give(self._stream, self._opcode, self._flags, body, self._body_version, out)
 
-    cdef int _give(self, int stream, int opcode, int flags, bytes body, int version, list out) except -1:
+    cdef int _give(
+        self, int stream, int opcode, int flags, bytes body, int version, list out
+    ) except -1:
         if flags & C_COMPRESSED and version < 5:
             if self._compression is None:
-                raise ProtocolError("a compressed body came over a connection that has agreed on no compression")
+                raise ProtocolError(
+                    "a compressed body came over a connection that has agreed on no compression"
+                )
             body = self._compression.decompress_body(body, self._max_body)
             flags &= ~C_COMPRESSED
         out.append((stream, opcode, flags, body, version))
@@ -367,21 +407,25 @@ cdef class FrameReader:
         cdef int32_t length = <int32_t> get_be32(head + 5)
         if (head[0] & 0x80) != self._direction or version < 3 or version > 6:
             raise ProtocolError(
-                f"the peer does not speak the native protocol, or not a version that is known here: "
-                f"its message begins {(<const char*> head)[:C_HEADER]!r}"
+                "the peer does not speak the native protocol, or not a version that is known "
+                f"here: its message begins {(<const char*> head)[:C_HEADER]!r}"
             )
-        # A server that does not know the version of a STARTUP answers with an ERROR of its own version.
-        if self._version != 0 and self._version != version and (opcode != OP_ERROR or self._segmented):
+        # A server that does not know a STARTUP's version answers with an ERROR of its own version.
+        if self._version != 0 and self._version != version and (
+            opcode != OP_ERROR or self._segmented
+        ):
             raise ProtocolError(
-                f"a message of protocol version {version} came over a connection of version {self._version} "
-                f"({_OPCODE_NAMES.get(opcode, opcode)})"
+                f"a message of protocol version {version} came over a connection of version "
+                f"{self._version} ({_OPCODE_NAMES.get(opcode, opcode)})"
             )
         if length < 0 or length > self._max_body:
-            raise ProtocolError(f"a message claims a body of {length} bytes; the limit is {self._max_body}")
+            raise ProtocolError(
+                f"a message claims a body of {length} bytes; the limit is {self._max_body}"
+            )
         return 0
 
 
-# Who got the block from `get_buffer` has its bytearray at hand, and may have cut it.
+# A caller that got the block from `get_buffer` has its bytearray at hand, and may have cut it.
 cdef object _shrunk():
     return ValueError("the buffer of a reader was made smaller")
 
@@ -410,7 +454,10 @@ cdef class FrameWriter:
         return self._size + PyBytes_GET_SIZE(self._done)
 
     def set_compression(self, algorithm):
-        """Compress bodies (version 3 and 4) or segments (5) with "lz4" or "snappy"; `DependencyException` without it."""
+        """Compress bodies (version 3 and 4) or segments (5) with "lz4" or "snappy".
+
+        :raises DependencyException: if that library is not installed.
+        """
         self._compression = _compression_of(algorithm) if algorithm is not None else None
         if self._segmented:
             self._check_compression()
@@ -424,7 +471,10 @@ cdef class FrameWriter:
 
     cdef int _check_compression(self) except -1:
         if self._compression is not None and self._compression.compress_segment is None:
-            raise ValueError(f"segments cannot be compressed with {self._compression.name}; protocol 5 has lz4 only")
+            raise ValueError(
+                f"segments cannot be compressed with {self._compression.name}; "
+                "protocol 5 has lz4 only"
+            )
         return 0
 
     cdef uint8_t* _room(self, Py_ssize_t size) except NULL:
@@ -457,7 +507,11 @@ cdef class FrameWriter:
             self._capacity = 0
 
     def add(self, stream, opcode, flags, body):
-        """Queue one envelope; ValueError, with nothing queued, for a body above the limit or a stream that is not a signed number of 16 bits."""
+        """Queue one envelope.
+
+        :raises ValueError: with nothing queued, if the body is above the limit, or the stream is
+            not a signed number of 16 bits.
+        """
         self._add(stream, opcode, flags, exact_bytes(body, "a body"))
 
     cdef int _add(self, int number, int code, int bits, bytes data) except -1:
@@ -468,7 +522,8 @@ cdef class FrameWriter:
         bits |= self._standing
         if size > self._max_body:
             raise ValueError(
-                f"the body of a {_OPCODE_NAMES.get(code, code)} message has {size} bytes; the limit is {self._max_body}"
+                f"the body of a {_OPCODE_NAMES.get(code, code)} message has {size} bytes; "
+                f"the limit is {self._max_body}"
             )
         if number < -0x8000 or number > 0x7FFF:
             raise ValueError(f"stream {number} is not a signed number of 16 bits")
@@ -505,7 +560,10 @@ cdef class FrameWriter:
         return framed
 
     cdef bytes _take_segments(self):
-        """The gathered envelopes in as few segments as they fit; a larger one in segments of its own (section 1)."""
+        """The gathered envelopes in as few segments as they fit (section 1).
+
+        One that is larger than a segment has segments of its own.
+        """
         cdef list parts = []
         cdef Py_ssize_t first = 0
         cdef Py_ssize_t pos = 0
@@ -520,7 +578,12 @@ cdef class FrameWriter:
             if size > C_MAX_PAYLOAD:
                 for start in range(0, size, C_MAX_PAYLOAD):
                     parts.append(
-                        segment_of(self._data + pos + start, min(size - start, C_MAX_PAYLOAD), False, self._compression)
+                        segment_of(
+                            self._data + pos + start,
+                            min(size - start, C_MAX_PAYLOAD),
+                            False,
+                            self._compression,
+                        )
                     )
                 first = pos + size
             pos += size

@@ -1,6 +1,6 @@
-# Segments of protocol 5 (native_protocol_v5.spec, sections 2.1 and 2.2), for the reader and the writer of frames. The Python
-# reference is `cassandra.protocol.segment`. The CRC32 is zlib's, which is faster than a table in C would be; the CRC24 of a
-# header's few bytes is computed here.
+# Segments of protocol 5 (native_protocol_v5.spec, sections 2.1 and 2.2), for the reader and the
+# writer of frames. The Python reference is `cassandra.protocol.segment`. The CRC32 is zlib's, which
+# is faster than a table in C would be; the CRC24 of a header's few bytes is computed here.
 
 import zlib as _zlib
 
@@ -71,7 +71,9 @@ cdef bytes _segment(const uint8_t* payload, Py_ssize_t size, uint64_t head, int 
     return made
 
 
-cdef bytes segment_of(const uint8_t* payload, Py_ssize_t size, bint self_contained, object algorithm):
+cdef bytes segment_of(
+    const uint8_t* payload, Py_ssize_t size, bint self_contained, object algorithm
+):
     cdef uint64_t head
     cdef bytes packed
     cdef Py_ssize_t packed_size
@@ -80,11 +82,13 @@ cdef bytes segment_of(const uint8_t* payload, Py_ssize_t size, bint self_contain
         return _segment(payload, size, head, 3)
     if size >= _worth_compressing and algorithm.compress_segment is not None:
         packed = exact_bytes(
-            algorithm.compress_segment(PyMemoryView_FromMemory(<char*> payload, size, PyBUF_READ)), "a compressed segment"
+            algorithm.compress_segment(PyMemoryView_FromMemory(<char*> payload, size, PyBUF_READ)),
+            "a compressed segment",
         )
         packed_size = PyBytes_GET_SIZE(packed)
         if packed_size < size:
-            head = <uint64_t> packed_size | (<uint64_t> size << 17) | (<uint64_t> self_contained << 34)
+            head = <uint64_t> packed_size | (<uint64_t> size << 17)
+            head |= <uint64_t> self_contained << 34
             return _segment(<const uint8_t*> PyBytes_AS_STRING(packed), packed_size, head, 5)
     head = <uint64_t> size | (<uint64_t> self_contained << 34)
     return _segment(payload, size, head, 5)

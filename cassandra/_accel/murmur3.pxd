@@ -1,5 +1,5 @@
-# The hash of Cassandra's default partitioner, for the ring: any bytes, any length, no Python object. The Python reference is
-# `cassandra.murmur3`, which explains it.
+# The hash of Cassandra's default partitioner, for the ring: any bytes, any length, no Python
+# object. The Python reference is `cassandra.murmur3`, which explains it.
 
 from libc.stdint cimport int8_t, int64_t, uint8_t, uint64_t
 
@@ -16,8 +16,14 @@ cdef inline uint64_t _mix(uint64_t k) noexcept nogil:
 
 cdef inline uint64_t _word(const uint8_t* p) noexcept nogil:
     return (
-        <uint64_t> p[0] | (<uint64_t> p[1] << 8) | (<uint64_t> p[2] << 16) | (<uint64_t> p[3] << 24)
-        | (<uint64_t> p[4] << 32) | (<uint64_t> p[5] << 40) | (<uint64_t> p[6] << 48) | (<uint64_t> p[7] << 56)
+        <uint64_t> p[0]
+        | (<uint64_t> p[1] << 8)
+        | (<uint64_t> p[2] << 16)
+        | (<uint64_t> p[3] << 24)
+        | (<uint64_t> p[4] << 32)
+        | (<uint64_t> p[5] << 40)
+        | (<uint64_t> p[6] << 48)
+        | (<uint64_t> p[7] << 56)
     )
 
 

@@ -1,5 +1,6 @@
-/* Reaching into Python objects where the public API makes a detour: __slots__ of Python classes, integers as bytes, and a
- * list that stays as it is while it is read. Everything falls back to the ordinary way where the short one is not there.
+/* Reaching into Python objects where the public API makes a detour: __slots__ of Python classes,
+ * integers as bytes, and a list that stays as it is while it is read. Everything falls back to
+ * the ordinary way if the short one is not there.
  */
 #ifndef TURBOCQL_OBJECTS_H
 #define TURBOCQL_OBJECTS_H
@@ -11,7 +12,8 @@
 
 #include "byteswap.h"
 
-/* Where instances of exactly `type` keep the slot `name`, or -1: a class changed meanwhile, or without such a slot. */
+/* Where instances of exactly `type` keep the slot `name`, or -1: a class changed meanwhile, or
+ * without such a slot. */
 static Py_ssize_t turbocql_slot(PyObject *type, const char *name) {
     PyObject *found;
     Py_ssize_t offset = -1;
@@ -25,14 +27,15 @@ static Py_ssize_t turbocql_slot(PyObject *type, const char *name) {
     if (Py_TYPE(found) == &PyMemberDescr_Type) {
         PyMemberDescrObject *descriptor = (PyMemberDescrObject *)found;
         /* T_OBJECT_EX: what __slots__ makes. */
-        if (descriptor->d_member->type == T_OBJECT_EX && PyDescr_TYPE(descriptor) == (PyTypeObject *)type)
+        if (descriptor->d_member->type == T_OBJECT_EX
+            && PyDescr_TYPE(descriptor) == (PyTypeObject *)type)
             offset = descriptor->d_member->offset;
     }
     Py_DECREF(found);
     return offset;
 }
 
-/* The object in the slot at `offset`, borrowed; NULL (no exception) where it is empty. */
+/* The object in the slot at `offset`, borrowed; NULL (no exception) if it is empty. */
 static inline PyObject *turbocql_slot_get(PyObject *object, Py_ssize_t offset) {
     return *(PyObject **)((char *)object + offset);
 }
@@ -54,11 +57,15 @@ static inline int turbocql_is_this_ascii(PyObject *text, const uint8_t *data, Py
         && memcmp(PyUnicode_1BYTE_DATA(text), data, (size_t)size) == 0;
 }
 
-/* 0 <= `number` < 2**128 as 16 big-endian bytes; -1 with an exception where it is none. */
+/* 0 <= `number` < 2**128 as 16 big-endian bytes; -1 with an exception if it is none. */
 static inline int turbocql_int_to_16(PyObject *number, uint8_t *to) {
 #if PY_VERSION_HEX >= 0x030D0000
     Py_ssize_t needed = PyLong_AsNativeBytes(
-        number, to, 16, Py_ASNATIVEBYTES_BIG_ENDIAN | Py_ASNATIVEBYTES_UNSIGNED_BUFFER | Py_ASNATIVEBYTES_REJECT_NEGATIVE);
+        number,
+        to,
+        16,
+        Py_ASNATIVEBYTES_BIG_ENDIAN | Py_ASNATIVEBYTES_UNSIGNED_BUFFER
+            | Py_ASNATIVEBYTES_REJECT_NEGATIVE);
     if (needed < 0)
         return -1;
     if (needed > 16) {
@@ -85,7 +92,8 @@ static inline PyObject *turbocql_int_of(const uint8_t *from, size_t size, int is
 #define TURBOCQL_DIGITS 1
 #if PY_VERSION_HEX >= 0x030C0000
 #define TURBOCQL_DIGIT(number, i) (((PyLongObject *)(number))->long_value.ob_digit[i])
-#define TURBOCQL_DIGIT_COUNT(number) ((Py_ssize_t)(((PyLongObject *)(number))->long_value.lv_tag >> 3))
+#define TURBOCQL_DIGIT_COUNT(number) \
+    ((Py_ssize_t)(((PyLongObject *)(number))->long_value.lv_tag >> 3))
 #define TURBOCQL_NEGATIVE(number) ((((PyLongObject *)(number))->long_value.lv_tag & 3) == 2)
 #else
 #define TURBOCQL_DIGIT(number, i) (((PyLongObject *)(number))->ob_digit[i])
@@ -94,15 +102,15 @@ static inline PyObject *turbocql_int_of(const uint8_t *from, size_t size, int is
 #endif
 #endif
 
-/* Whether `value` may be what another library has for "no value" (see cqltypes/missing.py): by the name of its type alone, so that
- * ordinary values cost a look at two fields.
+/* Whether `value` may be what another library has for "no value" (see cqltypes/missing.py): by
+ * the name of its type alone, so that ordinary values cost a look at two fields.
  */
 static inline int turbocql_maybe_missing(PyObject *value) {
     const PyTypeObject *type = Py_TYPE(value);
     const char *name;
     if (type->tp_flags
-        & (Py_TPFLAGS_LONG_SUBCLASS | Py_TPFLAGS_LIST_SUBCLASS | Py_TPFLAGS_TUPLE_SUBCLASS | Py_TPFLAGS_BYTES_SUBCLASS
-           | Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_DICT_SUBCLASS))
+        & (Py_TPFLAGS_LONG_SUBCLASS | Py_TPFLAGS_LIST_SUBCLASS | Py_TPFLAGS_TUPLE_SUBCLASS
+           | Py_TPFLAGS_BYTES_SUBCLASS | Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_DICT_SUBCLASS))
         return 0;
     name = type->tp_name;
     if (name[0] == 'p')
@@ -122,7 +130,8 @@ static inline PyObject *turbocql_ascii_text(const uint8_t *data, Py_ssize_t size
     return made;
 }
 
-/* Whether `value`, a buffer, may be more than its memory says: an instance of a class made in Python, as masked arrays are. */
+/* Whether `value`, a buffer, may be more than its memory says: an instance of a class made in
+ * Python, as masked arrays are. */
 static inline int turbocql_maybe_masked(PyObject *value) {
     const PyTypeObject *type = Py_TYPE(value);
     return (type->tp_flags & Py_TPFLAGS_HEAPTYPE) && strcmp(type->tp_name, "array.array") != 0;
@@ -151,9 +160,10 @@ static inline int turbocql_uuid_bytes(PyObject *number, uint8_t *to) {
     return turbocql_int_to_16(number, to);
 }
 
-/* Plain numbers of a list or tuple, from place `at` on, for as long as they are exact floats (or exact ints) within range: no
- * code of anybody's runs meanwhile. Each goes to `to + i * gap`; where `gap` is wider than the number, its length goes in front.
- * Gives the place of the first that is something else, or `count`.
+/* Plain numbers of a list or tuple, from place `at` on, for as long as they are exact floats (or
+ * exact ints) within range: no code of anybody's runs meanwhile. Each goes to `to + i * gap`;
+ * if `gap` is wider than the number, its length goes in front. Gives the place of the first
+ * that is something else, or `count`.
  */
 #define TURBOCQL_STORE(type, bits, swap)                       \
     do {                                                       \
@@ -201,7 +211,7 @@ static Py_ssize_t turbocql_pack_floats(
     return at;
 }
 
-/* An exact int as 64 bits; 0 where it does not fit. */
+/* An exact int as 64 bits; 0 if it does not fit. */
 static inline int turbocql_int64(PyObject *item, long long *number) {
     int overflow;
 #ifdef TURBOCQL_DIGITS
@@ -251,13 +261,15 @@ static Py_ssize_t turbocql_pack_ints(
     return at;
 }
 
-/* One level deeper; -1 with RecursionError where that is too deep (Py_EnterRecursiveCall says only that it failed). */
+/* One level deeper; -1 with RecursionError if that is too deep (Py_EnterRecursiveCall says
+ * only that it failed). */
 static inline int turbocql_enter(const char *where) {
     return Py_EnterRecursiveCall(where) ? -1 : 0;
 }
 
-/* A list or tuple to read from while its elements' own code may run. With the GIL the list itself serves: its size is looked at
- * before each element. Without a GIL other threads may change it at any moment: a tuple of it serves. */
+/* A list or tuple to read from while its elements' own code may run. With the GIL the list
+ * itself serves: its size is looked at before each element. Without a GIL other threads may
+ * change it at any moment: a tuple of it serves. */
 static inline PyObject *turbocql_readable(PyObject *sequence) {
 #ifdef Py_GIL_DISABLED
     if (PyList_CheckExact(sequence))

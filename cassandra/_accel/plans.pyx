@@ -1,4 +1,5 @@
-# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False, initializedcheck=False, cdivision=True, binding=True
+# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False
+# cython: initializedcheck=False, cdivision=True, binding=True
 """Query plans over the replicas of a partition: the compiled twin of `cassandra.policies.plans`.
 
 A plan holds numbers of hosts, and makes a host of one when it is asked for it: most plans are asked
@@ -110,14 +111,19 @@ cdef class Router:
 
     cdef ReplicaPlan _plan(self, Py_ssize_t position, Py_ssize_t* nearest, bint shuffle, in_flight):
         """The replicas at `position`, with nothing behind them."""
-        return self._plan_row(self._map._row(position), self._map._width, nearest, shuffle, in_flight)
+        return self._plan_row(
+            self._map._row(position), self._map._width, nearest, shuffle, in_flight
+        )
 
-    cdef ReplicaPlan _plan_row(self, const uint16_t* row, Py_ssize_t width, Py_ssize_t* nearest, bint shuffle, in_flight):
+    cdef ReplicaPlan _plan_row(
+        self, const uint16_t* row, Py_ssize_t width, Py_ssize_t* nearest, bint shuffle, in_flight
+    ):
         """The replicas of a row of numbers, with nothing behind them."""
         cdef ReplicaPlan made
         if row == NULL:
             return _plan_over(self._map._hosts, 0)
-        if PyBytes_GET_SIZE(self._tiers) < PyTuple_GET_SIZE(self._map._hosts):  # the map was filled anew
+        # The map was filled anew: `_arrange` would look behind the end of `_tiers`.
+        if PyBytes_GET_SIZE(self._tiers) < PyTuple_GET_SIZE(self._map._hosts):
             raise ValueError(f"{len(self._map._hosts)} hosts have {len(self._tiers)} tiers")
         made = _plan_over(self._map._hosts, width)
         made._count = self._arrange(row, width, made._order, nearest, shuffle)
@@ -126,7 +132,12 @@ cdef class Router:
         return made
 
     cdef Py_ssize_t _arrange(
-        self, const uint16_t* row, Py_ssize_t width, uint32_t* order, Py_ssize_t* nearest, bint shuffle
+        self,
+        const uint16_t* row,
+        Py_ssize_t width,
+        uint32_t* order,
+        Py_ssize_t* nearest,
+        bint shuffle,
     ) noexcept:
         """Fill `order`, which has room for `width` hosts, by tiers. Return how many it has then."""
         cdef const uint8_t* tiers = <const uint8_t*> PyBytes_AS_STRING(self._tiers)
@@ -205,7 +216,10 @@ cdef class Planner:
 
     def __init__(self, metadata, routers, child, shuffle=True, in_flight=None, router_over=None):
         tablets = getattr(metadata, "tablets", None)
-        self._tablets = <TabletMap> tablets if router_over is not None and type(tablets) is TabletMap else None
+        if router_over is not None and type(tablets) is TabletMap:
+            self._tablets = <TabletMap> tablets
+        else:
+            self._tablets = None
         self._router_over = router_over
         self._metadata = metadata
         self._version_at = slot_in(type(metadata), "placement_version")
@@ -250,7 +264,10 @@ cdef class Planner:
                 return None
             place = router._map._place_of(key)
         made = router._plan(
-            place, &nearest, self._shuffle and not keeps_order, None if keeps_order else self._in_flight
+            place,
+            &nearest,
+            self._shuffle and not keeps_order,
+            None if keeps_order else self._in_flight,
         )
         made._then(self._child, working_keyspace, query)
         return made
@@ -270,14 +287,24 @@ cdef class Planner:
             # Any host is as good as another: its answer will tell.
             made = _plan_over((), 0)
         else:
-            keeps_order = keyspace in self._tablets._leaders or _is_serial(query.consistency_level) or query.is_lwt()
+            keeps_order = (
+                keyspace in self._tablets._leaders
+                or _is_serial(query.consistency_level)
+                or query.is_lwt()
+            )
             # After the row: a host that it names is among these.
-            if self._tablet_router is None or self._tablet_router._map._hosts is not self._tablets.hosts:
+            if (
+                self._tablet_router is None
+                or self._tablet_router._map._hosts is not self._tablets.hosts
+            ):
                 self._tablet_router = <Router?> self._router_over(self._tablets.hosts)
             if PyTuple_GET_SIZE(self._tablet_router._map._hosts) < _highest(chunk, at) + 1:
                 return None
             made = self._tablet_router._plan_row(
-                chunk.hosts + at * chunk.width, chunk.width, &nearest, self._shuffle and not keeps_order,
+                chunk.hosts + at * chunk.width,
+                chunk.width,
+                &nearest,
+                self._shuffle and not keeps_order,
                 None if keeps_order else self._in_flight,
             )
         made._then(self._child, working_keyspace, query)
@@ -293,11 +320,15 @@ cdef class Planner:
 
 
 cdef inline object _keyspace_of(query):
-    return slot_value(query, _KEYSPACE, "keyspace") if type(query) is _BoundStatement else query.keyspace
+    if type(query) is _BoundStatement:
+        return slot_value(query, _KEYSPACE, "keyspace")
+    return query.keyspace
 
 
 cdef inline object _table_of(query):
-    return slot_value(query, _TABLE, "table") if type(query) is _BoundStatement else getattr(query, "table", None)
+    if type(query) is _BoundStatement:
+        return slot_value(query, _TABLE, "table")
+    return getattr(query, "table", None)
 
 
 cdef inline Py_ssize_t _highest(Chunk chunk, Py_ssize_t at) noexcept:
@@ -357,7 +388,7 @@ cdef class ReplicaPlan:
     cdef uint32_t _few[FEW]
     cdef Py_ssize_t _count
     cdef Py_ssize_t _at
-    cdef Py_ssize_t _given  # how many were not down: their places have moved to the front of `_order`
+    cdef Py_ssize_t _given  # how many were not down: their places are now at the front of `_order`
     cdef object _child
     cdef object _working_keyspace
     cdef object _query
@@ -368,6 +399,8 @@ cdef class ReplicaPlan:
         if self._order != self._few:
             free(self._order)
 
+    # `_order` has places of `_hosts` alone: a map's rows have numbers of its hosts, `plan_numbers`
+    # refuses others, and `at` is below `_count`.
     cdef inline object _host(self, Py_ssize_t at):
         return <object> PyTuple_GET_ITEM(self._hosts, self._order[at])
 
@@ -479,6 +512,7 @@ cdef class Rotation:
             if self._tier + 1 >= PyTuple_GET_SIZE(self._tiers):
                 raise StopIteration
             self._enter(self._tier + 1)
+        # `_left` is not 0, so there are hosts, and `_place` goes round among them.
         host = <object> PyTuple_GET_ITEM(self._hosts, self._place)
         self._left -= 1
         self._place += 1

@@ -9,7 +9,9 @@ cdef class TokenRing:
     cdef int64_t* _tokens
     cdef uint16_t* _owners
     cdef Py_ssize_t _size
-    cdef uint32_t* _first  # for each value of a token's upper bits, the first token that has it, or a greater one; and one at the end
+    # For each value of a token's upper bits, the first token that has it or a greater one; and one
+    # at the end.
+    cdef uint32_t* _first
     cdef int _shift
 
     cdef int _sort_in(self) except -1

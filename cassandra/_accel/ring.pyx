@@ -1,16 +1,27 @@
-# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False, initializedcheck=False, cdivision=True, binding=True
-"""The token ring and the owners of its parts; `cassandra.metadata.placement.ring` is the Python twin and explains it.
+# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False
+# cython: initializedcheck=False, cdivision=True, binding=True
+"""The token ring and its parts' owners: the compiled twin of `cassandra.metadata.placement.ring`.
 
-Here replicas are found by walking along the ring from each token, as the server does it. A row of replicas is as many numbers of
-16 bits as the longest one has, equal rows are found by a hash table, and the tuples that are given out are made at each look-up:
-one keyspace on a thousand nodes of 256 tokens takes a few megabytes.
+Here replicas are found by walking along the ring from each token, as the server does it. A row of
+replicas is as many numbers of 16 bits as the longest one has, equal rows are found by a hash table,
+and the tuples that are given out are made at each look-up: one keyspace on a thousand nodes of 256
+tokens takes a few megabytes.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_Check, PyBytes_GET_SIZE
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
-from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport (
+    INT64_MAX,
+    INT64_MIN,
+    int32_t,
+    int64_t,
+    uint8_t,
+    uint16_t,
+    uint32_t,
+    uint64_t,
+)
 from libc.stdlib cimport calloc, free, malloc, qsort, realloc
 from libc.string cimport memcmp, memset
 
@@ -53,7 +64,10 @@ cdef inline int64_t _token_of(bytes key) noexcept:
 
 
 def _murmur3(data):
-    """The signed 64-bit hash of `data`: `cassandra.murmur3` hands it on if the compiled modules are in use."""
+    """Return the signed 64-bit hash of `data`; `cassandra.murmur3` hands it on if it can.
+
+    :param data: any bytes.
+    """
     cdef Py_buffer view
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     try:
@@ -74,7 +88,10 @@ cdef int _check_count(Py_ssize_t hosts) except -1:
 
 
 cdef class TokenRing:
-    """The tokens of the Murmur3Partitioner. `texts` has for each host its tokens, as the system tables hold them."""
+    """The tokens of the Murmur3Partitioner.
+
+    `texts` has for each host its tokens, as the system tables hold them.
+    """
 
     def __init__(self, texts):
         cdef Py_ssize_t room = 0
@@ -102,6 +119,7 @@ cdef class TokenRing:
                     found[count].owner = host
                     count += 1
                 host += 1
+            # Only this function has `found` yet.
             with nogil:
                 qsort(found, count, sizeof(Token), _by_token)
             free(self._tokens)
@@ -144,7 +162,10 @@ cdef class TokenRing:
         if self._first == NULL:
             raise MemoryError
         for value in range((<Py_ssize_t> 1 << bits) + 1):
-            while at < self._size and <Py_ssize_t> (_unsigned(self._tokens[at]) >> self._shift) < value:
+            while (
+                at < self._size
+                and <Py_ssize_t> (_unsigned(self._tokens[at]) >> self._shift) < value
+            ):
                 at += 1
             self._first[value] = <uint32_t> at
         return 0
@@ -157,6 +178,7 @@ cdef class TokenRing:
         if self._first == NULL:  # it was never filled
             return 0
         # Tokens are usually spread evenly, so one or two are left to search.
+        # `_first` has one place more than there are values of the upper bits: first[1] is there.
         first = self._first + (_unsigned(token) >> self._shift)
         low = first[0]
         count = <Py_ssize_t> first[1] - low
@@ -190,7 +212,10 @@ cdef class TokenRing:
 
 
 cdef class ReplicaMap:
-    """The replicas at each place of a ring, for one replication setting. Made by `simple_map` and its like."""
+    """The replicas at each place of a ring, for one replication setting.
+
+    `simple_map` and its like make it.
+    """
 
     def __init__(self, ring, hosts, rows):
         cdef uint16_t* row
@@ -242,6 +267,7 @@ cdef class ReplicaMap:
             position = 0
         elif position >= self._places:
             return NULL
+        # Both come from one `_Rows`, which has given each place the number of a set of its own.
         return self._sets + <Py_ssize_t> self._set_at[position] * self._width
 
     cdef Py_ssize_t _place_of(self, key) except -1:
@@ -341,7 +367,9 @@ cdef class _Rows:
         """Where the next row is written, cleared."""
         cdef uint16_t* grown
         if self.count == self._room:
-            grown = <uint16_t*> realloc(self.sets, max(2 * self._room * self.width, 1) * sizeof(uint16_t))
+            grown = <uint16_t*> realloc(
+                self.sets, max(2 * self._room * self.width, 1) * sizeof(uint16_t)
+            )
             if grown == NULL:
                 raise MemoryError
             self.sets = grown
@@ -353,9 +381,11 @@ cdef class _Rows:
         """The row that `start` gave is complete: it is the one of `place`."""
         cdef Py_ssize_t size = self.width * sizeof(uint16_t)
         cdef const uint16_t* row = self.sets + self.count * self.width
+        cdef const uint16_t* known
         cdef Py_ssize_t slot = self._hash(row) & (self._slots - 1)
         while self._table[slot]:
-            if memcmp(self.sets + <Py_ssize_t> (self._table[slot] - 1) * self.width, row, size) == 0:
+            known = self.sets + <Py_ssize_t> (self._table[slot] - 1) * self.width
+            if memcmp(known, row, size) == 0:
                 self.set_at[place] = self._table[slot] - 1
                 return 0
             slot = (slot + 1) & (self._slots - 1)
@@ -504,7 +534,7 @@ cdef class _Places:
             wanted = max(min(total, len(here[dc])), 0)
             self.factors[dc].wanted = wanted
             self.factors[dc].racks_short = total - len(racks_here[dc])
-            # Where there are fewer hosts than replicas, the transient ones are the first to be done without.
+            # If there are fewer hosts than replicas, transient ones are the first to be left out.
             self.factors[dc].transient = max(total - full - (total - wanted), 0)
             self.width += max(self.factors[dc].wanted - self.factors[dc].transient, 0)
         return 0
@@ -558,8 +588,9 @@ cdef void _walk_from(_Walk walk, _Places places, Py_ssize_t at, uint16_t* row) n
 def network_map(ring, hosts, datacenters, racks, factors):
     """NetworkTopologyStrategy.
 
-    datacenters, racks: for each host the number of its data centre and of its rack; racks of different data centres have different
-    numbers. factors: for each data centre (full replicas, all replicas); (0, 0) for one that holds nothing.
+    datacenters, racks: for each host the number of its data centre and of its rack; racks of
+    different data centres have different numbers. factors: for each data centre (full replicas, all
+    replicas); (0, 0) for one that holds nothing.
     """
     hosts = tuple(hosts)
     datacenters = tuple(map(_index, datacenters))

@@ -1,4 +1,6 @@
 # What the other compiled modules see of row plans.
 
 # `count`, once it is sure that the body can hold so many rows at `start`; else DecodeError.
-cdef Py_ssize_t check_rows(bytes body, Py_ssize_t start, Py_ssize_t count, Py_ssize_t column_count) except -1
+cdef Py_ssize_t check_rows(
+    bytes body, Py_ssize_t start, Py_ssize_t count, Py_ssize_t column_count
+) except -1

@@ -1,5 +1,9 @@
-# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False, initializedcheck=False, cdivision=True, binding=True
-"""Row plans: the compiled twin of `cassandra.protocol.rows`. Rows are built straight from the page, each value by its codec."""
+# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False
+# cython: initializedcheck=False, cdivision=True, binding=True
+"""Row plans: the compiled twin of `cassandra.protocol.rows`.
+
+Rows are built straight from the page, each value by its codec.
+"""
 
 from collections import OrderedDict as _OrderedDict
 from sys import intern as _intern
@@ -24,8 +28,11 @@ from cassandra.protocol.rowclass import row_class as _row_class
 
 cdef extern from *:
     """
-    /* A tuple of a named tuple's class, empty and not yet seen by anybody: such a class has no slots or __new__ of its own to run. */
-    static PyObject *turbo_new_row(PyTypeObject *type, Py_ssize_t size) { return type->tp_alloc(type, size); }
+    /* A tuple of a named tuple's class, empty and not yet seen by anybody: such a class has no
+       slots or __new__ of its own to run. */
+    static PyObject *turbo_new_row(PyTypeObject *type, Py_ssize_t size) {
+        return type->tp_alloc(type, size);
+    }
     """
     object turbo_new_row(PyTypeObject* kind, Py_ssize_t size)
 
@@ -35,7 +42,7 @@ cdef enum:
 
 
 cdef class RowPlan:
-    """Decodes the rows of one list of columns; immutable, and shared by threads (see the Python twin)."""
+    """Decodes the rows of one list of columns; immutable, and shared by threads (see the twin)."""
 
     cdef readonly tuple names
     cdef tuple _codecs
@@ -45,14 +52,14 @@ cdef class RowPlan:
     cdef dict _blank
 
     def __cinit__(self, *arguments, **named):
-        # An object whose __init__ never ran has no columns, and no codecs: a plan in use never changes.
+        # An object whose __init__ never ran has no columns. One in use never changes.
         self.names = ()
 
     def __init__(self, names, codecs):
         cdef tuple called = tuple(names)
         cdef tuple kinds = tuple(codecs)
         if self._codecs is not None:
-            raise TypeError("a plan is made once")
+            raise TypeError("a row plan is made once")
         if len(called) != len(kinds):
             raise ValueError(f"{len(called)} names and {len(kinds)} codecs")
         self.names = called
@@ -66,12 +73,16 @@ cdef class RowPlan:
         return self._tuples(exact_bytes(body, "a page"), offset, row_count, <PyTypeObject*> tuple)
 
     def named_tuples(self, body, offset, row_count):
-        """The rows as instances of the named tuple class of these column names, which is made once."""
+        """Return the rows as named tuples of one class for these columns, which is made once."""
         if self._named is None:
             self._named = _row_class(self.names)
-        return self._tuples(exact_bytes(body, "a page"), offset, row_count, <PyTypeObject*> self._named)
+        return self._tuples(
+            exact_bytes(body, "a page"), offset, row_count, <PyTypeObject*> self._named
+        )
 
-    cdef list _tuples(self, bytes body, Py_ssize_t offset, Py_ssize_t row_count, PyTypeObject* kind):
+    cdef list _tuples(
+        self, bytes body, Py_ssize_t offset, Py_ssize_t row_count, PyTypeObject* kind
+    ):
         cdef Py_ssize_t count = check_rows(body, offset, row_count, self._count)
         cdef const uint8_t* start = <const uint8_t*> PyBytes_AS_STRING(body)
         cdef const uint8_t* end = start + PyBytes_GET_SIZE(body)
@@ -87,6 +98,8 @@ cdef class RowPlan:
                 made = PyTuple_New(width) if plain else turbo_new_row(kind, width)
                 for column in range(width):
                     value = self._value(&p, end, column)
+                    # The tuple takes over this count. Nobody else has it yet, and places that an
+                    # error leaves empty are NULL, which its end allows for.
                     Py_INCREF(value)
                     PyTuple_SET_ITEM(made, column, value)
                 rows.append(made)
@@ -107,6 +120,7 @@ cdef class RowPlan:
         p[0] = data + size if size > 0 else data
         if not self._native:
             return self._foreign(data, size, column)
+        # `is_made` has seen that each is a Codec, and callers stay below `_count`, their number.
         if size > 0:
             return (<Codec> <object> PyTuple_GET_ITEM(self._codecs, column)).read(data, size)
         return (<Codec> <object> PyTuple_GET_ITEM(self._codecs, column)).read_nullable(data, size)
@@ -178,7 +192,7 @@ cdef class RowPlan:
     def iterate(self, body, offset, row_count):
         """The rows as tuples, each decoded when it is asked for."""
         cdef _Rows rows = _Rows.__new__(_Rows)
-        rows._plan = self
+        rows._row_plan = self
         rows._body = exact_bytes(body, "a page")
         rows._pos = offset
         rows._left = check_rows(rows._body, rows._pos, row_count, self._count)
@@ -186,13 +200,14 @@ cdef class RowPlan:
         return rows
 
     cdef object _error(self, Py_ssize_t row, Py_ssize_t column, object error):
-        return DecodeError(f'row {row}, column "{self.names[column]}" ({self._codecs[column].cql_name}): {error}')
+        cql_name = self._codecs[column].cql_name
+        return DecodeError(f'row {row}, column "{self.names[column]}" ({cql_name}): {error}')
 
 
 cdef class _Rows:
     """The rows of a page, decoded while they are walked."""
 
-    cdef RowPlan _plan
+    cdef RowPlan _row_plan
     cdef bytes _body
     cdef Py_ssize_t _pos
     cdef Py_ssize_t _row
@@ -205,7 +220,7 @@ cdef class _Rows:
         cdef const uint8_t* start
         cdef const uint8_t* end
         cdef const uint8_t* p
-        cdef RowPlan plan = self._plan
+        cdef RowPlan row_plan = self._row_plan
         cdef Py_ssize_t column = 0
         cdef list values
         if self._left <= 0:
@@ -216,11 +231,11 @@ cdef class _Rows:
         values = []
         begin_page()
         try:
-            for column in range(plan._count):
-                values.append(plan._value(&p, end, column))
+            for column in range(row_plan._count):
+                values.append(row_plan._value(&p, end, column))
         except Exception as error:
             self._left = 0
-            raise plan._error(self._row, column, error) from error
+            raise row_plan._error(self._row, column, error) from error
         self._left -= 1
         self._row += 1
         self._pos = p - start
@@ -281,11 +296,11 @@ cdef struct Value:
 
 
 def shared_columns(readers, body, offset, row_count):
-    """A page by columns, for pages in which most rows say the same: a list of values for each column.
+    """Return a page by columns, if most rows say the same: a list of values for each column.
 
-    readers: for each column a function from bytes to a value. It is not called for null, which is None, nor for bytes equal to the
-    value of the row before: that is the same object. DecodeError if a value goes past the end of the page; errors of readers are
-    raised as they are.
+    readers: for each column a function from bytes to a value. It is not called for null, which is
+    None, nor for bytes equal to the value of the row before: that is the same object. DecodeError
+    if a value goes past the end of the page; errors of readers are raised as they are.
     """
     cdef bytes page = exact_bytes(body, "a page")
     cdef tuple read = tuple(readers)
@@ -306,16 +321,24 @@ def shared_columns(readers, body, offset, row_count):
         for row in range(count):
             for column in range(width):
                 if end - p < 4:
-                    raise DecodeError(f"row {row}, column {column}: its length goes past the end of the page")
+                    raise DecodeError(
+                        f"row {row}, column {column}: its length goes past the end of the page"
+                    )
                 size = <int32_t> get_be32(p)
                 p += 4
                 if size > end - p:
-                    raise DecodeError(f"row {row}, column {column}: its {size} bytes go past the end of the page")
+                    raise DecodeError(
+                        f"row {row}, column {column}: its {size} bytes go past the end of the page"
+                    )
                 if size < 0:
                     size = -1
-                if size != before[column].size or (size > 0 and memcmp(p, before[column].data, size) != 0):
+                if size != before[column].size or (
+                    size > 0 and memcmp(p, before[column].data, size) != 0
+                ):
                     values[column] = (
-                        read[column](PyBytes_FromStringAndSize(<const char*> p, size)) if size >= 0 else None
+                        read[column](PyBytes_FromStringAndSize(<const char*> p, size))
+                        if size >= 0
+                        else None
                     )
                     before[column].size = size
                     before[column].data = p
@@ -327,17 +350,33 @@ def shared_columns(readers, body, offset, row_count):
     return columns
 
 
-cdef Py_ssize_t check_rows(bytes body, Py_ssize_t start, Py_ssize_t count, Py_ssize_t column_count) except -1:
+cdef Py_ssize_t check_rows(
+    bytes body, Py_ssize_t start, Py_ssize_t count, Py_ssize_t column_count
+) except -1:
     cdef Py_ssize_t size = PyBytes_GET_SIZE(body)
     begin_page()
-    if start < 0 or start > size or count < 0 or (count > 0 and (column_count == 0 or count > (size - start) / 4 / column_count)):
+    if (
+        start < 0
+        or start > size
+        or count < 0
+        or (count > 0 and (column_count == 0 or count > (size - start) / 4 / column_count))
+    ):
         check_row_count(size, start, count, column_count)
     return count
 
 
 def check_row_count(size, offset, row_count, column_count):
-    """Refuse a row count that the body cannot hold, before anything is made for it: a column takes four bytes at least."""
-    if offset < 0 or row_count < 0 or row_count * column_count * 4 > size - offset or (row_count and not column_count):
+    """Refuse a row count that the body cannot hold, before anything is made for it.
+
+    A column takes four bytes at least.
+    """
+    if (
+        offset < 0
+        or row_count < 0
+        or row_count * column_count * 4 > size - offset
+        or (row_count and not column_count)
+    ):
         raise DecodeError(
-            f"{row_count} rows of {column_count} columns are to follow at offset {offset} of a body of {size} bytes"
+            f"{row_count} rows of {column_count} columns are to follow at offset {offset} "
+            f"of a body of {size} bytes"
         )

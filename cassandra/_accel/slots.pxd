@@ -21,5 +21,5 @@ cdef inline object slot_value(object owner, Py_ssize_t place, str name):
     if place >= 0:
         value = turbocql_slot_get(owner, place)
         if value != NULL:
-            return <object> value
+            return <object> value  # borrowed until here: no code of Python's ran in between
     return getattr(owner, name)

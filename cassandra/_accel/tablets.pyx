@@ -1,11 +1,18 @@
-# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False, initializedcheck=False, cdivision=True, binding=True
-"""ScyllaDB's tablets, as the servers have told of them: the compiled twin of `cassandra.metadata.placement.tablets`.
+# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False
+# cython: initializedcheck=False, cdivision=True, binding=True
+"""ScyllaDB's tablets: the compiled twin of `cassandra.metadata.placement.tablets`.
 
-A table's tablets lie in chunks of up to 256, side by side as numbers: about 40 bytes each with three replicas. Chunks and the list
-of them are never changed. A new tablet makes one or two new chunks and a new list.
+A table's tablets lie in chunks of up to 256, side by side as numbers: about 40 bytes each with
+three replicas. Chunks and the list of them are never changed. A new tablet makes one or two new
+chunks and a new list.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_Check, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.bytes cimport (
+    PyBytes_AS_STRING,
+    PyBytes_Check,
+    PyBytes_FromStringAndSize,
+    PyBytes_GET_SIZE,
+)
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
 from libc.stdlib cimport free, malloc
@@ -46,7 +53,9 @@ cdef class Chunk:
         self.versions = <uint64_t*> malloc(max(size, 1) * sizeof(uint64_t))
         self.hosts = <uint16_t*> malloc(places * sizeof(uint16_t))
         self.shards = <uint16_t*> malloc(places * sizeof(uint16_t))
-        if self.firsts == NULL or self.lasts == NULL or self.versions == NULL or self.hosts == NULL or self.shards == NULL:
+        if self.firsts == NULL or self.lasts == NULL or self.versions == NULL:
+            raise MemoryError
+        if self.hosts == NULL or self.shards == NULL:
             raise MemoryError
         self.size = size
         self.width = width
@@ -90,12 +99,14 @@ cdef class Chunk:
         """Copy `count` tablets of `other`, which is not wider."""
         cdef Py_ssize_t i
         cdef Py_ssize_t row
+        cdef size_t size
         memcpy(self.firsts + at, other.firsts + place, count * sizeof(int64_t))
         memcpy(self.lasts + at, other.lasts + place, count * sizeof(int64_t))
         memcpy(self.versions + at, other.versions + place, count * sizeof(uint64_t))
         if self.width == other.width:
-            memcpy(self.hosts + at * self.width, other.hosts + place * self.width, count * self.width * sizeof(uint16_t))
-            memcpy(self.shards + at * self.width, other.shards + place * self.width, count * self.width * sizeof(uint16_t))
+            size = count * self.width * sizeof(uint16_t)
+            memcpy(self.hosts + at * self.width, other.hosts + place * self.width, size)
+            memcpy(self.shards + at * self.width, other.shards + place * self.width, size)
             return
         for row in range(count):
             for i in range(self.width):
@@ -117,7 +128,8 @@ cdef class Chunk:
 
     cdef tuple _numbers(self, Py_ssize_t at):
         cdef Py_ssize_t i
-        return tuple([self.hosts[at * self.width + i] for i in range(self.width) if self.hosts[at * self.width + i] != NOBODY])
+        cdef const uint16_t* row = self.hosts + at * self.width
+        return tuple([row[i] for i in range(self.width) if row[i] != NOBODY])
 
 
 cdef class Table:
@@ -156,6 +168,7 @@ cdef class Table:
         cdef Py_ssize_t at = self._place(token)
         if at == PyTuple_GET_SIZE(self.chunks):
             return None
+        # `__cinit__` has seen that each is a Chunk.
         return <Chunk> <object> PyTuple_GET_ITEM(self.chunks, at)
 
     cdef Table _having(self, const Told* told):
@@ -204,7 +217,7 @@ cdef class Table:
         return Table(self.chunks[:start] + _split(joined) + self.chunks[end:])
 
     cdef Table _without(self, set gone):
-        """The same without the tablets that have a replica on one of the hosts `gone`; None if none is left."""
+        """The same without the tablets with a replica on one of `gone`; None if none is left."""
         cdef Chunk chunk
         cdef Chunk kept
         cdef Py_ssize_t at
@@ -262,7 +275,7 @@ cdef class TabletMap:
             raise ValueError(f"a map of tablets has room for one at least, not for {limit}")
         self.limit = limit
 
-    # -- what is known ------------------------------------------------------------------------------------------------
+    # -- what is known -----------------------------------------------------------------------------
 
     def use_keyspaces(self, with_tablets, leaders):
         """Take the names of the keyspaces whose tables have tablets; return True if they are new.
@@ -334,7 +347,10 @@ cdef class TabletMap:
         cdef bytes own = key if PyBytes_Check(key) else bytes(key)
         cdef Py_ssize_t at = 0
         cdef Chunk chunk = self._row(
-            keyspace, table, token_at(<const uint8_t*> PyBytes_AS_STRING(own), PyBytes_GET_SIZE(own)), &at
+            keyspace,
+            table,
+            token_at(<const uint8_t*> PyBytes_AS_STRING(own), PyBytes_GET_SIZE(own)),
+            &at,
         )
         if chunk is None:
             return None
@@ -379,7 +395,9 @@ cdef class TabletMap:
 
     cdef int _next_block(self, Chunk chunk, Py_ssize_t at) noexcept:
         self._turn = (self._turn + 1) & 15
-        return self._turn << 4 | (<int> (chunk.versions[at] >> (4 * self._turn)) & 0xF if chunk is not None else 0)
+        if chunk is None:
+            return self._turn << 4
+        return self._turn << 4 | (<int> (chunk.versions[at] >> (4 * self._turn)) & 0xF)
 
     def tally(self, keyspace, table, token):
         """Count a request: a hit, or a miss, if its table has tablets."""
@@ -398,7 +416,7 @@ cdef class TabletMap:
             for name, table in list(tables.items())
         ]
 
-    # -- what the servers tell ----------------------------------------------------------------------------------------
+    # -- what the servers tell ---------------------------------------------------------------------
 
     def learn(self, keyspace, table, payload):
         """Take what a server told of a tablet; return False if it cannot be used.
@@ -427,7 +445,7 @@ cdef class TabletMap:
         return True
 
     cdef bint _parse(self, bytes payload, Told* told) except -1:
-        """Read a tuple of first token, last token, list of (host id, shard), and maybe a version."""
+        """Read a tuple of first token, last token, list of (host id, shard), maybe a version."""
         cdef const uint8_t* p = <const uint8_t*> PyBytes_AS_STRING(payload)
         cdef Py_ssize_t size = PyBytes_GET_SIZE(payload)
         cdef Py_ssize_t listed
@@ -453,14 +471,19 @@ cdef class TabletMap:
         for i in range(told.width):
             pair = p + 32 + 32 * i
             shard = <int32_t> get_be32(pair + 28)
-            if <int32_t> get_be32(pair) != 28 or <int32_t> get_be32(pair + 4) != 16 or <int32_t> get_be32(pair + 24) != 4:
+            if (
+                <int32_t> get_be32(pair) != 28
+                or <int32_t> get_be32(pair + 4) != 16
+                or <int32_t> get_be32(pair + 24) != 4
+            ):
                 return False
             if shard < 0 or shard >= 0xFFFF:
                 return False
             told.shards[i] = <uint16_t> shard
         # In a pass of its own: a payload that is malformed must not leave an id behind.
         for i in range(told.width):
-            number = self._number_of(PyBytes_FromStringAndSize(<const char*> p + 32 + 32 * i + 8, 16))
+            host_id = PyBytes_FromStringAndSize(<const char*> p + 32 + 32 * i + 8, 16)
+            number = self._number_of(host_id)
             if number is None:
                 return False
             told.hosts[i] = number
@@ -492,7 +515,7 @@ cdef class TabletMap:
         self.count = 1
         return 0
 
-    # -- what ends ----------------------------------------------------------------------------------------------------
+    # -- what ends ---------------------------------------------------------------------------------
 
     def take_hosts(self, hosts):
         """Take the hosts of the cluster; tablets with a replica on another host are forgotten.
@@ -500,7 +523,9 @@ cdef class TabletMap:
         A node that replaces another has an id of its own, so what was told of the old one ends.
         """
         by_id = {host.host_id: host for host in hosts}
-        self._known = {host_id.bytes: host for host_id, host in by_id.items() if host_id is not None}
+        self._known = {
+            host_id.bytes: host for host_id, host in by_id.items() if host_id is not None
+        }
         gone = {number for number, own in enumerate(self._host_ids) if own not in by_id}
         new = tuple([by_id.get(own) for own in self._host_ids])
         # A refresh mostly finds the same nodes: plans need not be made anew then.
@@ -550,7 +575,10 @@ cdef int token_in(statement, int64_t* token) except -1:
     cdef ValuesBlock block
     cdef Py_ssize_t size = 0
     cdef Py_ssize_t pos
-    if type(statement) is _BoundStatement and slot_value(statement, _ROUTING_KEY, "_routing_key") is None:
+    if (
+        type(statement) is _BoundStatement
+        and slot_value(statement, _ROUTING_KEY, "_routing_key") is None
+    ):
         prepared = slot_value(statement, _PREPARED, "prepared_statement")
         if type(prepared) is _PreparedStatement:
             indexes = slot_value(prepared, _INDEXES, "routing_key_indexes")
@@ -591,7 +619,9 @@ cdef Py_ssize_t payload_end(bytes body) noexcept:
     cdef const char* p = PyBytes_AS_STRING(body)
     cdef Py_ssize_t size = PyBytes_GET_SIZE(body)
     cdef Py_ssize_t value
-    if size < 26 or memcmp(p, b"\0\1\0\x12tablets-routing-v", 21) != 0 or (p[21] != c"1" and p[21] != c"2"):
+    if size < 26 or memcmp(p, b"\0\1\0\x12tablets-routing-v", 21) != 0:
+        return 0
+    if p[21] != c"1" and p[21] != c"2":
         return 0
     value = <int32_t> get_be32(<const uint8_t*> p + 22)
     return 26 + value if 0 <= value <= size - 26 else 0

@@ -1,14 +1,15 @@
 # The growing buffer that every compiled encoder appends to.
 #
-# It is a C struct that lives on the stack of the function that encodes, with room for WBUF_INLINE bytes in itself and a malloc
-# block beyond that. So there is no pool to share: a user's __index__ or __iter__ that binds again in the middle of an encode
-# gets a buffer of its own, two threads never meet in one, and nothing outlives the call.
+# It is a C struct that lives on the stack of the function that encodes, with room for WBUF_INLINE
+# bytes in itself and a malloc block beyond that. So there is no pool to share: a user's __index__
+# or __iter__ that binds again in the middle of an encode gets a buffer of its own, two threads
+# never meet in one, and nothing outlives the call.
 #
 # Use:
 #     cdef wbuf out
 #     wbuf_open(&out)
 #     try:
-#         ...                                   # wbuf_extend, wbuf_int32, ... (a pointer from wbuf_extend is good until the next call)
+#         # wbuf_extend, wbuf_int32, ...: a pointer from wbuf_extend is good until the next call.
 #         return wbuf_bytes(&out)
 #     finally:
 #         wbuf_close(&out)
@@ -48,7 +49,9 @@ cdef inline int wbuf_grow(wbuf* b, Py_ssize_t extra) except -1:
     cdef Py_ssize_t capacity
     cdef uint8_t* grown
     if extra < 0 or extra > WBUF_LIMIT - b.size:
-        raise OverflowError(f"a value of {b.size} + {extra} bytes is longer than the protocol's limit of 2 GiB")
+        raise OverflowError(
+            f"a value of {b.size} + {extra} bytes is longer than the protocol's limit of 2 GiB"
+        )
     wanted = b.size + extra
     capacity = b.capacity * 2
     if capacity < wanted:
@@ -106,7 +109,12 @@ cdef inline uint16_t get_be16(const uint8_t* p) noexcept:
 
 
 cdef inline uint32_t get_be32(const uint8_t* p) noexcept:
-    return (<uint32_t> p[0] << 24) | (<uint32_t> p[1] << 16) | (<uint32_t> p[2] << 8) | <uint32_t> p[3]
+    return (
+        (<uint32_t> p[0] << 24)
+        | (<uint32_t> p[1] << 16)
+        | (<uint32_t> p[2] << 8)
+        | <uint32_t> p[3]
+    )
 
 
 cdef inline uint64_t get_be64(const uint8_t* p) noexcept:

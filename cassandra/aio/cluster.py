@@ -120,6 +120,8 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
     ) -> Awaitable[None]:
         """Add an execution profile, which `execution_profile=` may name from now on.
 
+        :param name: any object that can be a key of a dict.
+        :param profile: an `ExecutionProfile`.
         :param pool_wait_timeout: seconds that the awaitable waits at most; None for no limit.
         :returns: an awaitable, for those who want to wait until the connections are open that only
             the new profile's policy wants. It raises OperationTimedOut after `pool_wait_timeout`.
@@ -144,6 +146,8 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
 
         Before `connect` it is remembered, also for a type that does not exist yet.
 
+        :param keyspace: the name of the type's keyspace.
+        :param user_type: the name of the type.
         :param klass: takes the fields as keywords and has them as attributes; or dict.
         :raises UserTypeDoesNotExist: if the cluster is connected and does not have the type.
         """

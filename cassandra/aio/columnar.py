@@ -43,7 +43,10 @@ class ColumnarResult:
         async def fetch_next_page(self) -> None: ...
 
     async def to_arrow(self, **options: Any) -> Any:
-        """The rows that are left, of all pages, as a `pyarrow.Table` with a chunk for each page."""
+        """The rows that are left, of all pages, as a `pyarrow.Table` with a chunk for each page.
+
+        :param options: ``decimals``, ``varints`` and ``durations``, as the class describes them.
+        """
         columnar = columnar_module()
         pyarrow = columnar.pyarrow_module("to_arrow")
         layout, pages = self._columns(options)
@@ -53,6 +56,8 @@ class ColumnarResult:
         """Return an iterator over the rows that are left, a `pyarrow.RecordBatch` per page.
 
         ``async for batch in result.arrow_batches()``.
+
+        :param options: ``decimals``, ``varints`` and ``durations``, as the class describes them.
         """
         columnar = columnar_module()
         # Before the iterator is made: a missing package is an error of this call.
@@ -65,6 +70,8 @@ class ColumnarResult:
         """Return the rows that are left as a `polars.DataFrame`; pyarrow is not needed.
 
         Durations are structs: polars does not have a type for them.
+
+        :param options: ``decimals``, ``varints`` and ``durations``, as the class describes them.
         """
         columnar = columnar_module()
         polars = columnar.polars_module()
@@ -72,7 +79,10 @@ class ColumnarResult:
         return columnar.polars_frame(polars, layout, [page async for page in pages])
 
     async def to_pandas(self, **options: Any) -> Any:
-        """Return a `pandas.DataFrame`, like `cassandra.cluster.ResultSet.to_pandas`."""
+        """Return a `pandas.DataFrame`, like `cassandra.cluster.ResultSet.to_pandas`.
+
+        :param options: further keywords of ``pyarrow.Table.to_pandas``.
+        """
         columnar = columnar_module()
         pandas, pyarrow = columnar.pandas_module()
         if pyarrow is None:
@@ -93,19 +103,19 @@ class ColumnarResult:
         message = rows_message(self._message)
         # A dict has one place for a name: the other column would be lost.
         columnar.check_names(message.metadata.names)
-        plan = columnar.array_plan(message.metadata)
+        column_plan = columnar.array_plan(message.metadata)
         pages = [
             columnar.arrays_of_page(numpy, page)
-            async for page in self._pages(plan, columnar.array_plan)
+            async for page in self._pages(column_plan, columnar.array_plan)
         ]
-        joined: dict[str, Any] = columnar.joined_arrays(numpy, plan.layout, pages)
+        joined: dict[str, Any] = columnar.joined_arrays(numpy, column_plan.layout, pages)
         return joined
 
     def __arrow_c_schema__(self) -> object:
         """Return the schema of the columns, for readers of the Arrow PyCapsule interface."""
         columnar = columnar_module()
-        plan = columnar.column_plan(rows_message(self._message).metadata)
-        return columnar.ArrowSchema(plan.layout).__arrow_c_schema__()
+        column_plan = columnar.column_plan(rows_message(self._message).metadata)
+        return columnar.ArrowSchema(column_plan.layout).__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return the page at hand, for readers of the Arrow PyCapsule interface.
@@ -121,15 +131,15 @@ class ColumnarResult:
                 "use `await result.to_arrow()`, or `arrow_batches()`"
             )
         self._check_columns()
-        plan = columnar.column_plan(message.metadata)
-        return columnar.ArrowPages(plan.layout, [message.columns(plan)]).__arrow_c_stream__(
-            requested_schema
-        )
+        column_plan = columnar.column_plan(message.metadata)
+        return columnar.ArrowPages(
+            column_plan.layout, [message.columns(column_plan)]
+        ).__arrow_c_stream__(requested_schema)
 
     def _columns(self, options: dict[str, Any]) -> tuple[Layout, AsyncIterator[ColumnArray]]:
         self._check_columns()
-        plan, plan_of = column_plans(self._message, options)
-        return plan.layout, self._pages(plan, plan_of)
+        column_plan, column_plan_of = column_plans(self._message, options)
+        return column_plan.layout, self._pages(column_plan, column_plan_of)
 
     def _check_columns(self) -> None:
         if self._begun:
@@ -146,11 +156,13 @@ class ColumnarResult:
             raise RuntimeError(ROWS_READ)
         self._begun = what
 
-    async def _pages(self, plan: ColumnPlan, plan_of: PlanOf) -> AsyncIterator[ColumnArray]:
+    async def _pages(
+        self, column_plan: ColumnPlan, column_plan_of: PlanOf
+    ) -> AsyncIterator[ColumnArray]:
         columnar = columnar_module()
         self._check_columns()
         message = rows_message(self._message)
-        layout = plan.layout
+        layout = column_plan.layout
         while True:
             more = message.paging_state is not None
             if more:
@@ -158,10 +170,10 @@ class ColumnarResult:
                 self._begun = "column"
                 # In flight while this page is used; one page ahead, never more, to bound memory.
                 self._ask_for_next_page()
-            yield message.columns(plan)
+            yield message.columns(column_plan)
             if not more:
                 return
             await self.fetch_next_page()
             message = rows_message(self._message)
-            plan = plan_of(message.metadata)
-            columnar.check_same(layout, plan.layout)
+            column_plan = column_plan_of(message.metadata)
+            columnar.check_same(layout, column_plan.layout)

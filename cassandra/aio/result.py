@@ -84,6 +84,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     def one(self, strict: bool = False) -> T | Any:
         """Return the first row of the page at hand; None if the page is empty.
 
+        :param strict: raise an error if there is more than this row.
         :raises MultipleRowsFound: with `strict`, if there are more rows.
         :raises RuntimeError: with `strict`, if there are more pages.
         """

@@ -172,7 +172,11 @@ class Session(SessionBase):
         return future
 
     def send_next_page(self, request: Request, paging_state: bytes) -> PageFuture:
-        """Send `request` again, for the page at `paging_state`."""
+        """Send `request` again, for the page at `paging_state`.
+
+        :param request: the request that was answered with the page before.
+        :param paging_state: the bytes of that page's answer.
+        """
         future = PageFuture(loop=self._loop)
         future.request = request.for_page(paging_state, future.complete)
         future.request.start()
@@ -188,6 +192,9 @@ class Session(SessionBase):
 
         It raises the errors of `execute`.
 
+        :param query: the text.
+        :param custom_payload: a mapping of texts to bytes for the server's query handler; None for
+            none.
         :param keyspace: for names without one (protocol version 5); None for the session's.
         """
         list_of_queries([query])
@@ -205,6 +212,7 @@ class Session(SessionBase):
     async def prepare_all(self, queries: Sequence[str]) -> list[PreparedStatement]:
         """Prepare all `queries` at the same time.
 
+        :param queries: their texts.
         :returns: the statements, in the order of the queries.
         """
         profile = self._default_profile
@@ -231,6 +239,9 @@ class Session(SessionBase):
         Statements are taken from the iterable as they are sent. Outcomes are held for no longer
         than their order demands.
 
+        :param statements_and_parameters: an iterable of (statement, parameters) pairs; parameters
+            may be None.
+        :param concurrency: how many are in flight at most.
         :param raise_on_first_error: let the first error end it, and raise that error.
         :param row_type: the class to make the rows of all results of, as in `execute`.
         :param execution_profile: a profile or its name, for all executions.
@@ -264,6 +275,7 @@ class Session(SessionBase):
     async def set_keyspace(self, keyspace: str) -> None:
         """Use `keyspace` for unqualified names from now on.
 
+        :param keyspace: its name, without quotes.
         :raises InvalidRequest: if it does not exist.
         """
         check_keyspace(keyspace)
@@ -279,6 +291,8 @@ class Session(SessionBase):
         Each host is asked itself.
 
         :param wait_time: seconds; None for `Cluster.max_schema_agreement_wait`.
+        :param scope: which hosts to ask, a value of `SchemaAgreementScope`; by default the whole
+            cluster.
         :returns: False if that takes too long.
         :raises ConnectionException: if no host in the scope is connected.
         """

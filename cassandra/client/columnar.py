@@ -30,7 +30,7 @@ READ = (
 )
 
 
-PlanOf = Callable[[Any], Any]  # a result's metadata to its column plan
+PlanOf = Callable[[Any], Any]  # a result's metadata to its column column_plan
 
 
 def columnar_module() -> ModuleType:
@@ -59,7 +59,7 @@ def rows_message(message: object) -> ResultMessage:
 
 
 def column_plans(message: object, options: dict[str, Any]) -> tuple[Any, PlanOf]:
-    """Return the column plan of a page, and what makes those of further pages.
+    """Return the column column_plan of a page, and what makes those of further pages.
 
     :param options: of `ColumnOptions`.
     :raises ValueError: if an option has a value that it cannot have.
@@ -67,10 +67,10 @@ def column_plans(message: object, options: dict[str, Any]) -> tuple[Any, PlanOf]
     columnar = columnar_module()
     chosen = columnar.ColumnOptions(**options).checked() if options else columnar.DEFAULT_OPTIONS
 
-    def plan_of(metadata: object) -> Any:
+    def column_plan_of(metadata: object) -> Any:
         return columnar.column_plan(metadata, chosen)
 
-    return plan_of(rows_message(message).metadata), plan_of
+    return column_plan_of(rows_message(message).metadata), column_plan_of
 
 
 class ColumnarResult:
@@ -89,7 +89,10 @@ class ColumnarResult:
     response_future: Any
 
     def to_arrow(self, **options: Any) -> Any:
-        """The rows that are left, of all pages, as a `pyarrow.Table` with a chunk for each page."""
+        """The rows that are left, of all pages, as a `pyarrow.Table` with a chunk for each page.
+
+        :param options: ``decimals``, ``varints`` and ``durations``, as the class describes them.
+        """
         columnar = columnar_module()
         pyarrow = columnar.pyarrow_module("to_arrow")
         layout, pages = self._columns(options)
@@ -99,6 +102,8 @@ class ColumnarResult:
         """Return an iterator over the rows that are left, a `pyarrow.RecordBatch` per page.
 
         Each is made when it is asked for.
+
+        :param options: ``decimals``, ``varints`` and ``durations``, as the class describes them.
         """
         columnar = columnar_module()
         # Before the iterator is made: a missing package is an error of this call.
@@ -111,6 +116,8 @@ class ColumnarResult:
         """Return the rows that are left as a `polars.DataFrame`; pyarrow is not needed.
 
         Durations are structs: polars does not have a type for them.
+
+        :param options: ``decimals``, ``varints`` and ``durations``, as the class describes them.
         """
         columnar = columnar_module()
         polars = columnar.polars_module()
@@ -122,6 +129,8 @@ class ColumnarResult:
 
         Through pyarrow if it is installed, with `options` for its ``Table.to_pandas``
         (``types_mapper=pandas.ArrowDtype``, ...); else through NumPy, as `to_numpy` has the values.
+
+        :param options: further keywords of ``pyarrow.Table.to_pandas``.
         """
         columnar = columnar_module()
         pandas, pyarrow = columnar.pandas_module()
@@ -148,18 +157,19 @@ class ColumnarResult:
         message = rows_message(self._message)
         # A dict has one place for a name: the other column would be lost.
         columnar.check_names(message.metadata.names)
-        plan = columnar.array_plan(message.metadata)
+        column_plan = columnar.array_plan(message.metadata)
         pages = [
-            columnar.arrays_of_page(numpy, page) for page in self._pages(plan, columnar.array_plan)
+            columnar.arrays_of_page(numpy, page)
+            for page in self._pages(column_plan, columnar.array_plan)
         ]
-        joined: dict[str, Any] = columnar.joined_arrays(numpy, plan.layout, pages)
+        joined: dict[str, Any] = columnar.joined_arrays(numpy, column_plan.layout, pages)
         return joined
 
     def __arrow_c_schema__(self) -> object:
         """Return the schema of the columns, for readers of the Arrow PyCapsule interface."""
         columnar = columnar_module()
-        plan = columnar.column_plan(rows_message(self._message).metadata)
-        return columnar.ArrowSchema(plan.layout).__arrow_c_schema__()
+        column_plan = columnar.column_plan(rows_message(self._message).metadata)
+        return columnar.ArrowSchema(column_plan.layout).__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return the rows that are left, for readers of the Arrow PyCapsule interface.
@@ -173,18 +183,18 @@ class ColumnarResult:
     def _columns(self, options: dict[str, Any]) -> tuple[Layout, Iterator[ColumnArray]]:
         """Return (layout, pages); nothing is fetched before the first page is asked for."""
         self._check_columns()
-        plan, plan_of = column_plans(self._message, options)
-        return plan.layout, self._pages(plan, plan_of)
+        column_plan, column_plan_of = column_plans(self._message, options)
+        return column_plan.layout, self._pages(column_plan, column_plan_of)
 
     def _check_columns(self) -> None:
         if self._iterator is not None or self._is_list:
             raise RuntimeError(READ if isinstance(self._iterator, _ReadByColumns) else BEGUN)
 
-    def _pages(self, plan: ColumnPlan, plan_of: PlanOf) -> Iterator[ColumnArray]:
+    def _pages(self, column_plan: ColumnPlan, column_plan_of: PlanOf) -> Iterator[ColumnArray]:
         columnar = columnar_module()
         self._check_columns()
         message = rows_message(self._message)
-        layout = plan.layout
+        layout = column_plan.layout
         future = self.response_future
         while True:
             more = bool(future.has_more_pages)
@@ -193,16 +203,16 @@ class ColumnarResult:
                 self._iterator = _ReadByColumns()
                 # In flight while this page is used; one page ahead, never more, to bound memory.
                 future.start_fetching_next_page()
-            yield message.columns(plan)
+            yield message.columns(column_plan)
             if not more:
                 return
             message = rows_message(future.result()._message)
             self._message = message
             # The rows of the page before must not be taken for those of this one.
             self._page: Any = None
-            plan = plan_of(message.metadata)
+            column_plan = column_plan_of(message.metadata)
             # A table has one schema: a column that was altered between pages does not fit into it.
-            columnar.check_same(layout, plan.layout)
+            columnar.check_same(layout, column_plan.layout)
 
 
 class _ReadByColumns:

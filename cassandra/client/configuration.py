@@ -293,12 +293,17 @@ class ClusterBase(Defaults, MetadataSettings, PoolSizes, Identity, ShardAwarenes
 
         It may be registered before or after `connect`. It is called on the engine's loop, which it
         must not block.
+
+        :param listener: an object with the methods of `cassandra.policies.HostStateListener`.
         """
         if not any(listener is known for known in self._listeners):
             self._listeners.append(listener)
 
     def unregister_listener(self, listener: HostStateListener) -> None:
-        """Undo `register_listener`."""
+        """Undo `register_listener`.
+
+        :param listener: an object with the methods of `cassandra.policies.HostStateListener`.
+        """
         # In place: the engine holds this very list.
         self._listeners[:] = [known for known in self._listeners if known is not listener]
 

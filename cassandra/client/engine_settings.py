@@ -46,7 +46,7 @@ def settings_of(cluster: ClusterBase) -> Settings:
         scylla_options=partial(scylla_options, weakref.proxy(cluster)),
         tls=cluster._tls,
         sockopts=cluster.sockopts or (),
-        # None and 0 are no limit to programs; the engine counts with a number.
+        # None and 0 mean no limit to programs; the engine counts with a number.
         connect_timeout=cluster.connect_timeout if cluster.connect_timeout else 3600.0,
         control_connection_timeout=cluster.control_connection_timeout,
         max_schema_agreement_wait=cluster.max_schema_agreement_wait,

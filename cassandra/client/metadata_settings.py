@@ -57,6 +57,8 @@ class MetadataSettings:
 
         That is reading the schema and, after events, the nodes. Use `schema_metadata_enabled` and
         `token_metadata_enabled` in new programs.
+
+        :param enabled: False to read nothing any more, True to read again.
         """
         if self._core is None:
             raise ConnectionException("the cluster is not connected")

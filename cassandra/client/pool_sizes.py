@@ -61,7 +61,10 @@ class PoolSizes:
         """Called after a change of the sizes: pools that are open follow."""
 
     def get_core_connections_per_host(self, host_distance: int) -> int:
-        """Return how many connections a session keeps to a host at that distance; 1 by default."""
+        """Return how many connections a session keeps to a host at that distance; 1 by default.
+
+        :param host_distance: a value of `HostDistance`.
+        """
         return self._core_connections[_known("host_distance", host_distance)]
 
     def set_core_connections_per_host(self, host_distance: int, core_connections: int) -> None:
@@ -69,6 +72,8 @@ class PoolSizes:
 
         Open pools grow, or shrink as requests end. `HostDistance.LOCAL` includes the local rack.
 
+        :param host_distance: a value of `HostDistance`.
+        :param core_connections: how many connections, 1 or more.
         :raises ValueError: if the number is below 1.
         """
         _check("core_connections", host_distance, core_connections)
@@ -78,35 +83,56 @@ class PoolSizes:
         self._resize_pools()
 
     def get_max_connections_per_host(self, host_distance: int) -> int:
-        """Return the upper bound of `get_core_connections_per_host`."""
+        """Return the upper bound of `get_core_connections_per_host`.
+
+        :param host_distance: a value of `HostDistance`.
+        """
         return self._max_connections[_known("host_distance", host_distance)]
 
     def set_max_connections_per_host(self, host_distance: int, max_connections: int) -> None:
-        """Set the upper bound: pools with more connections shrink to it."""
+        """Set the upper bound: pools with more connections shrink to it.
+
+        :param host_distance: a value of `HostDistance`.
+        :param max_connections: how many connections at most, 1 or more.
+        """
         _check("max_connections", host_distance, max_connections)
         for distance in _meant(host_distance):
             self._max_connections[distance] = max_connections
+            # Pools keep their core: it must not stay above the bound.
             self._core_connections[distance] = min(
                 self._core_connections[distance], max_connections
             )
         self._resize_pools()
 
     def get_min_requests_per_connection(self, host_distance: int) -> int:
-        """Return the value of `set_min_requests_per_connection`, or 5."""
+        """Return the value of `set_min_requests_per_connection`, or 5.
+
+        :param host_distance: a value of `HostDistance`.
+        """
         return self._min_requests[_known("host_distance", host_distance)]
 
     def set_min_requests_per_connection(self, host_distance: int, min_requests: int) -> None:
-        """Accept the number for programs that set it; pools do not shrink by themselves."""
+        """Accept the number for programs that set it; pools do not shrink by themselves.
+
+        :param host_distance: a value of `HostDistance`.
+        :param min_requests: the number to keep; it changes nothing.
+        """
         self._min_requests[_known("host_distance", host_distance)] = min_requests
 
     def get_max_requests_per_connection(self, host_distance: int) -> int:
-        """Return the value of `set_max_requests_per_connection`, or 100."""
+        """Return the value of `set_max_requests_per_connection`, or 100.
+
+        :param host_distance: a value of `HostDistance`.
+        """
         return self._max_requests[_known("host_distance", host_distance)]
 
     def set_max_requests_per_connection(self, host_distance: int, max_requests: int) -> None:
         """Accept the number for programs that set it.
 
         A connection takes as many requests as it has streams, and pools do not grow with the load.
+
+        :param host_distance: a value of `HostDistance`.
+        :param max_requests: the number to keep; it changes nothing.
         """
         self._max_requests[_known("host_distance", host_distance)] = max_requests
 

@@ -91,7 +91,10 @@ class RequestMaker:
         return self._engine.keyspace
 
     def get_execution_profile(self, name: ExecutionProfile | str) -> ExecutionProfile:
-        """Return the profile of this name."""
+        """Return the profile of this name.
+
+        :param name: the key of the profile in `Cluster(execution_profiles=...)`.
+        """
         raise NotImplementedError
 
     # -- options of a call -------------------------------------------------------------------------
@@ -129,6 +132,7 @@ class RequestMaker:
         """
         target: Any = query
         statement: Any = query
+        # Policies see the wrapper, which names the host; the statement in it is sent.
         if isinstance(statement, HostTargetingStatement):
             statement = statement.inner_statement
         if isinstance(statement, PreparedStatement):
@@ -156,6 +160,7 @@ class RequestMaker:
 
     def _prepared_for(self, query: str | SimpleStatement) -> PreparedStatement | None:
         """Return what an earlier execution of the same text has prepared."""
+        # By the keyspace too: in another one, unqualified names are those of other tables.
         if isinstance(query, str):
             return self._prepared_texts.get((self.keyspace, query))
         return self._prepared_texts.get((query.keyspace or self.keyspace, query.query_string))
@@ -165,6 +170,7 @@ class RequestMaker:
     ) -> BoundStatement:
         """Bind the statement that a text was prepared as, with the settings of the executed one."""
         bound: BoundStatement = prepared.bind(parameters)
+        # All executions of the text share what was prepared, so it has no settings of its own.
         if isinstance(query, SimpleStatement):
             bound.take_settings(query)
             bound.serial_consistency_level = query.serial_consistency_level

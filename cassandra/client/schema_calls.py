@@ -30,31 +30,59 @@ class SchemaCalls(Generic[R]):
         raise NotImplementedError
 
     def refresh_schema_metadata(self, max_schema_agreement_wait: float | None = None) -> R:
-        """Read all keyspaces again, now."""
+        """Read all keyspaces again, now.
+
+        :param max_schema_agreement_wait: seconds to wait for the hosts to agree first; 0 or less
+            for no wait. None for the cluster's setting.
+        """
         return self._refresh_schema(Target(), max_schema_agreement_wait)
 
     def refresh_keyspace_metadata(
         self, keyspace: str, max_schema_agreement_wait: float | None = None
     ) -> R:
-        """Read one keyspace with all that is in it again, now."""
+        """Read one keyspace with all that is in it again, now.
+
+        :param keyspace: its name.
+        :param max_schema_agreement_wait: seconds to wait for the hosts to agree first; 0 or less
+            for no wait. None for the cluster's setting.
+        """
         return self._refresh_schema(Target("KEYSPACE", keyspace), max_schema_agreement_wait)
 
     def refresh_table_metadata(
         self, keyspace: str, table: str, max_schema_agreement_wait: float | None = None
     ) -> R:
-        """Read one table again, now."""
+        """Read one table again, now.
+
+        :param keyspace: its name.
+        :param table: its name.
+        :param max_schema_agreement_wait: seconds to wait for the hosts to agree first; 0 or less
+            for no wait. None for the cluster's setting.
+        """
         return self._refresh_schema(Target("TABLE", keyspace, table), max_schema_agreement_wait)
 
     def refresh_materialized_view_metadata(
         self, keyspace: str, view: str, max_schema_agreement_wait: float | None = None
     ) -> R:
-        """Read one materialized view again, now."""
+        """Read one materialized view again, now.
+
+        :param keyspace: its name.
+        :param view: its name.
+        :param max_schema_agreement_wait: seconds to wait for the hosts to agree first; 0 or less
+            for no wait. None for the cluster's setting.
+        """
+        # Events and the schema's reading treat views as tables.
         return self._refresh_schema(Target("TABLE", keyspace, view), max_schema_agreement_wait)
 
     def refresh_user_type_metadata(
         self, keyspace: str, user_type: str, max_schema_agreement_wait: float | None = None
     ) -> R:
-        """Read one user-defined type again, now."""
+        """Read one user-defined type again, now.
+
+        :param keyspace: its name.
+        :param user_type: its name.
+        :param max_schema_agreement_wait: seconds to wait for the hosts to agree first; 0 or less
+            for no wait. None for the cluster's setting.
+        """
         return self._refresh_schema(Target("TYPE", keyspace, user_type), max_schema_agreement_wait)
 
     def refresh_user_function_metadata(
@@ -65,7 +93,10 @@ class SchemaCalls(Generic[R]):
     ) -> R:
         """Read the user-defined functions of a name again, now.
 
+        :param keyspace: its name.
         :param function: the name, or a descriptor with the name.
+        :param max_schema_agreement_wait: seconds to wait for the hosts to agree first; 0 or less
+            for no wait. None for the cluster's setting.
         """
         name = function if isinstance(function, str) else function.name
         return self._refresh_schema(Target("FUNCTION", keyspace, name), max_schema_agreement_wait)
@@ -78,7 +109,10 @@ class SchemaCalls(Generic[R]):
     ) -> R:
         """Read the user-defined aggregates of a name again, now.
 
+        :param keyspace: its name.
         :param aggregate: the name, or a descriptor with the name.
+        :param max_schema_agreement_wait: seconds to wait for the hosts to agree first; 0 or less
+            for no wait. None for the cluster's setting.
         """
         name = aggregate if isinstance(aggregate, str) else aggregate.name
         return self._refresh_schema(Target("AGGREGATE", keyspace, name), max_schema_agreement_wait)

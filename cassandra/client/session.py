@@ -152,7 +152,11 @@ class SessionBase(RequestMaker):
     def execution_profile_clone_update(
         self, ep: ExecutionProfile | str, **kwargs: Any
     ) -> ExecutionProfile:
-        """Return a copy of the profile `ep`, or of the one of that name, with changes."""
+        """Return a copy of the profile `ep`, or of the one of that name, with changes.
+
+        :param ep: an `ExecutionProfile`, or the name of one.
+        :param kwargs: the settings that differ, by name.
+        """
         return self.get_execution_profile(ep).clone(**kwargs)
 
     # -- request listeners -------------------------------------------------------------------------
@@ -161,17 +165,29 @@ class SessionBase(RequestMaker):
         """Call ``fn(response_future, *args, **kwargs)`` for each request before it is sent.
 
         It may change ``response_future.message``.
+
+        :param fn: called in the thread that executes the request; it must not block.
+        :param args: further arguments of each call.
+        :param kwargs: further keywords of each call.
         """
         self._request_init_listeners.append((fn, args, kwargs))
 
     def remove_request_init_listener(
         self, fn: Callable[..., Any], *args: Any, **kwargs: Any
     ) -> None:
-        """Undo `add_request_init_listener` with the same arguments."""
+        """Undo `add_request_init_listener` with the same arguments.
+
+        :param fn: called in the thread that executes the request; it must not block.
+        :param args: further arguments of each call.
+        :param kwargs: further keywords of each call.
+        """
         self._request_init_listeners.remove((fn, args, kwargs))
 
     def message_of_request(self, request: Request | None) -> Any:
-        """Return the message of a request, as listeners see it."""
+        """Return the message of a request, as listeners see it.
+
+        :param request: the engine's request.
+        """
         if request is None:
             return None
         request_body = request.request_body
@@ -186,6 +202,7 @@ class SessionBase(RequestMaker):
     def encode_user_type(self, klass: type[Any], fields: Callable[[], Sequence[str]]) -> None:
         """Write instances of `klass` into texts as user-defined types.
 
+        :param klass: the class of such values.
         :param fields: gives the names of the type's fields.
         """
         if klass is dict:

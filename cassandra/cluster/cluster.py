@@ -157,6 +157,7 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
     def run(self, coroutine: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
         """Run `coroutine` on the engine's loop and wait for its result.
 
+        :param coroutine: a coroutine that has not begun.
         :param timeout: seconds; None for no limit.
         :raises ConnectionShutdown: if the cluster is shut down meanwhile.
         """
@@ -242,7 +243,10 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
         return session
 
     def close_session(self, session: Session) -> None:
-        """Close `session`'s connections."""
+        """Close `session`'s connections.
+
+        :param session: a session of this cluster.
+        """
         self.sessions.discard(session)
         thread = self._loop_thread
         if thread is None:
@@ -258,6 +262,8 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
     ) -> None:
         """Add a profile to those that `execution_profile=` may name.
 
+        :param name: any object that can be a key of a dict.
+        :param profile: an `ExecutionProfile`.
         :param pool_wait_timeout: seconds to wait until the connections are open that only the new
             profile's policy wants; None for no limit, 0 for no wait.
         :raises ValueError: if the name is taken, or old-style settings are used.
@@ -284,6 +290,8 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
 
         Before `connect` it is remembered, also for a type that does not exist yet.
 
+        :param keyspace: the name of the type's keyspace.
+        :param user_type: the name of the type.
         :param klass: takes the fields as keywords and has them as attributes; or dict.
         :raises UserTypeDoesNotExist: if the cluster is connected and does not have the type.
         """

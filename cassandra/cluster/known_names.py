@@ -45,6 +45,9 @@ class KnownCluster:
     def connection_factory(self, endpoint: Any, *args: object, **kwargs: object) -> Any:
         """Open a connection to `endpoint` that belongs to no pool; it has to be closed on the loop.
 
+        :param endpoint: the node's `EndPoint`.
+        :param args: accepted for older programs; without effect.
+        :param kwargs: accepted for older programs; without effect.
         :raises ConnectionException: if the cluster is not connected, or the connection fails.
         """
         core = self._core
@@ -64,7 +67,15 @@ class KnownSession:
         results_generator: bool = False,
         execution_profile: object = None,
     ) -> Any:
-        """Call `cassandra.concurrent.execute_concurrent` with this session."""
+        """Call `cassandra.concurrent.execute_concurrent` with this session.
+
+        :param statements_and_parameters: an iterable of (statement, parameters) pairs.
+        :param concurrency: how many are in flight at most.
+        :param raise_on_first_error: True raises the first error; False makes it the outcome of its
+            pair.
+        :param results_generator: True returns a generator of outcomes instead of a list.
+        :param execution_profile: an `ExecutionProfile`, or the name of one.
+        """
         return import_module("cassandra.concurrent").execute_concurrent(
             self,
             statements_and_parameters,
@@ -77,7 +88,13 @@ class KnownSession:
     def execute_concurrent_with_args(
         self, statement: object, parameters: Iterable[Any], *args: Any, **kwargs: Any
     ) -> Any:
-        """Call `cassandra.concurrent.execute_concurrent_with_args` with this session."""
+        """Call `cassandra.concurrent.execute_concurrent_with_args` with this session.
+
+        :param statement: a text, or a statement.
+        :param parameters: for each execution its values, in a sequence or mapping.
+        :param args: further arguments of `execute_concurrent`.
+        :param kwargs: further keywords of `execute_concurrent`.
+        """
         return import_module("cassandra.concurrent").execute_concurrent_with_args(
             self, statement, parameters, *args, **kwargs
         )
@@ -89,7 +106,14 @@ class KnownSession:
         raise_on_first_error: bool = False,
         execution_profile: object = None,
     ) -> Future[Any]:
-        """Call `cassandra.concurrent.execute_concurrent_async` with this session."""
+        """Call `cassandra.concurrent.execute_concurrent_async` with this session.
+
+        :param statements_and_parameters: an iterable of (statement, parameters) pairs.
+        :param concurrency: how many are in flight at most.
+        :param raise_on_first_error: True makes the first error the future's; False makes it the
+            outcome of its pair.
+        :param execution_profile: an `ExecutionProfile`, or the name of one.
+        """
         made: Future[Any] = import_module("cassandra.concurrent").execute_concurrent_async(
             self, statements_and_parameters, concurrency, raise_on_first_error, execution_profile
         )
@@ -103,7 +127,14 @@ class KnownSession:
         execution_profile: object = None,
         execute_as: object = None,
     ) -> NoReturn:
-        """Raise NotImplementedError: graphs are not spoken."""
+        """Raise NotImplementedError: graphs are not spoken.
+
+        :param query: a graph statement.
+        :param parameters: its parameters.
+        :param trace: ask for a trace.
+        :param execution_profile: the profile's name.
+        :param execute_as: the user to execute it as.
+        """
         _refuse_graphs("Session.execute_graph()")
 
     def execute_graph_async(
@@ -114,7 +145,14 @@ class KnownSession:
         execution_profile: object = None,
         execute_as: object = None,
     ) -> NoReturn:
-        """Raise NotImplementedError: graphs are not spoken."""
+        """Raise NotImplementedError: graphs are not spoken.
+
+        :param query: a graph statement.
+        :param parameters: its parameters.
+        :param trace: ask for a trace.
+        :param execution_profile: the profile's name.
+        :param execute_as: the user to execute it as.
+        """
         _refuse_graphs("Session.execute_graph_async()")
 
 

@@ -1,4 +1,4 @@
-"""`ResponseFuture`: a request under way, for callbacks or to wait for.
+"""`ResponseFuture`: a request in flight, for callbacks or to wait for.
 
 The engine's loop completes it. A thread that waits makes the latch that it waits at; if nobody
 waits, there is none.
@@ -54,8 +54,9 @@ _Callback = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
 
 class _Callbacks:
-    """Callbacks for one kind of outcome: each is called once a page, by whoever takes it out of
-    `due` first.
+    """Callbacks for one kind of outcome.
+
+    Each is called once a page, by the thread that takes it out of `due` first.
     """
 
     __slots__ = ("due", "registered")
@@ -141,7 +142,10 @@ class ResponseFuture:
     # -- completion, on the loop -------------------------------------------------------------------
 
     def watch(self, request: Request) -> None:
-        """Take over `request`, before it is started."""
+        """Take over `request`, before it is started.
+
+        :param request: the engine's request, which has not begun.
+        """
         self._request = request
 
     def complete(self, request: Request | None) -> None:
@@ -253,7 +257,10 @@ class ResponseFuture:
         return ResultSet(self, self._response)
 
     def give_head_start(self, seconds: float) -> None:
-        """Wait until this is over, at most `seconds`, unless it only reads."""
+        """Wait until this is over, at most `seconds`, unless it only reads.
+
+        :param seconds: the longest wait.
+        """
         query = getattr(self.query, "query_string", self.query)
         if not (isinstance(query, str) and query.lstrip()[:6].upper() == "SELECT"):
             self._wait(seconds)
@@ -322,6 +329,10 @@ class ResponseFuture:
 
         :param callback: called with the rows, `callback_args` and `callback_kwargs`.
         :param errback: called with the error, `errback_args` and `errback_kwargs`.
+        :param callback_args: further arguments of `callback`.
+        :param callback_kwargs: further keywords of `callback`; None for none.
+        :param errback_args: further arguments of `errback`.
+        :param errback_kwargs: further keywords of `errback`; None for none.
         :returns: self.
         """
         self.add_callback(callback, *callback_args, **(callback_kwargs or {}))

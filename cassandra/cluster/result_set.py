@@ -244,11 +244,18 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     # -- traces ------------------------------------------------------------------------------------
 
     def get_query_trace(self, max_wait_sec: float | None = None) -> Any:
-        """The trace of the last page, for executions with trace=True."""
+        """The trace of the last page, for executions with trace=True.
+
+        :param max_wait_sec: seconds until it must be complete; None for `Session.max_trace_wait`.
+        """
         return self.response_future.get_query_trace(max_wait_sec)
 
     def get_all_query_traces(self, max_wait_sec_per: float | None = None) -> list[Any]:
-        """The traces of all pages."""
+        """The traces of all pages.
+
+        :param max_wait_sec_per: seconds until each must be complete; None for
+            `Session.max_trace_wait`.
+        """
         traces: list[Any] = self.response_future.get_all_query_traces(max_wait_sec_per)
         return traces
 

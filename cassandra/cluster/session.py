@@ -141,6 +141,7 @@ class Session(SessionBase, KnownSession):
         :param execution_profile: a profile or its name.
         :param paging_state: the page to begin with.
         :param host: the only host to send it to.
+        :param execute_as: for statements of graphs alone, which are not spoken; has no effect.
         :param row_type: the class to make the rows of: a dataclass, NamedTuple, TypedDict, attrs
             class, msgspec struct or pydantic model (see the guide on results).
         :raises RequestExecutionException: or another error of the server, InvalidRequest say.
@@ -182,6 +183,21 @@ class Session(SessionBase, KnownSession):
 
         The parameters are those of `execute`. Mistakes in the call itself, a wrong parameter say,
         are raised here; the future has all other errors.
+
+        :param query: a text, or a statement.
+        :param parameters: a sequence, a mapping, or an object with attributes; None for none.
+        :param trace: have the servers trace the execution; the traces are read by
+            `ResponseFuture.get_query_trace`.
+        :param custom_payload: a mapping of texts to bytes for the server's query handler; None for
+            the statement's.
+        :param timeout: seconds for all attempts together; None for no limit. By default that of the
+            profile.
+        :param execution_profile: an `ExecutionProfile`, or the name of one.
+        :param paging_state: the place to go on at, of an earlier result; None for the beginning.
+        :param host: the only `Host` to send to; None for those of the policy's query plan.
+        :param execute_as: for statements of graphs alone, which are not spoken; has no effect.
+        :param row_type: the class to make rows of, as in `execute`; None for the row factory's
+            rows.
         """
         if execute_as is not None:
             raise NotImplementedError(
@@ -220,6 +236,14 @@ class Session(SessionBase, KnownSession):
         """Like `execute_async`, but hand over the future only when the request is complete.
 
         ``watcher(future, argument)`` is then called in the engine's thread.
+
+        :param query: a text, or a statement.
+        :param parameters: as in `execute_async`.
+        :param watcher: called with the future and `argument`; it must not block.
+        :param argument: any object.
+        :param execution_profile: an `ExecutionProfile`, or the name of one.
+        :param row_type: the class to make rows of, as in `execute`; None for the row factory's
+            rows.
         """
         options = (
             self._default_options
@@ -238,7 +262,11 @@ class Session(SessionBase, KnownSession):
         return self._path, self._inbox.put
 
     def future_of(self, request: Request, row_factory: Callable[..., Any]) -> ResponseFuture:
-        """Return a future of a request that is over already."""
+        """Return a future of a request that is over already.
+
+        :param request: the engine's request, with its answer or its error.
+        :param row_factory: the function that makes its rows.
+        """
         future = ResponseFuture(self, request.statement, row_factory)
         future.watch(request)
         future.complete(request)
@@ -270,13 +298,22 @@ class Session(SessionBase, KnownSession):
     def start_next_page(
         self, future: ResponseFuture, request: Request, paging_state: bytes
     ) -> None:
-        """Send the request of `future` again, for the page at `paging_state`."""
+        """Send the request of `future` again, for the page at `paging_state`.
+
+        :param future: the future of the page before; it becomes that of the next one.
+        :param request: the request that was answered with the page before.
+        :param paging_state: the bytes of that page's answer.
+        """
         following = request.for_page(paging_state, future.complete)
         future.watch(following)
         self._inbox.put(following)
 
     def ask_ahead(self, request: Request, paging_state: bytes) -> PageAhead:
-        """Send a request again, for a page that nobody wants yet."""
+        """Send a request again, for a page that nobody wants yet.
+
+        :param request: the request that was answered with the page before.
+        :param paging_state: the bytes of that page's answer.
+        """
         ahead = PageAhead()
         ahead.request = request.for_page(paging_state, ahead.complete)
         self._inbox.put(ahead.request)
@@ -308,6 +345,9 @@ class Session(SessionBase, KnownSession):
 
         It raises the errors of `execute`.
 
+        :param query: the text.
+        :param custom_payload: a mapping of texts to bytes for the server's query handler; None for
+            none.
         :param keyspace: for names without one (protocol version 5); None for the session's.
         """
         self.refuse_on_loop("Session.prepare()", "the session of cassandra.aio")
@@ -328,6 +368,7 @@ class Session(SessionBase, KnownSession):
     def prepare_all(self, queries: Sequence[str]) -> list[PreparedStatement]:
         """Prepare all `queries` at the same time.
 
+        :param queries: their texts.
         :returns: the statements, in the order of the queries.
         """
         self.refuse_on_loop("Session.prepare_all()", "the session of cassandra.aio")
@@ -347,6 +388,7 @@ class Session(SessionBase, KnownSession):
     def set_keyspace(self, keyspace: str) -> None:
         """Use `keyspace` for unqualified names from now on.
 
+        :param keyspace: its name, without quotes.
         :raises InvalidRequest: if it does not exist.
         """
         check_keyspace(keyspace)
@@ -369,6 +411,8 @@ class Session(SessionBase, KnownSession):
         Each host is asked itself: one that has not heard of a change yet cannot answer for others.
 
         :param wait_time: seconds; None for `Cluster.max_schema_agreement_wait`.
+        :param scope: which hosts to ask, a value of `SchemaAgreementScope`; by default the whole
+            cluster.
         :returns: False if that takes too long.
         :raises ConnectionException: if no host in the scope is connected.
         """

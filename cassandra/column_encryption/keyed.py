@@ -157,7 +157,7 @@ class KeyedPolicy(ColumnEncryptionPolicy):
             self._columns = {**self._columns, ColDesc(*column): data}
             followers = list(self._followers)
         for prepared in followers:
-            prepared.renew_plans()
+            prepared.renew_encryption()
 
     def _refusal(self, column: ColDesc, why: str) -> DecodeError:
         return DecodeError(f"{place_of(column)} cannot be decrypted: {why}")

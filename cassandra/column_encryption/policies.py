@@ -208,6 +208,9 @@ class AESGCMColumnEncryptionPolicy(KeyedPolicy):
     def add_key(self, coldesc: ColDesc, key: bytes, key_id: str) -> None:
         """Write the values of a column with another key from now on; known keys stay readable.
 
+        :param coldesc: the `ColDesc` of a column that was added.
+        :param key: the secret key, 32 bytes.
+        :param key_id: the text by which values name this key.
         :raises ValueError: if the column was not added, or has another key of this id.
         """
         secret = key = None if key is None else SecretKey(key)  # type: ignore[assignment]
@@ -222,6 +225,8 @@ class AESGCMColumnEncryptionPolicy(KeyedPolicy):
     def remove_key(self, coldesc: ColDesc, key_id: str) -> None:
         """Forget a key when no value is left that was written with it.
 
+        :param coldesc: the `ColDesc` of the column.
+        :param key_id: the id of the key.
         :raises ValueError: if the column has no such key, or no other one.
         """
         with self._lock:
@@ -235,12 +240,17 @@ class AESGCMColumnEncryptionPolicy(KeyedPolicy):
             self._columns = {**self._columns, ColDesc(*coldesc): data._replace(key=keys)}
 
     def key_ids(self, coldesc: ColDesc) -> list[str]:
-        """Return the ids of a column's keys; values are written with the last one."""
+        """Return the ids of a column's keys; values are written with the last one.
+
+        :param coldesc: the `ColDesc` of the column.
+        """
         return list(self._data_of(coldesc).key)
 
     def key_id_of(self, coldesc: ColDesc, encrypted_bytes: bytes) -> str:
         """Return the id of the key that a value was written with.
 
+        :param coldesc: the `ColDesc` of the column.
+        :param encrypted_bytes: a value as the server has it.
         :raises DecodeError: if the bytes are not a value that this policy has written.
         """
         return self._opened(coldesc, encrypted_bytes)[0]

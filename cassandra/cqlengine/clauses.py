@@ -88,7 +88,10 @@ class BaseClause(UnicodeMixin):
         self.context_id: int | None = None
 
     def text(self, markers: Sequence[str]) -> str:
-        """Return the clause around `markers`, of which there are `get_context_size`."""
+        """Return the clause around `markers`, of which there are `get_context_size`.
+
+        :param markers: the texts of its markers, such as ``?``.
+        """
         raise NotImplementedError
 
     def bound(self) -> list[Any]:
@@ -104,11 +107,17 @@ class BaseClause(UnicodeMixin):
         return len(self.bound())
 
     def set_context_id(self, i: int) -> None:
-        """Number the markers from `i` on."""
+        """Number the markers from `i` on.
+
+        :param i: the number of the first marker.
+        """
         self.context_id = i
 
     def update_context(self, ctx: dict[str, Any]) -> None:
-        """Add the values to `ctx`, by the numbers of their markers."""
+        """Add the values to `ctx`, by the numbers of their markers.
+
+        :param ctx: the dict of values by the texts of their numbers.
+        """
         first = self.context_id or 0
         ctx.update({str(first + at): value for at, value in enumerate(self.context())})
 

@@ -135,7 +135,11 @@ class Connection:
 
     @classmethod
     def from_session(cls, name: Hashable, session: Session | AsyncSession) -> Connection:
-        """Return a connection that uses `session`, blocking or of `cassandra.aio`."""
+        """Return a connection that uses `session`, blocking or of `cassandra.aio`.
+
+        :param name: the connection's name in the registry.
+        :param session: a connected session.
+        """
         made = cls(name, None)
         made.adopt(session, owned=False)
         return made
@@ -146,7 +150,11 @@ class Connection:
         return "DEFAULT_CONNECTION" if self.name is DEFAULT_CONNECTION else repr(self.name)
 
     def adopt(self, session: Session | AsyncSession, owned: bool) -> None:
-        """Use `session` from now on."""
+        """Use `session` from now on.
+
+        :param session: a session, blocking or of `cassandra.aio`.
+        :param owned: True if the session's cluster is shut down with this connection.
+        """
         self.session = session
         self.cluster = session.cluster
         self.is_async = isinstance(session, AsyncSession)
@@ -155,7 +163,11 @@ class Connection:
         self.prepared = {}
 
     def keep(self, text: str, prepared: PreparedStatement) -> PreparedStatement:
-        """Remember the prepared statement of `text`; returns it."""
+        """Remember the prepared statement of `text`; returns it.
+
+        :param text: the CQL text.
+        :param prepared: the `PreparedStatement` of it.
+        """
         # All are dropped at once, because an order of use would cost a lock at each statement. It
         # is a new dict: threads read the old one without a lock.
         if len(self.prepared) >= MOST_PREPARED:
@@ -262,7 +274,12 @@ def _show_default(connection: Connection) -> None:
 def format_log_context(
     msg: str, connection: Hashable | None = None, keyspace: str | None = None
 ) -> str:
-    """Return `msg` behind the connection's name and the keyspace, for logs."""
+    """Return `msg` behind the connection's name and the keyspace, for logs.
+
+    :param msg: the text to log.
+    :param connection: the connection's name; None is left out.
+    :param keyspace: the keyspace's name; None is left out.
+    """
     name = "DEFAULT_CONNECTION" if connection is None else connection
     where = f"Connection: {name}" + (f", Keyspace: {keyspace}" if keyspace else "")
     return f"[{where}] {msg}"
@@ -271,6 +288,7 @@ def format_log_context(
 def get_connection(name: Hashable = None) -> Connection:
     """Return the connection `name`, connected; the default one for None.
 
+    :param name: its name in the registry.
     :raises CQLEngineException: if there is none of that name, or connecting failed before.
     """
     found = _connections.get(DEFAULT_CONNECTION if name is None else name)
@@ -301,9 +319,14 @@ def register_connection(
 ) -> Connection:
     """Add a connection to the registry.
 
+    :param name: the name to look it up by.
     :param hosts: contact points; a new `Cluster` is connected to them.
-    :param session: a session to use instead, of `cassandra.cluster` or of `cassandra.aio`.
+    :param consistency: a value of `ConsistencyLevel` for all statements; None for the session's.
+    :param lazy_connect: connect when the connection is first used.
+    :param retry_connect: connect again when it is next used if the first try fails.
+    :param cluster_options: keywords of the `Cluster`; None for none.
     :param default: make it the default connection.
+    :param session: a session to use instead, of `cassandra.cluster` or of `cassandra.aio`.
     :raises CQLEngineException: if the name is taken, or both a session and settings of a new
         one are given.
     """
@@ -351,7 +374,14 @@ async def aregister_connection(
     cluster_options: Mapping[str, Any] | None = None,
     default: bool = False,
 ) -> Connection:
-    """`register_connection` of a new cluster of `cassandra.aio`, on the running loop."""
+    """`register_connection` of a new cluster of `cassandra.aio`, on the running loop.
+
+    :param name: the name to look it up by.
+    :param hosts: contact points.
+    :param consistency: a value of `ConsistencyLevel` for all statements; None for the session's.
+    :param cluster_options: keywords of the `Cluster`; None for none.
+    :param default: make it the default connection.
+    """
     _check_free(name)
     made = Connection(name, hosts, consistency, cluster_options=cluster_options)
     await made.asetup()
@@ -362,6 +392,8 @@ def unregister_connection(name: Hashable) -> None:
     """Forget the connection `name`; a cluster that it made is shut down.
 
     Does nothing if there is none.
+
+    :param name: the name to look it up by.
     """
     connection = _forget(name)
     if connection is not None:
@@ -369,7 +401,10 @@ def unregister_connection(name: Hashable) -> None:
 
 
 async def aunregister_connection(name: Hashable = None) -> None:
-    """`unregister_connection` of a connection of `cassandra.aio`; the default one for None."""
+    """`unregister_connection` of a connection of `cassandra.aio`; the default one for None.
+
+    :param name: the name to look it up by.
+    """
     connection = _forget(DEFAULT_CONNECTION if name is None else name)
     if connection is None:
         return
@@ -401,6 +436,7 @@ def _forget(name: Hashable) -> Connection | None:
 def set_default_connection(name: Hashable) -> None:
     """Make the connection `name` the default one.
 
+    :param name: its name in the registry.
     :raises CQLEngineException: if there is none of that name.
     """
     with _registry:
@@ -439,6 +475,7 @@ def _replace_default(made: Connection, connect: bool = True) -> None:
 def set_session(s: Session | AsyncSession) -> None:
     """Use the session `s`, blocking or of `cassandra.aio`, as default connection.
 
+    :param s: a connected session.
     :raises CQLEngineException: if it has no keyspace and no default keyspace is known to
         models; never for its row factory.
     """
@@ -495,7 +532,13 @@ async def asetup(
     consistency: int | None = None,
     **kwargs: Any,
 ) -> None:
-    """`setup` with a cluster of `cassandra.aio`, on the running loop."""
+    """`setup` with a cluster of `cassandra.aio`, on the running loop.
+
+    :param hosts: contact points.
+    :param default_keyspace: the keyspace of models that name none.
+    :param consistency: a value of `ConsistencyLevel` for all statements; None for the session's.
+    :param kwargs: further keywords of `cassandra.aio.Cluster`.
+    """
     set_default_keyspace(default_keyspace)
     made = Connection(DEFAULT_CONNECTION, hosts, consistency, cluster_options=kwargs)
     made.default_keyspace = default_keyspace
@@ -504,13 +547,17 @@ async def asetup(
 
 
 def get_session(connection: Hashable | None = None) -> Any:
-    """Return the session of the connection `connection`."""
+    """Return the session of the connection `connection`.
+
+    :param connection: its name; None for the default one.
+    """
     return get_connection(connection).session
 
 
 def get_cluster(connection: Hashable | None = None) -> Any:
     """Return the cluster of the connection `connection`.
 
+    :param connection: its name; None for the default one.
     :raises CQLEngineException: if there is none of that name.
     """
     return get_connection(connection).cluster
@@ -546,7 +593,12 @@ def execute(
 ) -> Any:
     """Execute a text or a statement; rows are dicts.
 
+    :param query: a text with markers, or a statement.
     :param params: a sequence or a mapping, for ``%s`` and ``%(name)s``, or for ``?``.
+    :param consistency_level: a value of `ConsistencyLevel`; None for the statement's, or the
+        session's.
+    :param timeout: seconds; None for no limit. By default that of the session.
+    :param connection: the name of the connection; None for the default one.
     :returns: the result, as `Session.execute` does.
     """
     found = get_connection(connection)
@@ -569,7 +621,15 @@ async def aexecute(
     timeout: float | None = NOT_SET,
     connection: Hashable | None = None,
 ) -> Any:
-    """`execute` on a connection of `cassandra.aio`."""
+    """`execute` on a connection of `cassandra.aio`.
+
+    :param query: a text with markers, or a statement.
+    :param params: a sequence or a mapping; None for none.
+    :param consistency_level: a value of `ConsistencyLevel`; None for the statement's, or the
+        session's.
+    :param timeout: seconds; None for no limit. By default that of the session.
+    :param connection: the name of the connection; None for the default one.
+    """
     found = get_connection(connection)
     if not found.is_async:
         raise CQLEngineException(
@@ -586,6 +646,11 @@ def register_udt(
 ) -> None:
     """Have rows give values of the type as instances of `klass`, on this connection and those to
     come.
+
+    :param keyspace: the name of the type's keyspace.
+    :param type_name: the name of the type.
+    :param klass: a subclass of `UserType`.
+    :param connection: the name of the connection; None for the default one.
     """
     udt_by_keyspace[keyspace][type_name] = klass
     found = _connections.get(DEFAULT_CONNECTION if connection is None else connection)

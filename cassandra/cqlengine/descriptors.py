@@ -153,7 +153,12 @@ class _OptionDescriptor:
     name: ClassVar[str] = ""
 
     def changes(self, instance: BaseModel, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """Return the changed options, after a check of the arguments."""
+        """Return the changed options, after a check of the arguments.
+
+        :param instance: the one whose next write they are for.
+        :param args: what the caller of the option gives.
+        :param kwargs: what the caller of the option gives by name.
+        """
         raise NotImplementedError
 
     @overload

@@ -22,7 +22,10 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 
 
 def get_total_seconds(td: datetime.timedelta) -> float:
-    """Return the seconds of `td`."""
+    """Return the seconds of `td`.
+
+    :param td: a timedelta.
+    """
     return td.total_seconds()
 
 
@@ -39,7 +42,10 @@ class QueryValue(UnicodeMixin):
         self.context_id: int | None = None
 
     def text(self, markers: Sequence[str]) -> str:
-        """Return the value's text around its `markers`, of which there are `get_context_size`."""
+        """Return the value's text around its `markers`, of which there are `get_context_size`.
+
+        :param markers: the texts of its markers, such as ``?``.
+        """
         return self.template.format(*markers)
 
     def bound(self) -> list[Any]:
@@ -51,11 +57,17 @@ class QueryValue(UnicodeMixin):
         return len(self.bound())
 
     def set_context_id(self, ctx_id: int) -> None:
-        """Number the markers from `ctx_id` on."""
+        """Number the markers from `ctx_id` on.
+
+        :param ctx_id: the number of the first marker.
+        """
         self.context_id = ctx_id
 
     def update_context(self, ctx: dict[str, Any]) -> None:
-        """Add the values to `ctx`, by the numbers of their markers."""
+        """Add the values to `ctx`, by the numbers of their markers.
+
+        :param ctx: the dict of values by the texts of their numbers.
+        """
         first = self.context_id or 0
         ctx.update({str(first + at): value for at, value in enumerate(self.bound())})
 
@@ -86,7 +98,10 @@ class TimeUUIDQueryFunction(BaseQueryFunction):
         super().__init__(value)
 
     def to_database(self, val: datetime.datetime) -> int:
-        """Return `val` as milliseconds since 1970 (UTC; a naive one is taken as UTC)."""
+        """Return `val` as milliseconds since 1970 (UTC; a naive one is taken as UTC).
+
+        :param val: a datetime.
+        """
         if val.tzinfo is not None:
             val = val.astimezone(datetime.timezone.utc).replace(tzinfo=None)
         # CQL timestamps are whole milliseconds. Integers stay exact where `timestamp()` would
@@ -129,7 +144,10 @@ class Token(BaseQueryFunction):
         self.columns: Sequence[Any] | None = None
 
     def set_columns(self, columns: Sequence[Any]) -> None:
-        """Take over the partition key's columns, which convert the values."""
+        """Take over the partition key's columns, which convert the values.
+
+        :param columns: the columns, in order.
+        """
         self.columns = columns
 
     def text(self, markers: Sequence[str]) -> str:

@@ -126,6 +126,8 @@ def create_keyspace_simple(
 ) -> None:
     """Create a keyspace with SimpleStrategy; one that exists stays as it is.
 
+    :param name: the name of the keyspace.
+    :param replication_factor: how many replicas each partition has.
     :param durable_writes: False to bypass the commit log.
     :param connections: names of the connections to create it on; None for the default one.
     """
@@ -138,7 +140,13 @@ async def acreate_keyspace_simple(
     durable_writes: bool = True,
     connections: Connections = None,
 ) -> None:
-    """`create_keyspace_simple` on connections of `cassandra.aio`."""
+    """`create_keyspace_simple` on connections of `cassandra.aio`.
+
+    :param name: the name of the keyspace.
+    :param replication_factor: how many replicas each partition has.
+    :param durable_writes: False to bypass the commit log.
+    :param connections: names of the connections to create it on; None for the default one.
+    """
     await arun(_simple(name, replication_factor, durable_writes, connections))
 
 
@@ -150,7 +158,9 @@ def create_keyspace_network_topology(
 ) -> None:
     """Create a keyspace with NetworkTopologyStrategy; one that exists stays as it is.
 
+    :param name: the name of the keyspace.
     :param dc_replication_map: replication factor by data center.
+    :param durable_writes: False to bypass the commit log.
     :param connections: names of the connections to create it on; None for the default one.
     """
     run(_network(name, dc_replication_map, durable_writes, connections))
@@ -162,20 +172,31 @@ async def acreate_keyspace_network_topology(
     durable_writes: bool = True,
     connections: Connections = None,
 ) -> None:
-    """`create_keyspace_network_topology` on connections of `cassandra.aio`."""
+    """`create_keyspace_network_topology` on connections of `cassandra.aio`.
+
+    :param name: the name of the keyspace.
+    :param dc_replication_map: replication factor by data center.
+    :param durable_writes: False to bypass the commit log.
+    :param connections: names of the connections to create it on; None for the default one.
+    """
     await arun(_network(name, dc_replication_map, durable_writes, connections))
 
 
 def drop_keyspace(name: str, connections: Connections = None) -> None:
     """Drop a keyspace with all that is in it, if it exists.
 
+    :param name: the name of the keyspace.
     :param connections: names of the connections to drop it on; None for the default one.
     """
     run(_dropped(name, connections))
 
 
 async def adrop_keyspace(name: str, connections: Connections = None) -> None:
-    """`drop_keyspace` on connections of `cassandra.aio`."""
+    """`drop_keyspace` on connections of `cassandra.aio`.
+
+    :param name: the name of the keyspace.
+    :param connections: names of the connections to drop it on; None for the default one.
+    """
     await arun(_dropped(name, connections))
 
 
@@ -276,7 +297,11 @@ def _is_there(message: str) -> bool:
 
 
 def get_create_type(type_model: type[UserType], keyspace: str) -> str:
-    """Return the CREATE TYPE of a user-defined type."""
+    """Return the CREATE TYPE of a user-defined type.
+
+    :param type_model: a subclass of `UserType`.
+    :param keyspace: the name of the keyspace.
+    """
     return schema_changes.create_type(type_model, keyspace)
 
 
@@ -328,6 +353,9 @@ def sync_type(
 ) -> list[str]:
     """Create a user-defined type, or add the fields that it lacks; types that it needs too.
 
+    :param ks_name: the name of the keyspace.
+    :param type_model: a subclass of `UserType`.
+    :param connection: the name of the connection; None for the default one.
     :param dry_run: print the statements, and execute none.
     :returns: the statements.
     """
@@ -340,7 +368,13 @@ async def async_type(
     connection: str | None = None,
     dry_run: bool = False,
 ) -> list[str]:
-    """`sync_type` on a connection of `cassandra.aio`."""
+    """`sync_type` on a connection of `cassandra.aio`.
+
+    :param ks_name: the name of the keyspace.
+    :param type_model: a subclass of `UserType`.
+    :param connection: the name of the connection; None for the default one.
+    :param dry_run: print the statements, and execute none.
+    """
     return await arun(_type_operation(ks_name, type_model, connection, dry_run))
 
 
@@ -437,6 +471,7 @@ def sync_table(
     Several processes may do this at
     the same time.
 
+    :param model: the model class, which is not abstract.
     :param keyspaces: names of the keyspaces; None for the model's.
     :param connections: names of the connections; None for the model's, or the default one.
     :param dry_run: print the statements, and execute none.
@@ -453,7 +488,13 @@ async def async_table(
     connections: Connections = None,
     dry_run: bool = False,
 ) -> list[str]:
-    """`sync_table` on connections of `cassandra.aio`."""
+    """`sync_table` on connections of `cassandra.aio`.
+
+    :param model: the model class, which is not abstract.
+    :param keyspaces: names of the keyspaces; None for the model's.
+    :param connections: names of the connections; None for the model's, or the default one.
+    :param dry_run: print the statements, and execute none.
+    """
     return await arun(_sync_operation(model, keyspaces, connections, dry_run))
 
 
@@ -475,6 +516,7 @@ def drop_table(
 ) -> None:
     """Drop the table of `model` with all its rows, if it exists.
 
+    :param model: the model class.
     :param keyspaces: names of the keyspaces; None for the model's.
     :param connections: names of the connections; None for the model's, or the default one.
     """
@@ -484,7 +526,12 @@ def drop_table(
 async def adrop_table(
     model: type[BaseModel], keyspaces: Keyspaces = None, connections: Connections = None
 ) -> None:
-    """`drop_table` on connections of `cassandra.aio`."""
+    """`drop_table` on connections of `cassandra.aio`.
+
+    :param model: the model class.
+    :param keyspaces: names of the keyspaces; None for the model's.
+    :param connections: names of the connections; None for the model's, or the default one.
+    """
     await arun(_drop_operation(model, keyspaces, connections))
 
 

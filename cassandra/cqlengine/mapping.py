@@ -22,14 +22,14 @@ __all__ = [
     "Mapping",
     "ModelDefinitionException",
     "ModelException",
-    "Plan",
     "PolymorphicModelException",
+    "StatementPlan",
 ]
 
 Arrange = Callable[[Sequence[Any], tuple[Any, ...]], Sequence[Any]]
 
 # A text for each set of columns that is written: without a bound, these could be very many.
-MOST_PLANS = 512  # shapes of statements that one model keeps
+MOST_SHAPES = 512  # shapes of statements that one model keeps
 _EMPTY_DEFAULTS = (set, list, dict)  # of collections: null reads as these anyway
 
 
@@ -50,7 +50,7 @@ for _class in (ModelException, ModelDefinitionException, PolymorphicModelExcepti
 del _class
 
 
-class Plan:
+class StatementPlan:
     """A statement of one shape.
 
     :param text: to prepare.
@@ -73,9 +73,9 @@ class Plan:
 
 
 class Mapping:
-    """The columns of a model, by name and by position, and the plans of its statements.
+    """The columns of a model, by name and by position, and its statement plans.
 
-    Plans are found by the shape of a statement, so that a text is put together once for a
+    They are found by the shape of a statement, so that a text is put together once for a
     shape, not once for a call.
     """
 
@@ -117,7 +117,7 @@ class Mapping:
             for at, column in enumerate(self.order)
         )
         self.blank = (None,) * len(self.order)
-        self.plans: dict[Any, Plan] = {}
+        self.statement_plans: dict[Any, StatementPlan] = {}
         self.layouts: dict[Any, Arrange] = {}
         self.terms: dict[str, Any] = {}
         self.tables: dict[str | None, str] = {}
@@ -229,18 +229,18 @@ class Mapping:
             for model in self.base.classes.values()
         )
 
-    # -- plans ----------------------------------------------------------------------------------
+    # -- statement plans ------------------------------------------------------------------------
 
-    def plan(self, key: object, made: Callable[[], Plan]) -> Plan:
-        """Return the plan of the shape `key`, made now if it is not known."""
-        plan = self.plans.get(key)
-        if plan is None:
-            plan = made()
+    def statement_plan(self, key: object, made: Callable[[], StatementPlan]) -> StatementPlan:
+        """Return the statement plan of the shape `key`, made now if it is not known."""
+        known = self.statement_plans.get(key)
+        if known is None:
+            known = made()
             with _lock:
-                if len(self.plans) >= MOST_PLANS:
-                    self.plans.clear()
-                self.plans[key] = plan
-        return plan
+                if len(self.statement_plans) >= MOST_SHAPES:
+                    self.statement_plans.clear()
+                self.statement_plans[key] = known
+        return known
 
     def table_name(self, keyspace: str | None) -> str:
         """Return the table's name, in `keyspace` or the model's own."""
@@ -277,7 +277,7 @@ class Mapping:
         found = self.layouts.get(key)
         if found is None:
             found = layout(self, *key)
-            if len(self.layouts) >= MOST_PLANS:
+            if len(self.layouts) >= MOST_SHAPES:
                 self.layouts.clear()
             self.layouts[key] = found
         return found

@@ -252,7 +252,7 @@ def _join_family(
     for parent in model.__mro__:
         known = vars(parent).get("__mapping__")
         if known is not None:
-            known.plans.clear()
+            known.statement_plans.clear()
 
 
 # -- models ---------------------------------------------------------------------------------------
@@ -420,6 +420,7 @@ class BaseModel(metaclass=ModelMetaClass):
 
         If it fails, the instance is as before.
 
+        :param values: values by the attributes' names.
         :raises ValidationError: for unknown columns, the primary key's, and values that columns
             cannot hold.
         :raises LWTException: if it is conditional and was not applied.
@@ -428,7 +429,10 @@ class BaseModel(metaclass=ModelMetaClass):
         return self
 
     async def aupdate(self, **values: Any) -> Self:
-        """`update` on a connection of `cassandra.aio`."""
+        """`update` on a connection of `cassandra.aio`.
+
+        :param values: values by the attributes' names.
+        """
         await arun(self._write(dml.update(self, values)))
         return self
 
@@ -443,6 +447,7 @@ class BaseModel(metaclass=ModelMetaClass):
     def timeout(self, timeout: float | None) -> Self:
         """Set the timeout of writes, in seconds; None for no limit. Returns self.
 
+        :param timeout: the seconds.
         :raises AssertionError: in batch mode: the batch has a timeout of its own.
         """
         row = own(self)
@@ -497,13 +502,19 @@ class BaseModel(metaclass=ModelMetaClass):
 
     @classmethod
     def filter(cls, *args: Any, **kwargs: Any) -> ModelQuerySet[Self]:
-        """Return a queryset with these filters."""
+        """Return a queryset with these filters.
+
+        :param args: conditions, such as ``Model.age > 5``.
+        :param kwargs: values by name, with an operator if it is not equality: ``age__gt=5``.
+        """
         return cls.objects.filter(*args, **kwargs)
 
     @classmethod
     def get(cls, *args: Any, **kwargs: Any) -> Self:
         """Return the only row for which the filters hold.
 
+        :param args: conditions, such as ``Model.age > 5``.
+        :param kwargs: values by name, with an operator if it is not equality: ``age__gt=5``.
         :raises DoesNotExist: if there is none.
         :raises MultipleObjectsReturned: if there are more.
         """
@@ -512,7 +523,11 @@ class BaseModel(metaclass=ModelMetaClass):
 
     @classmethod
     async def aget(cls, *args: Any, **kwargs: Any) -> Self:
-        """`get` on a connection of `cassandra.aio`."""
+        """`get` on a connection of `cassandra.aio`.
+
+        :param args: conditions, such as ``Model.age > 5``.
+        :param kwargs: values by name, with an operator if it is not equality: ``age__gt=5``.
+        """
         found: Self = await cls.objects.aget(*args, **kwargs)
         return found
 
@@ -520,6 +535,7 @@ class BaseModel(metaclass=ModelMetaClass):
     def create(cls, **kwargs: Any) -> Self:
         """Insert a row and return its instance.
 
+        :param kwargs: values by the attributes' names.
         :raises ValidationError: for unknown columns, and for values that columns cannot hold.
         """
         rows: Any = cls.objects
@@ -528,7 +544,10 @@ class BaseModel(metaclass=ModelMetaClass):
 
     @classmethod
     async def acreate(cls, **kwargs: Any) -> Self:
-        """`create` on a connection of `cassandra.aio`."""
+        """`create` on a connection of `cassandra.aio`.
+
+        :param kwargs: values by the attributes' names.
+        """
         rows: Any = cls.objects
         made: Self = await arun(rows.creation(kwargs))
         return made

@@ -75,7 +75,10 @@ class NamedColumn(AbstractQueryableColumn):
         return []
 
     def to_database(self, val: object) -> Any:
-        """Return `val` as it is."""
+        """Return `val` as it is.
+
+        :param val: the value.
+        """
         # No type is known here; the prepared statement's types convert the value.
         return val
 
@@ -110,7 +113,10 @@ class NamedTable:
         return self.column_family_name()
 
     def column(self, name: str) -> NamedColumn:
-        """Return the column `name`, for filters: ``table.column("age") > 5``."""
+        """Return the column `name`, for filters: ``table.column("age") > 5``.
+
+        :param name: its name.
+        """
         return NamedColumn(name)
 
     def column_family_name(self, include_keyspace: bool = True) -> str:
@@ -123,6 +129,7 @@ class NamedTable:
     def partition_columns(self, connection: str | None = None) -> Sequence[str]:
         """Return the names of the partition key's columns, as the cluster has them.
 
+        :param connection: the name of the connection; None for the table's, or the default one.
         :raises CQLEngineException: if there is no such table.
         """
         try:
@@ -140,7 +147,10 @@ class NamedTable:
         return [column.name for column in table.partition_key]
 
     def using(self, connection: str) -> NamedTable:
-        """Return the table on another connection."""
+        """Return the table on another connection.
+
+        :param connection: the name of the connection.
+        """
         # A new object: others may use this one, on the connection that it has.
         made = type(self)(self.keyspace, self.name)
         made.__connection__ = connection
@@ -151,15 +161,27 @@ class NamedTable:
         return self.objects.all()
 
     def filter(self, *args: Any, **kwargs: Any) -> SimpleQuerySet:
-        """Return a queryset with these filters."""
+        """Return a queryset with these filters.
+
+        :param args: conditions, such as ``table.column("age") > 5``.
+        :param kwargs: values by name, with an operator if it is not equality: ``age__gt=5``.
+        """
         return self.objects.filter(*args, **kwargs)
 
     def get(self, *args: Any, **kwargs: Any) -> ResultObject:
-        """Return the only row for which the filters hold."""
+        """Return the only row for which the filters hold.
+
+        :param args: conditions, such as ``table.column("age") > 5``.
+        :param kwargs: values by name, with an operator if it is not equality: ``age__gt=5``.
+        """
         return self.objects.get(*args, **kwargs)
 
     async def aget(self, *args: Any, **kwargs: Any) -> ResultObject:
-        """`get` on a connection of `cassandra.aio`."""
+        """`get` on a connection of `cassandra.aio`.
+
+        :param args: conditions, such as ``table.column("age") > 5``.
+        :param kwargs: values by name, with an operator if it is not equality: ``age__gt=5``.
+        """
         return await self.objects.aget(*args, **kwargs)
 
 
@@ -173,5 +195,8 @@ class NamedKeyspace:
         self.name = name
 
     def table(self, name: str) -> NamedTable:
-        """Return the table `name` of the keyspace."""
+        """Return the table `name` of the keyspace.
+
+        :param name: its name.
+        """
         return NamedTable(self.name, name)

@@ -64,6 +64,7 @@ class BaseQueryOperator(UnicodeMixin):
     def get_operator(cls, symbol: str) -> type[BaseWhereOperator]:
         """Return the operator class named `symbol`, upper or lower case.
 
+        :param symbol: such as ``GT``.
         :raises QueryOperatorException: if there is none.
         """
         found: type[BaseWhereOperator] | None = cls.opmap.get(symbol.upper())

@@ -142,6 +142,7 @@ class BaseCQLStatement(UnicodeMixin):
     def add_where(self, clause: WhereClause) -> None:
         """Add a relation to WHERE.
 
+        :param clause: the relation.
         :raises StatementException: if `clause` is not a `WhereClause`.
         """
         if not isinstance(clause, WhereClause):
@@ -152,7 +153,10 @@ class BaseCQLStatement(UnicodeMixin):
         self.where_clauses.append(clause)
 
     def add_conditional_clause(self, clause: ConditionalClause) -> None:
-        """Add a condition to IF."""
+        """Add a condition to IF.
+
+        :param clause: the condition.
+        """
         if not isinstance(clause, ConditionalClause):
             raise StatementException(
                 f"only instances of ConditionalClause can be added to IF, got {clause!r}"
@@ -176,7 +180,10 @@ class BaseCQLStatement(UnicodeMixin):
         return sum(clause.get_context_size() for clause in self.clauses())
 
     def update_context_id(self, i: int) -> None:
-        """Number the markers from `i` on, for a statement that stands among others."""
+        """Number the markers from `i` on, for a statement that stands among others.
+
+        :param i: the number of the first marker.
+        """
         shift = i - self.context_id
         self.context_id = i
         self.context_counter += shift
@@ -286,6 +293,7 @@ class AssignmentStatement(BaseCQLStatement):
     def add_assignment(self, clause: AssignmentClause) -> None:
         """Add the assignment of a column.
 
+        :param clause: the assignment.
         :raises StatementException: if `clause` is not an `AssignmentClause`.
         """
         if not isinstance(clause, AssignmentClause):
@@ -384,6 +392,8 @@ class UpdateStatement(AssignmentStatement):
     ) -> None:
         """Assign `value` to `column`, as its type demands.
 
+        :param column: the `Column`.
+        :param value: its new value, or what `operation` adds or takes away.
         :param operation: of a collection: "add", "remove", "append", "prepend" or "update".
         :param previous: what the column held before, if that is known.
         """
@@ -432,6 +442,7 @@ class DeleteStatement(BaseCQLStatement):
     def add_field(self, field: str | BaseDeleteClause) -> None:
         """Delete this column, or what the clause says.
 
+        :param field: the name of a column, or a clause for a part of it.
         :raises StatementException: if `field` is neither.
         """
         if isinstance(field, str):

@@ -141,6 +141,8 @@ class BaseUserType(metaclass=UserTypeMetaClass):
         """Return an instance made of a row's value, a mapping or a tuple of the fields.
 
         None if it is nothing of these.
+
+        :param value: the row's value.
         """
         by_database = {column.db_field_name: name for name, column in cls.__fields__.items()}
         # Before plain tuples: a named one is read by its names, whatever their order.
@@ -176,7 +178,10 @@ class BaseUserType(metaclass=UserTypeMetaClass):
 
     @classmethod
     def register_for_keyspace(cls, keyspace: str) -> None:
-        """Have rows of `keyspace` give instances of this class, by the driver's sessions too."""
+        """Have rows of `keyspace` give instances of this class, by the driver's sessions too.
+
+        :param keyspace: its name.
+        """
         connection.register_udt(keyspace, cls.type_name(), cls)
 
     def has_changed_fields(self) -> bool:

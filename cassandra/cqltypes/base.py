@@ -49,7 +49,7 @@ _PLAN_ATTRIBUTES = frozenset(
 )
 
 
-class _Plans:
+class _KnownCodecs:
     """The codecs of one class, valid for one generation."""
 
     __slots__ = ("by_key", "generation")
@@ -58,12 +58,16 @@ class _Plans:
     current = 0
 
     def __init__(self) -> None:
-        self.generation = _Plans.current
+        self.generation = _KnownCodecs.current
         self.by_key: dict[tuple[int, str], Any] = {}
 
 
 def trim_if_startswith(s: str, prefix: str) -> str:
-    """Return `s` without `prefix`, if it begins with it."""
+    """Return `s` without `prefix`, if it begins with it.
+
+    :param s: the text.
+    :param prefix: what it may begin with.
+    """
     return s[len(prefix) :] if s.startswith(prefix) else s
 
 
@@ -92,7 +96,7 @@ class CassandraTypeType(type):
     def __setattr__(cls, name: str, value: object) -> None:
         # All codecs are made anew, not only this class's: containers hold those of their elements.
         if name in _PLAN_ATTRIBUTES:
-            _Plans.current += 1
+            _KnownCodecs.current += 1
             calls.withdraw()
             # A program that puts back what it had replaced leaves nothing of its own behind.
             if name in calls.NAMES and calls.is_stock(cls, value):
@@ -104,7 +108,7 @@ class CassandraTypeType(type):
 
     def __delattr__(cls, name: str) -> None:
         if name in _PLAN_ATTRIBUTES:
-            _Plans.current += 1
+            _KnownCodecs.current += 1
             was_there = name in cls.__dict__
             calls.withdraw()
             if was_there and name not in cls.__dict__:
@@ -141,7 +145,10 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @staticmethod
     def validate(val: Any) -> Any:
-        """Return `val`. Types of a program may check or convert it."""
+        """Return `val`. Types of a program may check or convert it.
+
+        :param val: the value.
+        """
         return val
 
     # -- the coding of values ----------------------------------------------------------------------
@@ -151,6 +158,7 @@ class _CassandraType(metaclass=CassandraTypeType):
         """Return the value of a [bytes], by the rules for null and for empty values.
 
         :param byts: None for null.
+        :param protocol_version: the version that it was encoded for.
         :raises DecodeError: if the bytes are not valid for the type.
         """
         cls._settle_calls()
@@ -164,6 +172,8 @@ class _CassandraType(metaclass=CassandraTypeType):
     def to_binary(cls, val: Any, protocol_version: int) -> bytes:
         """Return the bytes of `val`, or no bytes for None.
 
+        :param val: the value, or None.
+        :param protocol_version: the version to encode it for.
         :raises TypeError: if `val` is of a class that the type does not take.
         :raises ValueError: if `val` is out of range or badly formed.
         """
@@ -174,6 +184,8 @@ class _CassandraType(metaclass=CassandraTypeType):
     def deserialize(cls, byts: bytes, protocol_version: int) -> Any:
         """Return the value of a body that is neither null nor empty.
 
+        :param byts: the body.
+        :param protocol_version: the version that it was encoded for.
         :raises DecodeError: if the bytes are not valid for the type.
         """
         cls._settle_calls()
@@ -183,7 +195,11 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def serialize(cls, val: Any, protocol_version: int) -> bytes:
-        """Return the body of `val`, which is not None. Raises the errors of `to_binary`."""
+        """Return the body of `val`, which is not None. Raises the errors of `to_binary`.
+
+        :param val: the value.
+        :param protocol_version: the version to encode it for.
+        """
         cls._settle_calls()
         encoded: bytes = cls._native_codec(protocol_version, "list").encode(val)
         return encoded
@@ -192,8 +208,8 @@ class _CassandraType(metaclass=CassandraTypeType):
     def _settle_calls(cls) -> None:
         """Let further calls take the fast way, if the coding is ours: see `calls`."""
         # Once for each change: a class of a program comes here with each value.
-        if cls.__dict__.get("_calls_settled") != _Plans.current:
-            settled = _Plans.current
+        if cls.__dict__.get("_calls_settled") != _KnownCodecs.current:
+            settled = _KnownCodecs.current
             calls.install(cls, _generation)
             type.__setattr__(cls, "_calls_settled", settled)
 
@@ -207,7 +223,7 @@ class _CassandraType(metaclass=CassandraTypeType):
         )
         return size if size >= 0 else None
 
-    # -- plans -------------------------------------------------------------------------------------
+    # -- codecs ------------------------------------------------------------------------------------
 
     @classmethod
     def codec(cls, protocol_version: int = DEFAULT_PROTOCOL_VERSION, vectors: str = "list") -> Any:
@@ -216,14 +232,14 @@ class _CassandraType(metaclass=CassandraTypeType):
         :param protocol_version: what the coding of a program's own type is called with.
         :param vectors: how vectors of numbers are read: "list", "array" (array.array) or "numpy".
         """
-        plans = cls._plans("_codecs")
+        known = cls._known_codecs("_codecs")
         key = (protocol_version, vectors)
-        plan = plans.by_key.get(key)
-        if plan is None:
-            plan = plans.by_key[key] = cls.build_codec(
+        codec = known.by_key.get(key)
+        if codec is None:
+            codec = known.by_key[key] = cls.build_codec(
                 implementations.codecs, protocol_version, vectors
             )
-        return plan
+        return codec
 
     @classmethod
     def build_codec(
@@ -232,7 +248,12 @@ class _CassandraType(metaclass=CassandraTypeType):
         protocol_version: int = DEFAULT_PROTOCOL_VERSION,
         vectors: str = "list",
     ) -> Any:
-        """Return a codec of this type, made by the factories of `codecs`, a twin module."""
+        """Return a codec of this type, made by the factories of `codecs`, a twin module.
+
+        :param codecs: the module of codecs, compiled or not.
+        :param protocol_version: the version that values are encoded for.
+        :param vectors: what vectors of numbers are read as: "list", "array" or "numpy".
+        """
         if cls._overridden():
             return codecs.from_class(
                 cls,
@@ -244,21 +265,23 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def _native_codec(cls, protocol_version: int, vectors: str) -> Any:
-        plans = cls._plans("_native_codecs")
+        known = cls._known_codecs("_native_codecs")
         key = (protocol_version, vectors)
-        plan = plans.by_key.get(key)
-        if plan is None:
-            plan = plans.by_key[key] = cls._build(implementations.codecs, protocol_version, vectors)
-        return plan
+        codec = known.by_key.get(key)
+        if codec is None:
+            codec = known.by_key[key] = cls._build(
+                implementations.codecs, protocol_version, vectors
+            )
+        return codec
 
     @classmethod
-    def _plans(cls, attribute: str) -> _Plans:
+    def _known_codecs(cls, attribute: str) -> _KnownCodecs:
         # Of this very class: getattr would find a parent's codecs, whose rules may differ.
-        plans: _Plans | None = cls.__dict__.get(attribute)
-        if plans is None or plans.generation != _Plans.current:
-            plans = _Plans()
-            setattr(cls, attribute, plans)
-        return plans
+        known: _KnownCodecs | None = cls.__dict__.get(attribute)
+        if known is None or known.generation != _KnownCodecs.current:
+            known = _KnownCodecs()
+            setattr(cls, attribute, known)
+        return known
 
     @classmethod
     def _overridden(cls) -> bool:
@@ -285,6 +308,7 @@ class _CassandraType(metaclass=CassandraTypeType):
     def cass_parameterized_type_with(cls, subtypes: Sequence[Any], full: bool = False) -> str:
         """Return the server's class name with `subtypes` as parameters.
 
+        :param subtypes: the types of the elements or fields.
         :param full: True puts the package before each name.
         """
         cname = cls.cassname
@@ -301,6 +325,7 @@ class _CassandraType(metaclass=CassandraTypeType):
 
         Equal parameters give the same class.
 
+        :param subtypes: the types of the elements or fields, classes of `cassandra.cqltypes`.
         :param names: the names of fields, if the type has any.
         :raises ValueError: if their number is wrong.
         """
@@ -325,12 +350,15 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def cass_parameterized_type(cls, full: bool = False) -> str:
-        """Return the server's class name of the type, like ``MapType(UTF8Type, Int32Type)``."""
+        """Return the server's class name of the type, like ``MapType(UTF8Type, Int32Type)``.
+
+        :param full: True puts the package before each name.
+        """
         return cls.cass_parameterized_type_with(cls.subtypes, full=full)
 
 
 def _generation() -> int:
-    return _Plans.current
+    return _KnownCodecs.current
 
 
 calls.stock_methods.update({name: _CassandraType.__dict__[name] for name in calls.NAMES})

@@ -81,7 +81,7 @@ def _versions_matter(cls: type[Any]) -> bool:
 def install(cls: type[Any], generation: Callable[[], int]) -> None:
     """Put the fast methods into `cls`, if its coding allows it.
 
-    :param generation: returns the number of changes so far (see `_Plans`).
+    :param generation: returns the number of changes so far (see `_KnownCodecs`).
     """
     with _lock:
         began = generation()

@@ -99,6 +99,7 @@ class VectorType(_CassandraType):
     def apply_parameters(cls, params: Sequence[Any], names: Sequence[Any] | None = None) -> Any:
         """Return the vector type of (element type, dimension).
 
+        :param params: the element type, and the dimension as a number or text.
         :raises ValueError: if the dimension is not a positive number.
         """
         if len(params) != 2:

@@ -24,7 +24,10 @@ _unrecognized: Bounded[str, Any] = Bounded(10_000, 1 << 23)
 
 
 def mkUnrecognizedType(casstypename: str) -> Any:
-    """Return the type of the server's class `casstypename`. Its values are bytes."""
+    """Return the type of the server's class `casstypename`. Its values are bytes.
+
+    :param casstypename: the class name.
+    """
     made = _unrecognized.get(casstypename)
     if made is None:
         made = CassandraTypeType(

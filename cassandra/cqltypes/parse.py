@@ -102,6 +102,8 @@ def lookup_casstype_simple(casstype: str) -> Any:
     """Return the type of a class name without parameters, with or without its package.
 
     Unknown names get an unrecognized type.
+
+    :param casstype: the class name.
     """
     short = trim_if_startswith(casstype, apache_cassandra_type_prefix)
     found = _by_cassname.get(short)
@@ -144,6 +146,7 @@ def _resolve_udt(base: type[UserType], parameters: list[tuple[str | None, Any]])
 def parse_casstype_args(typestring: str) -> Any:
     """Return the type of a class name with parameters.
 
+    :param typestring: the class name.
     :raises ValueError: if it is malformed.
     """
     return _resolve(_Reader(_tokens(typestring)).whole())
@@ -154,6 +157,7 @@ def lookup_casstype(casstype: str | type) -> Any:
 
     The package may be left out. A type is returned as it is.
 
+    :param casstype: the class name.
     :raises ValueError: if the name cannot be parsed.
     """
     if isinstance(casstype, type):
@@ -167,18 +171,25 @@ def lookup_casstype(casstype: str | type) -> Any:
 def lookup_cqltype(name: str) -> Any:
     """Return the scalar type of a CQL name (``int``).
 
+    :param name: the name.
     :raises KeyError: if there is none.
     """
     return _by_cqlname[name]
 
 
 def is_reversed_casstype(data_type: str) -> bool:
-    """Return True if a class name is the one of a reversed type."""
+    """Return True if a class name is the one of a reversed type.
+
+    :param data_type: the class name.
+    """
     return trim_if_startswith(data_type, apache_cassandra_type_prefix).startswith("ReversedType(")
 
 
 def is_counter_type(t: str | type) -> bool:
-    """Return True if `t`, a class or class name, is the counter type, even if reversed."""
+    """Return True if `t`, a class or class name, is the counter type, even if reversed.
+
+    :param t: a class of `cassandra.cqltypes`, or a class name.
+    """
     kind: type = lookup_casstype(t) if isinstance(t, str) else t
     while issubclass(kind, _Wrapper) and kind.subtypes:
         kind = kind.subtypes[0]
@@ -186,7 +197,10 @@ def is_counter_type(t: str | type) -> bool:
 
 
 def cql_typename(casstypename: str) -> str:
-    """Return the CQL name of a class name: ``timestamp`` for ``DateType``."""
+    """Return the CQL name of a class name: ``timestamp`` for ``DateType``.
+
+    :param casstypename: the class name, or the class.
+    """
     name: str = lookup_casstype(casstypename).cql_parameterized_type()
     return name
 
@@ -199,6 +213,7 @@ _CQL_TOKEN = pattern(r"\s*([<>,]|'[^']*'|\"(?:[^\"]|\"\")*\"|[^<>,\s]+)")
 def cqltype_to_python(cql_string: str) -> Any:
     """Return ``['map', ['text', 'list', ['int']]]`` for ``map<text, list<int>>``.
 
+    :param cql_string: the type, a text.
     :raises ValueError: if brackets do not match, or are nested too deep.
     """
     stack: list[list[Any]] = [[]]
@@ -221,7 +236,10 @@ def cqltype_to_python(cql_string: str) -> Any:
 
 
 def python_to_cqltype(types: Iterable[Any]) -> str:
-    """Return the CQL type of names in nested lists: the inverse of `cqltype_to_python`."""
+    """Return the CQL type of names in nested lists: the inverse of `cqltype_to_python`.
+
+    :param types: the nested lists.
+    """
     parts: list[str] = []
     for one in types:
         if isinstance(one, str):
@@ -233,7 +251,10 @@ def python_to_cqltype(types: Iterable[Any]) -> str:
 
 
 def strip_frozen(cql: str) -> str:
-    """Return `cql` without any ``frozen<...>``."""
+    """Return `cql` without any ``frozen<...>``.
+
+    :param cql: the type, a text.
+    """
     return python_to_cqltype(_without_frozen(cqltype_to_python(cql)))
 
 
@@ -257,6 +278,8 @@ def cql_types_from_string(cql_type: str) -> list[str]:
     """Return the names in a CQL type one after the other, without ``frozen``.
 
     For ``map<text, frozen<a>>`` they are ``['map', 'text', 'a']``.
+
+    :param cql_type: the type, a text.
     """
     return [
         token

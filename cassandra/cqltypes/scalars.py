@@ -124,6 +124,7 @@ class DateType(_CassandraType):
     def interpret_datestring(val: str) -> int:
         """Return the milliseconds since 1970 of a CQL timestamp literal.
 
+        :param val: the literal, without quotes.
         :raises ValueError: if it is not one.
         """
         return coerce.timestamp_millis(val)

@@ -48,6 +48,11 @@ class UserType(TupleType):
 
         The same definition and mapped class give the same class.
 
+        :param keyspace: the name of the type's keyspace.
+        :param udt_name: the name of the type.
+        :param field_names: the fields' names, in order.
+        :param field_types: their types, classes of `cassandra.cqltypes`.
+        :param mapped_class: the class to make values of; None for a named tuple of the fields.
         :raises ValueError: if there are more or fewer names than types.
         """
         names, types = tuple(field_names), tuple(field_types)
@@ -84,7 +89,11 @@ class UserType(TupleType):
 
     @classmethod
     def evict_udt_class(cls, keyspace: str, udt_name: str) -> None:
-        """Forget the classes of a user-defined type."""
+        """Forget the classes of a user-defined type.
+
+        :param keyspace: the name of the type's keyspace.
+        :param udt_name: the name of the type.
+        """
         cls._cache.discard(lambda key: bool(key[1:3] == (keyspace, udt_name)))
 
     @classmethod

@@ -53,10 +53,10 @@ class RowsAnswer:
         # functools.wraps copies attributes to wrappers, which are other functions.
         if method is None or method[1] is not row_factory:
             return None
-        plan = self._metadata._plan or self._metadata.row_plan
+        row_plan = self._metadata._row_plan or self._metadata.row_plan
         body, offset = self._body, self._offset
         try:
-            return getattr(plan, method[0])(body, offset + 4, _one_int(body, offset)[0])
+            return getattr(row_plan, method[0])(body, offset + 4, _one_int(body, offset)[0])
         except DecodeError:
             return None  # the message keeps the error
 

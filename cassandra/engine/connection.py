@@ -125,7 +125,7 @@ class FutureResponder:
         self.stream = -1
 
     def on_response(self, connection: Connection, opcode: int, flags: int, body: bytes) -> None:
-        # Whoever waits may have been cancelled in this very turn: the future is done then.
+        # The caller may have been cancelled in this very turn: the future is done then.
         if not self.future.done():
             self.future.set_result((opcode, flags, body))
 
@@ -217,7 +217,7 @@ class Connection(KnownConnection, asyncio.BufferedProtocol):
 
     @property
     def in_flight(self) -> int:
-        """Streams in use: requests under way, and orphans."""
+        """Streams in use: of requests that wait for their answers, and of orphans."""
         return self.streams.in_flight
 
     @property
@@ -250,7 +250,10 @@ class Connection(KnownConnection, asyncio.BufferedProtocol):
         return self.streams.limit
 
     def set_stream_limit(self, limit: int) -> None:
-        """Use at most `limit` streams."""
+        """Use at most `limit` streams.
+
+        :param limit: 1 to 32,768.
+        """
         self.streams.limit = limit
 
     # -- sending -----------------------------------------------------------------------------------
@@ -260,6 +263,10 @@ class Connection(KnownConnection, asyncio.BufferedProtocol):
 
         The caller has checked `has_room`. After an error nothing was queued.
 
+        :param responder: the object whose ``on_response`` takes the answer.
+        :param opcode: the message's opcode.
+        :param flags: the header's flags.
+        :param body: the body, not compressed.
         :raises ConnectionShutdown: if the connection is closed.
         :raises ValueError: if the body is over the protocol's limit.
         """
@@ -365,11 +372,16 @@ class Connection(KnownConnection, asyncio.BufferedProtocol):
     ) -> tuple[int, int, bytes]:
         """Send one request and wait for its (opcode, flags, body); TimeoutError after `timeout`
         seconds.
+
+        :param opcode: the message's opcode.
+        :param body: the body, not compressed.
+        :param timeout: seconds.
+        :param flags: the header's flags.
         """
         responder = FutureResponder(self._loop.create_future())
         responder.stream = self.send(responder, opcode, flags, body)
         # Not by asyncio.wait_for: before Python 3.12 it swallows a cancellation that comes together
-        # with the answer, and a loop over many requests, of pages say, would go on for ever.
+        # with the answer, and a loop over many requests, of pages say, would go on forever.
         timer = (
             self._loop.call_later(timeout, responder.on_timeout) if timeout is not None else None
         )
@@ -384,7 +396,11 @@ class Connection(KnownConnection, asyncio.BufferedProtocol):
                 timer.cancel()
 
     def abandon(self, stream: int, responder: Responder) -> None:
-        """Give up the answer on `stream`; the stream stays taken until the answer comes."""
+        """Give up the answer on `stream`; the stream stays taken until the answer comes.
+
+        :param stream: the number of the stream.
+        :param responder: the one that was given to `send`.
+        """
         if self.streams.abandon(stream, responder) and self.on_orphan is not None:
             self.on_orphan(self)
 
@@ -444,7 +460,13 @@ class Connection(KnownConnection, asyncio.BufferedProtocol):
             self.on_room(self)
 
     def on_unsolicited(self, stream: int, opcode: int, flags: int, body: bytes) -> None:
-        """Take a message on a stream without a request: an event, or the connection's end."""
+        """Take a message on a stream without a request: an event, or the connection's end.
+
+        :param stream: the number of the stream; events have -1.
+        :param opcode: the message's opcode.
+        :param flags: the header's flags.
+        :param body: the body, decompressed.
+        """
         if stream == EVENT_STREAM and opcode != EVENT:
             name = OPCODE_NAMES.get(opcode, opcode)
             self.close(ProtocolError(f"{self.endpoint} sent a {name} message as an event"))
@@ -511,7 +533,10 @@ class Connection(KnownConnection, asyncio.BufferedProtocol):
         self.close(error)
 
     def close(self, error: Exception | None = None) -> None:
-        """Close at once; every request in flight gets `error`. A second call does nothing."""
+        """Close at once; every request in flight gets `error`. A second call does nothing.
+
+        :param error: what has happened; None if the driver closes it.
+        """
         if self.closed:
             return
         streams = self.streams
@@ -569,6 +594,8 @@ class Connection(KnownConnection, asyncio.BufferedProtocol):
     def use_features(self, features: ProtocolFeatures) -> None:
         """The handshake is over: `features` is what was agreed on with the server besides the
         version.
+
+        :param features: the extensions that both sides speak.
         """
         self.features = features
         # The smaller bound was for peers that had not shown yet that they speak the protocol.
@@ -578,7 +605,10 @@ class Connection(KnownConnection, asyncio.BufferedProtocol):
     # -- set by the handshake ----------------------------------------------------------------------
 
     def use_compression(self, algorithm: str | None) -> None:
-        """Compress from the next frame on ("lz4", "snappy")."""
+        """Compress from the next frame on ("lz4", "snappy").
+
+        :param algorithm: its name; None for none.
+        """
         self._reader.set_compression(algorithm)
         self._writer.set_compression(algorithm)
         self._agreed.append(algorithm)

@@ -49,12 +49,18 @@ class EndPointFactory:
     cluster: Any = None
 
     def configure(self, cluster: object) -> EndPointFactory:
-        """Called once with the `Cluster`, before the first `create`."""
+        """Called once with the `Cluster`, before the first `create`.
+
+        :param cluster: the `Cluster`.
+        """
         self.cluster = cluster
         return self
 
     def create(self, row: Mapping[str, Any]) -> EndPoint:
-        """The end point for a row of system.local, system.peers or system.peers_v2."""
+        """The end point for a row of system.local, system.peers or system.peers_v2.
+
+        :param row: the row, a mapping of column names to values.
+        """
         raise NotImplementedError
 
 
@@ -116,7 +122,10 @@ class SniEndPointFactory(EndPointFactory):
         )
 
     def create_from_sni(self, sni: str) -> SniEndPoint:
-        """The end point of the node that answers to `sni`."""
+        """The end point of the node that answers to `sni`.
+
+        :param sni: the server name that TLS sends, a text.
+        """
         return SniEndPoint(self._proxy_address, sni, self._port)
 
 

@@ -464,7 +464,7 @@ class RequestBase:
         self.fail(asyncio.CancelledError())
 
     def end(self) -> None:
-        """It is over, well or badly: let go of everything and tell who waits."""
+        """It is over, well or badly: let go of everything, and call `on_done`."""
         # First: whatever the calls below lead to must find the request over.
         self.done = True
         if self._timer_slot >= 0:

@@ -53,6 +53,7 @@ async def run_in_thread(function: Callable[..., T], *args: Any) -> T:
         try:
             result = function(*args)
         except BaseException as caught:
+            # Raised where the result is awaited: nobody looks at what this thread raises.
             error = caught
         try:
             loop.call_soon_threadsafe(settle, result, error)

@@ -52,6 +52,10 @@ class KnownConnection:
         The engine calls it only if a program has put another one in its place, by a patch or in a
         subclass that it passes as ``connection_class``; that one may call this.
 
+        :param endpoint: the node's `EndPoint`.
+        :param timeout: seconds until the connection is open.
+        :param args: accepted for older programs; without effect.
+        :param kwargs: accepted for older programs; without effect.
         :raises ConnectionException: if no cluster is opening a connection.
         """
         opener = _opening.get(None)
@@ -100,15 +104,27 @@ class KnownConnection:
         return self.close_error
 
     def send_msg(self, *args: object, **kwargs: object) -> NoReturn:
-        """Raise NotImplementedError: only the event loop may send."""
+        """Raise NotImplementedError: only the event loop may send.
+
+        :param args: without effect.
+        :param kwargs: without effect.
+        """
         _refuse("Connection.send_msg()")
 
     def wait_for_response(self, *args: object, **kwargs: object) -> NoReturn:
-        """Raise NotImplementedError: only the event loop may send."""
+        """Raise NotImplementedError: only the event loop may send.
+
+        :param args: without effect.
+        :param kwargs: without effect.
+        """
         _refuse("Connection.wait_for_response()")
 
     def wait_for_responses(self, *args: object, **kwargs: object) -> NoReturn:
-        """Raise NotImplementedError: only the event loop may send."""
+        """Raise NotImplementedError: only the event loop may send.
+
+        :param args: without effect.
+        :param kwargs: without effect.
+        """
         _refuse("Connection.wait_for_responses()")
 
 

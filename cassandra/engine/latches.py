@@ -24,6 +24,7 @@ class Latch:
 
     def __init__(self) -> None:
         self._is_open = False
+        # Held until `open`, by no thread in particular: any thread may release it.
         self._lock = Lock()
         self._lock.acquire()
 

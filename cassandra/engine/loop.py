@@ -3,9 +3,9 @@ and future faces.
 
 User threads hand work to the loop through an inbox: a deque, and one wake-up for however much is
 queued when the loop gets to it. Whatever is put in there is started or refused, each exactly once:
-whoever takes it out of the deque does the one or the other. What a closed loop has left in there is
-refused by the thread that ran it, as its last act; what is put in later, by whoever finds the loop
-closed.
+the thread that takes it out of the deque does the one or the other. What a closed loop has left in
+there is refused by the thread that ran it, as its last act; what is put in later, by the caller
+that finds the loop closed.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ class Inbox:
                     raise RuntimeError(self._closed)
                 self._loop.call_soon_threadsafe(self._drain)
             except RuntimeError:
-                # Disarmed first, then emptied: who found it armed has queued its work before, and
-                # relies on this.
+                # Disarmed first, then emptied: a caller that found it armed has queued its work
+                # before, and relies on this.
                 self._armed = False
                 self._refuse_all()
 
@@ -98,7 +98,7 @@ class Inbox:
         # The first reason stays: it says why the loop has ended.
         self._closed = self._closed or reason
         self.is_quiet = False
-        # Whoever puts work in from now on must come to the refusal in `put`: no drain will run.
+        # What is put in from now on must come to the refusal in `put`: no drain will run.
         self._armed = False
         self._refuse_all()
 
@@ -199,7 +199,7 @@ class _Call(Generic[T]):
 
     def _ended(self, task: asyncio.Task[T]) -> None:
         self._calls.discard(self)
-        # by nobody but the end of the cluster: whoever waits here cancels after it has stopped
+        # by nobody but the end of the cluster: a caller that waits cancels after it has stopped
         # waiting
         if task.cancelled():
             self._end(ConnectionShutdown(ENDED))
@@ -328,7 +328,7 @@ class LoopThread:
             self._thread.join(timeout)
             if self._thread.is_alive():
                 log.warning("the driver's event loop did not stop within %s seconds", timeout)
-                self.inbox.close()  # something blocks the loop: whoever waits for it is told now
+                self.inbox.close()  # something blocks the loop: callers that wait are told now
 
     def stop_after(self, coroutine: Coroutine[Any, Any, None]) -> None:
         """Run `coroutine`, then stop, without waiting for either: for finalizers, which run in any
@@ -364,7 +364,7 @@ class LoopThread:
             self.loop.run_forever()
         except BaseException:
             # A program's listener or policy called sys.exit(), say. Loops let that through, and
-            # everybody who waits would wait for ever.
+            # all callers would wait forever.
             log.exception("the driver's event loop was to be ended by an exception: it goes on")
             # The loop forgets a stop that came in the same turn as the exception.
             return self._stopped

@@ -107,6 +107,7 @@ class ExecutionProfile:
     def clone(self, **changes: Any) -> ExecutionProfile:
         """Return a copy with some settings changed.
 
+        :param changes: the settings that differ, by name.
         :raises ValueError: if one of the names is not a setting.
         """
         # Without __init__: that of a subclass may take other parameters.
@@ -154,7 +155,10 @@ class ProfileManager:
         return list(found.values())
 
     def distance(self, host: Host) -> int:
-        """Return the shortest distance that a profile's policy sees; -1 if all ignore the host."""
+        """Return the shortest distance that a profile's policy sees; -1 if all ignore the host.
+
+        :param host: the `Host`.
+        """
         distances = {policy.distance(host) for policy in self.policies()}
         # IGNORED is below 0, and would count as the nearest.
         wanted = [distance for distance in distances if distance >= 0]

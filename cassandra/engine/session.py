@@ -399,9 +399,9 @@ class EngineSession:
         """A DDL statement was executed: the request completes when the nodes agree on the schema,
         or the wait is over.
 
-        What was changed is then read again, before whoever waits for the request can look at the
-        metadata. The change itself is made: if the request's own timeout passes meanwhile, it
-        completes with this answer.
+        What was changed is then read again, before the caller that waits for the request can look
+        at the metadata. The change itself is made: if the request's own timeout passes meanwhile,
+        it completes with this answer.
         """
         # The request's timeout may end the wait with this very answer.
         response.is_schema_agreed = False
@@ -471,7 +471,7 @@ class EngineSession:
         return ConnectionShutdown("the session is shut down")
 
     def close(self) -> None:
-        """Close all pools; requests under way get an error that says so."""
+        """Close all pools; requests in flight get an error that says so."""
         if self.closed:
             return
         # First: a request that loses its connection below must not try another host.

@@ -110,7 +110,7 @@ class StreamTable:
 
     @property
     def in_flight(self) -> int:
-        """Streams in use: requests under way, and orphans."""
+        """Streams in use: of requests that wait for their answers, and of orphans."""
         return len(self._responders) + (self._direct is not None)
 
     @property
@@ -145,6 +145,7 @@ class StreamTable:
         :returns: its stream; -1 if no stream is free.
         :raises ValueError: if the body is over the protocol's limit; then nothing was queued.
         """
+        # `_ids` has one stream more than the limit then, which is that of direct requests.
         if self._direct_stream >= 0 and self.in_flight >= self._limit:
             return -1
         stream = self._ids.take()
@@ -157,6 +158,7 @@ class StreamTable:
             self._ids.give_back(stream)
             raise
         self._responders[stream] = responder
+        # One write for all that this turn of the loop queues.
         if self.armed is None:
             self.armed = self._call_soon(self._flush)
         return stream
@@ -174,7 +176,7 @@ class StreamTable:
         return True
 
     def dispatch(self, connection: Connection, envelopes: list[Any]) -> None:
-        """Give each of `envelopes`, as `FrameReader` makes them, to whom it answers.
+        """Give each of `envelopes`, as `FrameReader` makes them, to the responder that it answers.
 
         What nobody asked for goes to ``connection.on_unsolicited(stream, opcode, flags, body)``,
         which may close the connection.
@@ -182,6 +184,7 @@ class StreamTable:
         responders = self._responders
         give_back = self._ids.give_back
         for stream, opcode, flags, body, version in envelopes:
+            # The handshake looks at it: the answer to a STARTUP may be of another version.
             if version != connection.version:
                 connection.peer_version = version
             # Free before the responder is called: it may send again, and needs a stream for that.
@@ -205,11 +208,12 @@ class StreamTable:
                         request.fail(failure)
             else:
                 connection.on_unsolicited(stream, opcode, flags, body)
+            # `close` has told all that waited: what follows answers nobody.
             if self.closed:
                 return
 
     def _take_direct(self, stream: int) -> Any:
-        """Return who waits for the answer to a direct request; None if `stream` is not in use."""
+        """Return the responder of the direct request in flight; None if `stream` is not in use."""
         if stream != self._direct_stream:
             return None
         responder, self._direct = self._direct, None
@@ -219,6 +223,7 @@ class StreamTable:
         """The responders that still wait, which the table forgets: the connection is closed."""
         responders, self._responders = self._responders, {}
         direct, self._direct = self._direct, None
+        # Their answers cannot come any more.
         self.orphans = 0
         waiting = [responder for responder in responders.values() if responder is not None]
         if direct is not None and direct is not _ORPHAN:

@@ -42,8 +42,9 @@ class TimerWheel:
     A request enters the slot of its deadline, and leaves it when it completes: both are one set
     operation. The loop has at most one timer for the wheel, for its earliest slot.
 
-    Other threads only add. Each operation on a set or a dictionary is atomic; who takes a slot out
-    of the wheel, and who puts something into a slot, looks afterwards if the other did so too.
+    Other threads only add. Each operation on a set or a dictionary is atomic; the
+    thread that takes a slot out of the wheel, and the one that puts something into a slot, look
+    afterwards if the other did so too.
     """
 
     __slots__ = ("_call_at", "_handle", "_handle_tick", "_loop", "_offset", "_slots", "_time")

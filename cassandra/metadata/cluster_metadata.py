@@ -81,7 +81,10 @@ class Metadata:
         return None
 
     def get_host_by_host_id(self, host_id: uuid.UUID) -> Host | None:
-        """Return the host with this id, or None if it is not known."""
+        """Return the host with this id, or None if it is not known.
+
+        :param host_id: the id, a `uuid.UUID`.
+        """
         for host in self._hosts.values():
             if host.host_id == host_id:
                 return host
@@ -90,6 +93,7 @@ class Metadata:
     def add_or_return_host(self, host: Host) -> tuple[Host, bool]:
         """Add `host`, unless a host at its end point is known.
 
+        :param host: the `Host`.
         :returns: the known or the added host, and True if it was added.
         """
         known = self._hosts.get(host.endpoint)
@@ -99,7 +103,10 @@ class Metadata:
         return host, True
 
     def replace_hosts(self, hosts: list[Host]) -> None:
-        """Take a new snapshot (the engine calls it)."""
+        """Take a new snapshot (the engine calls it).
+
+        :param hosts: all that are known.
+        """
         self._hosts = MappingProxyType({host.endpoint: host for host in hosts})
         self.tablets.take_hosts(hosts)
         token_class = token_class_of(self.partitioner) if self.token_metadata_enabled else None
@@ -121,6 +128,8 @@ class Metadata:
         """Return the replication of a keyspace, or None if it is not known.
 
         It is known even if the schema is not read.
+
+        :param keyspace: the name of the keyspace.
         """
         return self._replication.get(keyspace)
 
@@ -133,6 +142,8 @@ class Metadata:
         """Take the replication of all keyspaces (the engine calls it).
 
         `replication_version` counts the changes.
+
+        :param replication: the replication by keyspace.
         """
         # Each reading of the schema brings the replication. Only a change may invalidate the
         # placement.
@@ -144,6 +155,7 @@ class Metadata:
     def replace_tablet_keyspaces(self, names: Iterable[str], leaders: Iterable[str]) -> None:
         """Take the names of the keyspaces with tablets (the engine calls it).
 
+        :param names: the names of the keyspaces.
         :param leaders: those in which the first replica of a tablet is its leader.
         """
         if self.tablets.use_keyspaces(names, leaders):
@@ -182,6 +194,7 @@ class Metadata:
 
         Transient replicas are left out. The list is empty if the replicas are not known.
 
+        :param keyspace: the name of the keyspace.
         :param key: the serialized partition key.
         """
         routing = self.routing()
@@ -203,7 +216,11 @@ class Metadata:
         return token_class_of(self.partitioner) is not None
 
     def rebuild_token_map(self, partitioner: str, token_map: Mapping[Host, Iterable[str]]) -> None:
-        """Take the tokens of each host as texts, and the partitioner that they belong to."""
+        """Take the tokens of each host as texts, and the partitioner that they belong to.
+
+        :param partitioner: its class name, as the server says it.
+        :param token_map: for each `Host` the texts of its tokens.
+        """
         self.partitioner = partitioner
         for host, tokens in token_map.items():
             host.tokens = tuple(tokens)
@@ -228,7 +245,10 @@ class Metadata:
         return "\n\n".join(keyspace.export_as_string() for keyspace in self.keyspaces.values())
 
     def replace_schema(self, schema: Schema) -> None:
-        """Take a new snapshot (the engine calls it)."""
+        """Take a new snapshot (the engine calls it).
+
+        :param schema: the schema as it was read.
+        """
         known = self.schema.sources
         for name, source in schema.sources.items():
             before = known.get(name)

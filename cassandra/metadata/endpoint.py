@@ -89,7 +89,11 @@ class EndPoint:
 
 
 class DefaultEndPoint(EndPoint):
-    """A host name or IP address with a TCP port."""
+    """A host name or IP address with a TCP port.
+
+    :param address: the name or address, a text.
+    :param port: the port; 9042 by default.
+    """
 
     __slots__ = ("_address", "_hash", "_port")
 
@@ -128,7 +132,12 @@ class DefaultEndPoint(EndPoint):
 
 
 class SniEndPoint(EndPoint):
-    """A node behind a TLS proxy, chosen by the server name that the client sends (SNI)."""
+    """A node behind a TLS proxy, chosen by the server name that the client sends (SNI).
+
+    :param proxy_address: the proxy's name or address, a text.
+    :param server_name: what TLS sends, a text.
+    :param port: the proxy's port; 9042 by default.
+    """
 
     __slots__ = ("_port", "_proxy_address", "_server_name")
 
@@ -161,7 +170,10 @@ class SniEndPoint(EndPoint):
 
 
 class UnixSocketEndPoint(EndPoint):
-    """A node that listens on a unix domain socket."""
+    """A node that listens on a unix domain socket.
+
+    :param unix_socket_path: the path of the socket.
+    """
 
     __slots__ = ("_path",)
 

@@ -99,7 +99,11 @@ class Host:
         return self._rack
 
     def set_location_info(self, datacenter: str | None, rack: str | None) -> None:
-        """Set the node's data centre and rack."""
+        """Set the node's data centre and rack.
+
+        :param datacenter: its name, or None.
+        :param rack: its name, or None.
+        """
         self._datacenter = datacenter
         self._rack = rack
 
@@ -127,7 +131,10 @@ class Host:
         return "up" if self.is_up else "forced down" if self._given_up else "down"
 
     def signal_connection_failure(self, connection_exc: BaseException) -> bool:
-        """Report a failure to the conviction policy; True if the node now counts as down."""
+        """Report a failure to the conviction policy; True if the node now counts as down.
+
+        :param connection_exc: the error of the connection.
+        """
         return self.conviction_policy is None or bool(
             self.conviction_policy.add_failure(connection_exc)
         )

@@ -213,7 +213,11 @@ class AdaptivePolicy(TokenAwarePolicy):
     # -- slow replicas -----------------------------------------------------------------------------
 
     def on_latency(self, host: Host, seconds: float) -> None:
-        """Take note that `host` has answered a request after `seconds`."""
+        """Take note that `host` has answered a request after `seconds`.
+
+        :param host: the `Host`.
+        :param seconds: from the sending to the answer.
+        """
         answers = self._answers.get(host)
         if answers is None:
             answers = self._answers[host] = _Answers()

@@ -52,19 +52,31 @@ class HostStateListener:
     """Is told when hosts join or leave the cluster, or go up or down."""
 
     def on_up(self, host: Host) -> None:
-        """The host can be reached again."""
+        """The host can be reached again.
+
+        :param host: the `Host`.
+        """
         raise NotImplementedError
 
     def on_down(self, host: Host) -> None:
-        """The host cannot be reached."""
+        """The host cannot be reached.
+
+        :param host: the `Host`.
+        """
         raise NotImplementedError
 
     def on_add(self, host: Host) -> None:
-        """The host joined the cluster."""
+        """The host joined the cluster.
+
+        :param host: the `Host`.
+        """
         raise NotImplementedError
 
     def on_remove(self, host: Host) -> None:
-        """The host left the cluster."""
+        """The host left the cluster.
+
+        :param host: the `Host`.
+        """
         raise NotImplementedError
 
 
@@ -72,7 +84,10 @@ class LoadBalancingPolicy(HostStateListener):
     """Base of all load balancing policies."""
 
     def distance(self, host: Host) -> int:
-        """Return how far `host` is: one of `HostDistance`."""
+        """Return how far `host` is: one of `HostDistance`.
+
+        :param host: the `Host`.
+        """
         raise NotImplementedError
 
     def populate(self, cluster: PolicyCluster, hosts: Iterable[Host]) -> None:
@@ -97,7 +112,10 @@ class LoadBalancingPolicy(HostStateListener):
         """Raise an error if the policy cannot work in this environment."""
 
     def attach(self, engine: Engine) -> None:
-        """Take the `engine`, to look at requests in flight. Called once, after `populate`."""
+        """Take the `engine`, to look at requests in flight. Called once, after `populate`.
+
+        :param engine: the cluster's engine.
+        """
 
 
 class PolicyCluster(Protocol):
@@ -304,7 +322,10 @@ class RackAwareRoundRobinPolicy(_TieredRoundRobin):
 
 
 class WrapperPolicy(LoadBalancingPolicy):
-    """Passes every call on to a child policy."""
+    """Passes every call on to a child policy.
+
+    :param child_policy: the policy.
+    """
 
     def __init__(self, child_policy: LoadBalancingPolicy) -> None:
         self._child_policy = child_policy

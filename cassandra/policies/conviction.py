@@ -20,7 +20,10 @@ class ConvictionPolicy:
         self.host = host
 
     def add_failure(self, connection_exc: BaseException) -> bool:
-        """Take note of a failed connection; return True if the host is down now."""
+        """Take note of a failed connection; return True if the host is down now.
+
+        :param connection_exc: the error of the connection.
+        """
         raise NotImplementedError
 
     def reset(self) -> None:

@@ -50,7 +50,11 @@ class LatencyTracker:
         self._known: dict[float, float | None] = {}
 
     def record(self, host: object, seconds: float) -> None:
-        """Take note that a host has answered after `seconds`."""
+        """Take note that a host has answered after `seconds`.
+
+        :param host: the `Host`.
+        :param seconds: from the sending to the answer.
+        """
         # frexp finds the bucket without computing a logarithm.
         mantissa, octave = frexp(seconds * 1e6)
         place = octave * _STEPS + int((mantissa - 0.5) * 2 * _STEPS)
@@ -129,11 +133,14 @@ class PercentileSpeculativeExecutionPolicy(SpeculativeExecutionPolicy):
         self.tracker = tracker if tracker is not None else LatencyTracker()
 
     def attach(self, engine: Engine) -> None:
-        """Have the engine feed the tracker."""
+        """Have the engine feed the tracker.
+
+        :param engine: the engine.
+        """
         engine.observe_latencies(self.tracker.record)
 
     def new_plan(self, keyspace: str | None, statement: Statement) -> SpeculativeExecutionPlan:
-        # Read once for each request: the delay of a plan does not change while it runs.
+        # Read once for each request: a speculation's delay does not change while it runs.
         delay = self.tracker.percentile(self.percentile)
         if delay is None:
             return NoSpeculativeExecutionPlan()

@@ -21,7 +21,7 @@ class ConstantReconnectionPolicy(ReconnectionPolicy):
     """Waits the same time before each try.
 
     :param delay: seconds.
-    :param max_attempts: the number of tries. None tries for ever.
+    :param max_attempts: the number of tries. None tries forever.
     :raises ValueError: if one of them is negative.
     """
 
@@ -46,7 +46,7 @@ class ExponentialReconnectionPolicy(ReconnectionPolicy):
 
     :param base_delay: seconds before the first try.
     :param max_delay: the longest delay, in seconds.
-    :param max_attempts: the number of tries. None tries for ever.
+    :param max_attempts: the number of tries. None tries forever.
     :raises ValueError: if one of them is negative, or `max_delay` is less than `base_delay`.
     """
 

@@ -63,7 +63,7 @@ class _ConstantPlan(SpeculativeExecutionPlan):
     def next_execution(self, host: Host | None) -> float:
         if self._remaining <= 0:
             return -1
-        # Counted in the plan, which belongs to one request: the policy is shared by all of them.
+        # Counted here, in what belongs to one request: the policy is shared by all of them.
         self._remaining -= 1
         return self._delay
 

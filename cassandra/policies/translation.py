@@ -14,7 +14,10 @@ class AddressTranslator:
     """
 
     def translate(self, addr: str) -> str:
-        """Return the address to connect to if a node advertises `addr`."""
+        """Return the address to connect to if a node advertises `addr`.
+
+        :param addr: the address that the node advertises, a text.
+        """
         raise NotImplementedError
 
 

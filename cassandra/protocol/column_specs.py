@@ -266,7 +266,7 @@ class ResultMetadata:
     __slots__ = (
         "_global",
         "_head",
-        "_plan",
+        "_row_plan",
         "_skipped_head",
         "_user_types",
         "_variants",
@@ -309,7 +309,7 @@ class ResultMetadata:
             else self._skipped_head
         )
         self._user_types = user_types
-        self._plan: RowPlan | None = None
+        self._row_plan: RowPlan | None = None
         self._variants: dict[str, ResultMetadata] = {}
         self.vectors = "list"
         self.column_plans: dict[Any, Any] = {}
@@ -333,11 +333,11 @@ class ResultMetadata:
     @property
     def row_plan(self) -> RowPlan:
         """The decoder of rows of these columns, made at the first use."""
-        plan = self._plan
-        if plan is None:
+        made = self._row_plan
+        if made is None:
             # Two threads may both make one; they are equal, and either may stay.
-            plan = self._plan = implementations.rows.RowPlan(self.names, self.codecs)
-        return plan
+            made = self._row_plan = implementations.rows.RowPlan(self.names, self.codecs)
+        return made
 
     @property
     def codecs(self) -> list[Any]:
@@ -345,19 +345,22 @@ class ResultMetadata:
         return [column.type.codec(vectors=self.vectors) for column in self.columns]
 
     @property
-    def plan_key(self) -> Any:
+    def columns_key(self) -> Any:
         """What tells these columns from others by a comparison; hashable."""
         # The raw bytes do so without a comparison of each name and type.
         return self.raw or tuple((column.name, column.type) for column in self.columns)
 
     @property
     def page_columns(self) -> Sequence[ColumnMetadata]:
-        """The columns as plans of whole pages read them: see `page_reader`."""
+        """The columns as column plans read them: see `page_reader`."""
         return self.columns
 
-    def page_reader(self, plan: object) -> Any:
-        """Return the reader of pages for a `ColumnPlan` that was made of `page_columns`."""
-        return plan
+    def page_reader(self, column_plan: object) -> Any:
+        """Return the reader of pages for a `ColumnPlan` that was made of `page_columns`.
+
+        :param column_plan: what reads the plain columns.
+        """
+        return column_plan
 
     def rows_at(self, body: bytes, pos: int, user_types: UserTypes | None) -> int:
         """Return the offset of the row count if the RESULT at `pos` is rows of this, else 0.
@@ -366,6 +369,10 @@ class ResultMetadata:
         equal bytes at the front mean equal specs. The mapping of classes registered for UDTs has to
         be the same object: it is replaced, not changed, when a class is registered. Another page to
         come or a changed id makes other flags, and so does not match.
+
+        :param body: the body of the RESULT.
+        :param pos: the offset of its kind.
+        :param user_types: classes registered for UDTs, by keyspace and name.
         """
         if self.has_user_types and user_types is not self._user_types:
             return 0
@@ -377,7 +384,14 @@ class ResultMetadata:
     def same_specs(
         self, body: bytes, pos: int, is_global: bool, count: int, user_types: UserTypes | None
     ) -> bool:
-        """Return True if the specs at `pos` are those that this was read from; flags may differ."""
+        """Return True if the specs at `pos` are those that this was read from; flags may differ.
+
+        :param body: the body of the RESULT.
+        :param pos: the offset of its specs.
+        :param is_global: True if keyspace and table stand once, before all columns.
+        :param count: how many columns it has.
+        :param user_types: classes registered for UDTs, by keyspace and name.
+        """
         return (
             bool(self.raw)
             and body.startswith(self.raw, pos)
@@ -387,7 +401,10 @@ class ResultMetadata:
         )
 
     def for_user_types(self, user_types: UserTypes | None) -> ResultMetadata:
-        """Return the same columns with the UDT classes of `user_types`; self if nothing changes."""
+        """Return the same columns with the UDT classes of `user_types`; self if nothing changes.
+
+        :param user_types: classes registered for UDTs, by keyspace and name.
+        """
         # Without the bytes, metadata that a program made cannot be read anew.
         if not self.has_user_types or user_types is self._user_types or not self.raw:
             return self
@@ -396,15 +413,18 @@ class ResultMetadata:
         )
 
     def with_id(self, metadata_id: bytes | None) -> ResultMetadata:
-        """Return the same columns and plan under another id."""
+        """Return the same columns and row plan under another id.
+
+        :param metadata_id: the bytes of the id, or None.
+        """
         if metadata_id == self.metadata_id:
             return self
         other = ResultMetadata(
             self.columns, self.raw, self._global, metadata_id, self._user_types, self.has_user_types
         )
-        other._plan = self._plan
+        other._row_plan = self._row_plan
         other.vectors = self.vectors
-        # Shared, not copied: the plans depend on the columns alone.
+        # Shared, not copied: column plans depend on the columns alone.
         other.column_plans = self.column_plans
         return other
 
@@ -427,7 +447,7 @@ class ResultMetadata:
                 self.has_user_types,
             )
             other.vectors = vectors
-            other._plan = implementations.rows.RowPlan(self.names, other.codecs)
+            other._row_plan = implementations.rows.RowPlan(self.names, other.codecs)
             variants[vectors] = other
         return other
 

@@ -2,8 +2,8 @@
 
 A column that a policy encrypts gets a type of its own: a subclass of the type that its values have
 in the program, whose codec encrypts what the plain codec encodes and decrypts before it decodes. A
-plan asks its columns' types for their codecs when it is made. So the plans of both twins need no
-code for this, and columns that are not encrypted pay nothing.
+plan asks its columns' types for their codecs when it is made. So row plans and bind plans of both
+twins need no code for this, and columns that are not encrypted pay nothing.
 """
 
 from __future__ import annotations
@@ -338,8 +338,8 @@ class DecryptingMetadata(ResultMetadata):
         return self.source.columns
 
     @property
-    def plan_key(self) -> Any:
-        """See `ResultMetadata.plan_key`."""
+    def columns_key(self) -> Any:
+        """See `ResultMetadata.columns_key`."""
         return tuple((column.name, column.type) for column in self.columns)
 
     @property
@@ -350,9 +350,9 @@ class DecryptingMetadata(ResultMetadata):
             for column in self.columns
         ]
 
-    def page_reader(self, plan: object) -> Any:
+    def page_reader(self, column_plan: object) -> Any:
         """See `ResultMetadata.page_reader`."""
-        return DecryptedPages(plan, self.columns)
+        return DecryptedPages(column_plan, self.columns)
 
     def for_user_types(self, user_types: UserTypes | None) -> ResultMetadata:
         """See `ResultMetadata.for_user_types`."""
@@ -364,7 +364,7 @@ class DecryptingMetadata(ResultMetadata):
         if metadata_id == self.metadata_id:
             return self
         other = DecryptingMetadata(self.source.with_id(metadata_id), self.columns, self._policy)
-        other._plan = self._plan
+        other._row_plan = self._row_plan
         other.column_plans = self.column_plans
         return other
 
@@ -400,29 +400,29 @@ def decrypting(metadata: ResultMetadata, policy: Encryption | None) -> ResultMet
 class DecryptedPages:
     """A column plan for pages with encrypted columns.
 
-    Plans of columns copy values from a page without looking at each. So the page is decrypted as a
-    whole before the plan gets it.
+    Column plans copy values from a page without looking at each. So the page is decrypted as a
+    whole before the column plan gets it.
 
-    :param plan: a `ColumnPlan` of the plain types.
+    :param column_plan: a `ColumnPlan` of the plain types.
     :param columns: the columns of the page.
     """
 
-    __slots__ = ("_columns", "_decrypt", "_plan", "layout")
+    __slots__ = ("_column_plan", "_columns", "_decrypt", "layout")
 
     layout: Layout
 
-    def __init__(self, plan: Any, columns: Sequence[ColumnMetadata]) -> None:
-        self._plan = plan
+    def __init__(self, column_plan: Any, columns: Sequence[ColumnMetadata]) -> None:
+        self._column_plan = column_plan
         self._columns = tuple(columns)
         self._decrypt = tuple(
             column.type.decrypt if is_encrypted(column.type) else None for column in columns
         )
-        self.layout = plan.layout
+        self.layout = column_plan.layout
 
     def read(self, body: bytes, offset: int, row_count: int) -> ColumnArray:
         """See `ColumnPlan.read`."""
         page = self._decrypted(body, offset, row_count)
-        columns: ColumnArray = self._plan.read(page, 0, row_count)
+        columns: ColumnArray = self._column_plan.read(page, 0, row_count)
         return columns
 
     def _decrypted(self, body: bytes, offset: int, row_count: int) -> bytes:
@@ -437,7 +437,7 @@ class DecryptedPages:
                 size = _int32.unpack_from(body, pos)[0] if start <= end else end
                 pos = start + max(size, 0)
                 if pos > end:
-                    # The plan's own error says what is wrong: it gets the rest as it is.
+                    # The column plan's own error says what is wrong: it gets the rest as it is.
                     return b"".join((*parts, body[copied:]))
                 if decrypt is None or size < 0:
                     continue

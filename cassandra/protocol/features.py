@@ -41,6 +41,8 @@ class ShardingInfo(NamedTuple):
         """Return the shard of a token, a number or an object with a `value`.
 
         The algorithm is ScyllaDB's "biased-token-round-robin".
+
+        :param token: the token.
         """
         number = int(getattr(token, "value", token))
         biased = (number + (1 << 63) << self.sharding_ignore_msb) & (1 << 64) - 1

@@ -40,52 +40,90 @@ def _text(data: bytes) -> str:
 
 
 def read_byte(f: BinaryIO) -> int:
-    """[byte]: 8 bits, signed."""
+    """[byte]: 8 bits, signed.
+
+    :param f: a file-like reader.
+    """
     return _unpack(f, ">b")
 
 
 def write_byte(f: BinaryIO, b: int) -> None:
-    """[byte], signed."""
+    """[byte], signed.
+
+    :param f: a file-like object to write to.
+    :param b: the number.
+    """
     f.write(_pack(">b", b, "a signed number of 8 bits"))
 
 
 def read_int(f: BinaryIO) -> int:
-    """[int]: 32 bits, signed."""
+    """[int]: 32 bits, signed.
+
+    :param f: a file-like reader.
+    """
     return _unpack(f, ">i")
 
 
 def write_int(f: BinaryIO, i: int) -> None:
-    """[int]."""
+    """[int].
+
+    :param f: a file-like object to write to.
+    :param i: the number.
+    """
     f.write(_pack(">i", i, "a signed number of 32 bits"))
 
 
 def write_uint(f: BinaryIO, i: int) -> None:
-    """32 bits, unsigned."""
+    """32 bits, unsigned.
+
+    :param f: a file-like object to write to.
+    :param i: the number.
+    """
     f.write(_pack(">I", i, "an unsigned number of 32 bits"))
 
 
 def write_long(f: BinaryIO, i: int) -> None:
-    """[long], of which the protocol uses the unsigned half and the signed one alike."""
+    """[long], of which the protocol uses the unsigned half and the signed one alike.
+
+    :param f: a file-like object to write to.
+    :param i: the number.
+    """
     f.write(_pack(">q" if i < 1 << 63 else ">Q", i, "a number of 64 bits"))
 
 
 def read_short(f: BinaryIO) -> int:
-    """[short]: 16 bits, unsigned."""
+    """[short]: 16 bits, unsigned.
+
+    :param f: a file-like reader.
+    """
     return _unpack(f, ">H")
 
 
 def write_short(f: BinaryIO, s: int) -> None:
-    """[short]."""
+    """[short].
+
+    :param f: a file-like object to write to.
+    :param s: the number.
+    """
     f.write(_pack(">H", s, "an unsigned number of 16 bits"))
 
 
 def read_uint_le(f: BinaryIO, size: int = 4) -> int:
-    """An unsigned little-endian number of `size` bytes."""
+    """An unsigned little-endian number of `size` bytes.
+
+    :param f: a file-like reader.
+    :param size: how many bytes.
+    """
     return int.from_bytes(_read(f, size), "little")
 
 
 def write_uint_le(f: BinaryIO, i: int, size: int = 4) -> None:
-    """An unsigned little-endian number of `size` bytes."""
+    """An unsigned little-endian number of `size` bytes.
+
+    :param f: a file-like object to write to.
+    :param i: the number.
+    :param size: how many bytes.
+    """
     try:
         f.write(i.to_bytes(size, "little"))
     except OverflowError:
@@ -93,68 +131,109 @@ def write_uint_le(f: BinaryIO, i: int, size: int = 4) -> None:
 
 
 def read_consistency_level(f: BinaryIO) -> int:
-    """[consistency]."""
+    """[consistency].
+
+    :param f: a file-like reader.
+    """
     return read_short(f)
 
 
 def write_consistency_level(f: BinaryIO, cl: int) -> None:
-    """[consistency]."""
+    """[consistency].
+
+    :param f: a file-like object to write to.
+    :param cl: a value of `ConsistencyLevel`.
+    """
     write_short(f, cl)
 
 
 def read_string(f: BinaryIO) -> str:
-    """[string]."""
+    """[string].
+
+    :param f: a file-like reader.
+    """
     return _text(read_binary_string(f))
 
 
 def read_binary_string(f: BinaryIO) -> bytes:
-    """[short bytes]."""
+    """[short bytes].
+
+    :param f: a file-like reader.
+    """
     return _read(f, read_short(f))
 
 
 def write_string(f: BinaryIO, s: str | bytes) -> None:
-    """[string]; bytes are written as [short bytes]."""
+    """[string]; bytes are written as [short bytes].
+
+    :param f: a file-like object to write to.
+    :param s: the text, or bytes.
+    """
     data = s.encode() if isinstance(s, str) else s
     write_short(f, len(data))
     f.write(data)
 
 
 def read_longstring(f: BinaryIO) -> str:
-    """[long string]."""
+    """[long string].
+
+    :param f: a file-like reader.
+    """
     return _text(read_binary_longstring(f))
 
 
 def read_binary_longstring(f: BinaryIO) -> bytes:
-    """An [int] length and as many bytes."""
+    """An [int] length and as many bytes.
+
+    :param f: a file-like reader.
+    """
     return _read(f, read_int(f))
 
 
 def write_longstring(f: BinaryIO, s: str | bytes) -> None:
-    """[long string]."""
+    """[long string].
+
+    :param f: a file-like object to write to.
+    :param s: the text.
+    """
     data = s.encode() if isinstance(s, str) else s
     write_int(f, len(data))
     f.write(data)
 
 
 def read_stringlist(f: BinaryIO) -> list[str]:
-    """[string list]."""
+    """[string list].
+
+    :param f: a file-like reader.
+    """
     return [read_string(f) for _ in range(read_short(f))]
 
 
 def write_stringlist(f: BinaryIO, stringlist: Sequence[str]) -> None:
-    """[string list]."""
+    """[string list].
+
+    :param f: a file-like object to write to.
+    :param stringlist: an iterable of texts.
+    """
     write_short(f, len(stringlist))
     for item in stringlist:
         write_string(f, item)
 
 
 def read_stringmap(f: BinaryIO) -> dict[str, str]:
-    """[string map]."""
+    """[string map].
+
+    :param f: a file-like reader.
+    """
     return {read_string(f): read_string(f) for _ in range(read_short(f))}
 
 
 def write_stringmap(f: BinaryIO, strmap: Mapping[str, str]) -> None:
-    """[string map]."""
+    """[string map].
+
+    :param f: a file-like object to write to.
+    :param strmap: a mapping of texts to texts.
+    """
     write_short(f, len(strmap))
     for key, value in strmap.items():
         write_string(f, key)
@@ -162,12 +241,19 @@ def write_stringmap(f: BinaryIO, strmap: Mapping[str, str]) -> None:
 
 
 def read_stringmultimap(f: BinaryIO) -> dict[str, list[str]]:
-    """[string multimap]."""
+    """[string multimap].
+
+    :param f: a file-like reader.
+    """
     return {read_string(f): read_stringlist(f) for _ in range(read_short(f))}
 
 
 def write_stringmultimap(f: BinaryIO, strmmap: Mapping[str, Sequence[str]]) -> None:
-    """[string multimap]."""
+    """[string multimap].
+
+    :param f: a file-like object to write to.
+    :param strmmap: a mapping of texts to iterables of texts.
+    """
     write_short(f, len(strmmap))
     for key, values in strmmap.items():
         write_string(f, key)
@@ -175,13 +261,20 @@ def write_stringmultimap(f: BinaryIO, strmmap: Mapping[str, Sequence[str]]) -> N
 
 
 def read_value(f: BinaryIO) -> Any:
-    """[bytes]: None for null."""
+    """[bytes]: None for null.
+
+    :param f: a file-like reader.
+    """
     size = read_int(f)
     return None if size < 0 else _read(f, size)
 
 
 def write_value(f: BinaryIO, v: Any) -> None:
-    """[value]: bytes, None or UNSET_VALUE."""
+    """[value]: bytes, None or UNSET_VALUE.
+
+    :param f: a file-like object to write to.
+    :param v: the value.
+    """
     if v is None:
         f.write(NULL_VALUE)
     elif v is UNSET_VALUE:
@@ -192,12 +285,19 @@ def write_value(f: BinaryIO, v: Any) -> None:
 
 
 def read_bytesmap(f: BinaryIO) -> dict[str, Any]:
-    """[bytes map]."""
+    """[bytes map].
+
+    :param f: a file-like reader.
+    """
     return {read_string(f): read_value(f) for _ in range(read_short(f))}
 
 
 def write_bytesmap(f: BinaryIO, bytesmap: Mapping[str, Any]) -> None:
-    """[bytes map]."""
+    """[bytes map].
+
+    :param f: a file-like object to write to.
+    :param bytesmap: a mapping of texts to bytes.
+    """
     write_short(f, len(bytesmap))
     for key, value in bytesmap.items():
         write_string(f, key)
@@ -205,18 +305,28 @@ def write_bytesmap(f: BinaryIO, bytesmap: Mapping[str, Any]) -> None:
 
 
 def read_inet_addr_only(f: BinaryIO) -> str:
-    """[inetaddr]: the address as text."""
+    """[inetaddr]: the address as text.
+
+    :param f: a file-like reader.
+    """
     return address_text(_read(f, read_byte(f)))
 
 
 def read_inet(f: BinaryIO) -> tuple[str, int]:
-    """[inet]: (address, port)."""
+    """[inet]: (address, port).
+
+    :param f: a file-like reader.
+    """
     address = read_inet_addr_only(f)
     return address, read_int(f)
 
 
 def write_inet(f: BinaryIO, addrtuple: tuple[str, int]) -> None:
-    """[inet] of (address, port)."""
+    """[inet] of (address, port).
+
+    :param f: a file-like object to write to.
+    :param addrtuple: the address, a text, and the port.
+    """
     address, port = addrtuple
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     data = socket.inet_pton(family, address)
@@ -226,7 +336,10 @@ def write_inet(f: BinaryIO, addrtuple: tuple[str, int]) -> None:
 
 
 def read_error_code_map(f: BinaryIO) -> dict[str, int]:
-    """The <reasonmap> of the two failures: an [int] count, then [inetaddr] and [short] each."""
+    """The <reasonmap> of the two failures: an [int] count, then [inetaddr] and [short] each.
+
+    :param f: a file-like reader.
+    """
     count = read_int(f)
     if count < 0:
         raise ProtocolError(f"a map of {count} failure reasons")

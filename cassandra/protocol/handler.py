@@ -70,7 +70,11 @@ class ProtocolHandlerBase:
     ) -> bytes:
         """Return the envelope of `msg`: header and body.
 
+        :param msg: the message.
+        :param stream_id: the number of its stream.
+        :param protocol_version: the version of the connection.
         :param compressor: applied to the body before version 5; from then on segments compress.
+        :param allow_beta_protocol_version: set the flag that beta versions need.
         :param protocol_features: the extensions of the connection.
         :raises UnsupportedOperation: for features that the version lacks.
         """
@@ -100,8 +104,13 @@ class ProtocolHandlerBase:
         It may also be called without `protocol_features`, as a driver without extensions has it:
         `user_type_map` and the others follow the version then.
 
+        :param protocol_version: the version of the envelope.
         :param protocol_features: the extensions of the connection.
         :param user_type_map: classes registered for UDTs, by keyspace and name.
+        :param stream_id: the number of its stream.
+        :param flags: the header's flags.
+        :param opcode: the message's opcode.
+        :param body: the body, compressed if the flags say so.
         :param decompressor: applied before version 5 if the flag is set.
         :param result_metadata: the `ResultMetadata` (or a list of column metadata) kept for the
             prepared statement that this answers.
@@ -347,7 +356,10 @@ def _as_rows_class(message: MessageType, kind: type[ResultMessage]) -> MessageTy
 
 
 def cython_protocol_handler(colparser: Callable[[ResultMessage], Any]) -> type[ProtocolHandlerBase]:
-    """Return a handler class whose ``parsed_rows`` is ``colparser(result_message)``."""
+    """Return a handler class whose ``parsed_rows`` is ``colparser(result_message)``.
+
+    :param colparser: a function of a `ResultMessage`.
+    """
 
     class ParsingResult(ResultMessage):
         @property  # type: ignore[misc]  # as above

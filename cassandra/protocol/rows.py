@@ -1,9 +1,9 @@
 """Row plans: the decoder of a page of rows (native_protocol_v5.spec, section 4.2.5.2).
 
-A plan is made once for a list of columns. A page holds row_count times a [bytes] for each column. A
-plan reads it in one pass into tuples, named tuples, dicts or columns. Every length is checked
-against the rest of the body. An error names the row (from 0) and the column, and does not affect
-the connection. The compiled twin is ``cassandra._accel.rows``.
+A row plan is made once for a list of columns. A page holds row_count times a [bytes] for each
+column. It reads them in one pass into tuples, named tuples, dicts or columns. Every length is
+checked against the rest of the body. An error names the row (from 0) and the column, and does not
+affect the connection. The compiled twin is ``cassandra._accel.rows``.
 """
 
 from __future__ import annotations

@@ -126,9 +126,9 @@ Entry = str | BoundStatement | BoundRows | TextRows | NamedRow
 
 def bind_rows(prepared: PreparedStatement, rows: object) -> RowsBlock:
     """Bind all `rows` at once; see `BatchStatement.add_many`."""
-    plan = prepared.plan
+    bind_plan = prepared.bind_plan
     try:
-        return plan.bind_many(rows_of(rows, plan.columns), prepared.protocol_version)
+        return bind_plan.bind_many(rows_of(rows, bind_plan.columns), prepared.protocol_version)
     except (TypeError, ValueError, KeyError) as error:
         name_statement(error, prepared.query_string)
         raise
@@ -143,6 +143,9 @@ class BatchStatement(Statement):
 
     A batch may be executed again, and statements may be added after that. Only one thread at a time
     may add.
+
+    :param batch_type: how it is applied, a `BatchType`; LOGGED by default.
+    :param session: whose encoder writes parameters into texts; None for a plain `Encoder`.
     """
 
     __slots__ = (
@@ -292,7 +295,7 @@ class BatchStatement(Statement):
         # By identity: an equal statement may be prepared again, with another id or other columns.
         if rows is not None and rows.prepared is statement:
             try:
-                statement.plan.bind_into(
+                statement.bind_plan.bind_into(
                     rows.block,
                     () if parameters is None else parameters,
                     statement.protocol_version,
@@ -308,12 +311,12 @@ class BatchStatement(Statement):
         return self
 
     def _add_first(self, statement: PreparedStatement, parameters: object) -> None:
-        rows = BoundRows(statement, bind.RowsBlock(len(statement.plan.columns)))
+        rows = BoundRows(statement, bind.RowsBlock(len(statement.bind_plan.columns)))
         # Room is made only for what is still to come; earlier entries have their own blocks.
         if self._reserved > self._count:
             rows.block.reserve(self._reserved - self._count)
         try:
-            statement.plan.bind_into(
+            statement.bind_plan.bind_into(
                 rows.block, () if parameters is None else parameters, statement.protocol_version
             )
         except (TypeError, ValueError, KeyError) as error:
@@ -383,7 +386,10 @@ class BatchStatement(Statement):
         return entry
 
     def route_by(self, rows: BoundRows) -> None:
-        """Let the first of `rows` decide the batch's route, unless that is decided already."""
+        """Let the first of `rows` decide the batch's route, unless that is decided already.
+
+        :param rows: the rows that a prepared statement was bound to.
+        """
         prepared = rows.prepared
         if (
             self._routing_key is None
@@ -463,6 +469,7 @@ class BatchStatement(Statement):
         This pays off before many calls of `add` with one prepared statement. `add_many` does it by
         itself.
 
+        :param n: how many statements.
         :raises ValueError: if `n` is more than 65,535.
         """
         # True is an int of Python, and surely a mistake here.

@@ -21,6 +21,7 @@ _new = object.__new__
 def bind(prepared: PreparedStatement, values: Any) -> BoundStatement:
     """Return a `BoundStatement` of `prepared` with `values`; see `BoundStatement.bind`.
 
+    :param prepared: the statement.
     :param values: a sequence by position, a mapping by column name, or an object by its attributes.
     :raises TypeError: if a value does not fit its column's type.
     :raises ValueError: if there are too many values, unknown names, or a value out of range.
@@ -40,7 +41,7 @@ def bind(prepared: PreparedStatement, values: Any) -> BoundStatement:
     # Exact classes only: a subclass may have its own __len__, and goes the longer way.
     if (kind is tuple or kind is list) and len(values) >= prepared.needed_values:
         try:
-            bound.block = prepared.plan.bind(values, prepared.protocol_version)
+            bound.block = prepared.bind_plan.bind(values, prepared.protocol_version)
         except (TypeError, ValueError) as error:
             name_statement(error, prepared.query_string)
             raise

@@ -18,7 +18,10 @@ __all__ = ["BoundStatement"]
 
 
 class BoundStatement(Statement):
-    """A prepared statement with its values, which `bind` serializes."""
+    """A prepared statement with its values, which `bind` serializes.
+
+    :param prepared_statement: the statement, whose settings it has unless others are given.
+    """
 
     __slots__ = ("block", "prepared_statement")
 
@@ -80,7 +83,7 @@ class BoundStatement(Statement):
         try:
             # A missing key is refused in the caller's own line: the server would do so only after
             # a round trip.
-            self.block = prepared.plan.bind_row(values, prepared.protocol_version)
+            self.block = prepared.bind_plan.bind_row(values, prepared.protocol_version)
         except (TypeError, ValueError) as error:
             name_statement(error, prepared.query_string)
             raise

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PreparedStatement"]
 
-# Held while plans are made by what a policy says: what is added to the policy meanwhile makes them
+# Held while bind plans are made by what a policy says: what is added to it meanwhile makes them
 # once more afterwards.
 _planning = Lock()
 
@@ -45,12 +45,12 @@ class PreparedStatement(StatementSettings):
         "_is_followed",
         "_is_lwt",
         "_key_names",
+        "bind_plan",
         "changes_counters",
         "column_encryption_policy",
         "column_metadata",
         "keyspace",
         "needed_values",
-        "plan",
         "protocol_version",
         "query_id",
         "query_string",
@@ -98,7 +98,7 @@ class PreparedStatement(StatementSettings):
         self._key_names: frozenset[str] = frozenset(
             column_metadata[index].name for index in routing_key_indexes or ()
         )
-        self._make_plans(result_metadata, result_metadata_id)
+        self._make_bind_plan(result_metadata, result_metadata_id)
         # True if a bind marker is for a counter: then the statement is known to change one.
         self.changes_counters = any(
             column.type.codec().cql_name == "counter" for column in column_metadata
@@ -111,29 +111,29 @@ class PreparedStatement(StatementSettings):
         By default such names are ignored, so that one dict can be bound to several statements. A
         misspelled name then leaves its column unset. It holds for `bind` and for rows of a batch.
         """
-        strict: bool = self.plan.strict
+        strict: bool = self.bind_plan.strict
         return strict
 
     @strict_names.setter
     def strict_names(self, strict: bool) -> None:
-        # A plan never changes, because threads may be binding by it.
+        # A bind plan never changes, because threads may be binding by it.
         with _planning:
-            self.plan = self._plan(bool(strict))
+            self.bind_plan = self._made_plan(bool(strict))
 
-    def _make_plans(self, metadata: ResultMetadata | None, metadata_id: bytes | None) -> None:
+    def _make_bind_plan(self, metadata: ResultMetadata | None, metadata_id: bytes | None) -> None:
         policy = self.column_encryption_policy
         if policy is None:
-            self.plan = bind_plans.BindPlan(self.column_metadata, self.routing_key_indexes)
+            self.bind_plan = bind_plans.BindPlan(self.column_metadata, self.routing_key_indexes)
             self.result_metadata_and_id = (metadata, metadata_id)
             return
         with _planning:
             # A policy that does not follow may encrypt further columns at any time.
             follow = getattr(policy, "follow", None)
             self._is_followed = follow is not None and follow(self)
-            self.plan = self._plan(False)
+            self.bind_plan = self._made_plan(False)
             self.update_result_metadata(metadata, metadata_id)
 
-    def _plan(self, strict: bool) -> BindPlan:
+    def _made_plan(self, strict: bool) -> BindPlan:
         columns = self.column_metadata
         if self.column_encryption_policy is not None:
             columns = bound_columns(
@@ -141,14 +141,14 @@ class PreparedStatement(StatementSettings):
             )
         return bind_plans.BindPlan(columns, self.routing_key_indexes, strict)
 
-    def renew_plans(self, key_names: Iterable[str] = ()) -> None:
+    def renew_encryption(self, key_names: Iterable[str] = ()) -> None:
         """Encrypt and decrypt from now on what the policy of column encryption says now.
 
         :param key_names: further columns of the table's primary key.
         """
         with _planning:
             self._key_names = self._key_names.union(key_names)
-            self.plan = self._plan(self.plan.strict)
+            self.bind_plan = self._made_plan(self.bind_plan.strict)
             self.update_result_metadata(*self.result_metadata_and_id)
 
     @property
@@ -164,7 +164,11 @@ class PreparedStatement(StatementSettings):
     def update_result_metadata(
         self, result_metadata: ResultMetadata | None, result_metadata_id: bytes | None
     ) -> None:
-        """Take over the server's latest description of the result's columns."""
+        """Take over the server's latest description of the result's columns.
+
+        :param result_metadata: the columns, or None.
+        :param result_metadata_id: the bytes of their id, or None.
+        """
         policy = self.column_encryption_policy
         if policy is not None and result_metadata is not None:
             result_metadata = decrypting(result_metadata, policy)

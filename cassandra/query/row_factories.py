@@ -34,7 +34,11 @@ def _decoded_by(method: str) -> Callable[[_Factory], _Factory]:
 
 @_decoded_by("tuples")
 def tuple_factory(colnames: Sequence[str], rows: _Tuples) -> _Tuples:
-    """Return each row as a tuple."""
+    """Return each row as a tuple.
+
+    :param colnames: the names of the columns, in order.
+    :param rows: an iterable of tuples of values.
+    """
     return rows
 
 
@@ -45,6 +49,9 @@ def named_tuple_factory(colnames: Sequence[str], rows: Rows) -> list[Any]:
     A column name that is not a valid attribute name is cleaned: ``count(*)`` becomes ``count``. If
     that is not possible, the field is ``field_N_`` by its position from 0. A name that comes again
     gets an underscore: ``a``, ``a_``. The class is made once for each list of column names.
+
+    :param colnames: the names of the columns, in order.
+    :param rows: an iterable of tuples of values.
     """
     make = row_class(tuple(colnames))._make
     return [make(row) for row in rows]
@@ -52,14 +59,22 @@ def named_tuple_factory(colnames: Sequence[str], rows: Rows) -> list[Any]:
 
 @_decoded_by("dicts")
 def dict_factory(colnames: Sequence[str], rows: Rows) -> list[dict[str, Any]]:
-    """Return each row as a dict by column name."""
+    """Return each row as a dict by column name.
+
+    :param colnames: the names of the columns, in order.
+    :param rows: an iterable of tuples of values.
+    """
     made: list[dict[str, Any]] = implementations.rows.dicts_of(colnames, rows)
     return made
 
 
 @_decoded_by("ordered_dicts")
 def ordered_dict_factory(colnames: Sequence[str], rows: Rows) -> list[OrderedDict[str, Any]]:
-    """Return each row as an `OrderedDict` by column name, in column order."""
+    """Return each row as an `OrderedDict` by column name, in column order.
+
+    :param colnames: the names of the columns, in order.
+    :param rows: an iterable of tuples of values.
+    """
     return [OrderedDict(zip(colnames, row, strict=True)) for row in rows]
 
 
@@ -106,7 +121,11 @@ PseudoNamedTupleRow.__module__ = "cassandra.query"
 
 
 def pseudo_namedtuple_factory(colnames: Sequence[str], rows: Rows) -> list[PseudoNamedTupleRow]:
-    """Return each row as a `PseudoNamedTupleRow`."""
+    """Return each row as a `PseudoNamedTupleRow`.
+
+    :param colnames: the names of the columns, in order.
+    :param rows: an iterable of tuples of values.
+    """
     return [PseudoNamedTupleRow(row) for row in ordered_dict_factory(colnames, rows)]
 
 

@@ -87,7 +87,10 @@ class StatementSettings:
         self.is_idempotent = False
 
     def take_settings(self, other: StatementSettings) -> None:
-        """Take over all settings of `other`."""
+        """Take over all settings of `other`.
+
+        :param other: another statement.
+        """
         for name in SETTINGS:
             setattr(self, name, getattr(other, name))
 

@@ -34,6 +34,19 @@ class Statement(StatementSettings):
     `StatementSettings` has what a statement overrides of the execution profile and of the session;
     `serial_consistency_level` is one more. `keyspace` is used for routing. On protocol v5,
     unqualified names belong to that keyspace too.
+
+    :param retry_policy: decides on retries of this statement; None for the profile's.
+    :param consistency_level: a value of `ConsistencyLevel`; None for the profile's.
+    :param routing_key: the partition key's bytes, or those of each of its columns; None if it is
+        not known.
+    :param serial_consistency_level: SERIAL or LOCAL_SERIAL; None for the profile's.
+    :param fetch_size: rows per page; None for one page of all rows. By default that of the session.
+    :param keyspace: its name; None for the session's.
+    :param custom_payload: a mapping of texts to bytes for the server's query handler.
+    :param is_idempotent: True if it may be executed more than once: it is then sent again after
+        errors that do not say if it was executed, and to further hosts by speculation.
+    :param table: the table's name, for routing to tablets.
+    :raises ValueError: if `retry_policy` is not one, or `serial_consistency_level` is not serial.
     """
 
     __slots__ = (
@@ -153,6 +166,8 @@ class SimpleStatement(Statement):
     """A query as text.
 
     The client writes the parameters, ``%s`` or ``%(name)s``, into the text.
+
+    :param query_string: the text. `Statement` has the other parameters.
     """
 
     __slots__ = ("_is_lwt", "_query_string")
@@ -212,6 +227,9 @@ class HostTargetingStatement:
     """Any statement, with the host that `DefaultLoadBalancingPolicy` tries first.
 
     All other attributes are those of the inner statement.
+
+    :param inner_statement: the statement.
+    :param target_host: the `Host`.
     """
 
     def __init__(self, inner_statement: Statement, target_host: Host) -> None:

@@ -79,7 +79,13 @@ class QueryTrace:
         wait_for_complete: bool = True,
         query_cl: int | None = None,
     ) -> None:
-        """Do as `populate`, on a session of `cassandra.aio`."""
+        """Do as `populate`, on a session of `cassandra.aio`.
+
+        :param max_wait: seconds for the whole. None sets no limit but the session's timeout for
+            each read.
+        :param wait_for_complete: wait until the duration is there, which servers write last.
+        :param query_cl: consistency level to read with. None takes LOCAL_ONE.
+        """
         await self._populate(
             self._session.execute, asyncio.sleep, max_wait, wait_for_complete, query_cl
         )

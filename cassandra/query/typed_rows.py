@@ -2,8 +2,8 @@
 
 A class may be a dataclass, named tuple, typed dict, attrs class, msgspec struct or pydantic model.
 Names, CQL types and annotations of the class and the result are compared once for each list of
-columns, and the plan is kept. A row then costs one call of the class. Only columns whose values
-have another class than the annotation (dates, sets, maps, user-defined types) are converted.
+columns, and what makes the rows is kept. A row then costs one call of the class. Only columns whose
+values have another class than the annotation (dates, sets, maps, user-defined types) are converted.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _T = TypeVar("_T")
 _Args = tuple[Any, ...]
 
 _SHOWN_MEMBERS = 10  # of an enum, in an error
-MOST_PLANS = 64  # column lists that one class keeps plans for
+MOST_MAKERS = 64  # column lists whose makers of rows one class keeps
 
 _ATTRIBUTE = "__rows_of_cassandra__"
 _made: dict[type[Any], TypedRows] = {}  # of classes that take no further attribute
@@ -66,7 +66,7 @@ def typed_rows(row_type: type[Any]) -> TypedRows:
     :raises TypeError: if rows cannot be made of that kind of class.
     """
     # Kept on the class itself, so that both are collected together.
-    # From the class's own dict: an inherited plan would make instances of the base class.
+    # From the class's own dict: an inherited one would make instances of the base class.
     found: TypedRows | None = getattr(row_type, "__dict__", {}).get(_ATTRIBUTE)
     if found is None:
         found = _made.get(row_type) if isinstance(row_type, type) else None
@@ -77,7 +77,7 @@ def typed_rows(row_type: type[Any]) -> TypedRows:
         except (AttributeError, TypeError):
             # Strong references would keep classes made at run time alive, so their number is
             # bounded.
-            if len(_made) >= MOST_PLANS:
+            if len(_made) >= MOST_MAKERS:
                 _made.clear()
             _made[row_type] = found
     return found
@@ -94,8 +94,8 @@ class TypedRows:
         self._kind = _kind_of(row_type)
         self.row_type = row_type
         self._fields = self._kind.fields(row_type)
-        self._plans: Bounded[Any, Callable[[Iterable[Any]], list[Any]]] = Bounded(
-            MOST_PLANS, 1 << 24
+        self._makers: Bounded[Any, Callable[[Iterable[Any]], list[Any]]] = Bounded(
+            MOST_MAKERS, 1 << 24
         )
 
     def rows_of(self, metadata: ResultMetadata, rows: Sequence[tuple[Any, ...]]) -> list[Any]:
@@ -105,33 +105,33 @@ class TypedRows:
         :raises ValueError: if a value does not fit the annotation, such as one that no member of an
             enum has. The message names row and column.
         """
-        key = metadata.plan_key
-        plan = self._plans.get(key)
-        if plan is None:
-            plan = self._planned([(column.name, column.type) for column in metadata.columns])
-            plan = self._plans.keep(
-                key, plan, 2000 + 500 * len(metadata.columns) + 3 * text_size(key)
+        key = metadata.columns_key
+        maker = self._makers.get(key)
+        if maker is None:
+            maker = self._maker_of([(column.name, column.type) for column in metadata.columns])
+            maker = self._makers.keep(
+                key, maker, 2000 + 500 * len(metadata.columns) + 3 * text_size(key)
             )
         # Counting rows in the loop would cost each row; the iterator knows its position anyway.
         left = iter(rows)  # its position tells which row failed
         try:
-            return plan(left)
+            return maker(left)
         except _Misfit as error:
             row = len(rows) - 1 - operator.length_hint(left)
             raise ValueError(f"row {row}, {error}") from error.__cause__
 
     def __call__(self, names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Make the same rows if only the columns' names are known."""
-        return self._planned([(name, None) for name in names])(rows)
+        return self._maker_of([(name, None) for name in names])(rows)
 
-    def _planned(self, columns: Sequence[tuple[str, Any]]) -> Callable[[Iterable[Any]], list[Any]]:
-        return _plan(self.row_type, self._kind, self._fields, columns)
+    def _maker_of(self, columns: Sequence[tuple[str, Any]]) -> Callable[[Iterable[Any]], list[Any]]:
+        return _row_maker(self.row_type, self._kind, self._fields, columns)
 
     def __repr__(self) -> str:
         return f"<TypedRows of {self.row_type.__qualname__}>"
 
 
-def _plan(
+def _row_maker(
     row_type: type[Any],
     kind: Kind,
     fields: Sequence[Field],
@@ -646,7 +646,7 @@ def _fit_udt(cql_type: CqlType, annotation: object, column: str, field: str) -> 
         return _refuse(cql_type, annotation, column, field)
     kind = _kind_of(annotation)
     # Made when columns and class are compared, not for each value: a row may have many of them.
-    plan = _plan(
+    maker = _row_maker(
         annotation,
         kind,
         kind.fields(annotation),
@@ -663,7 +663,7 @@ def _fit_udt(cql_type: CqlType, annotation: object, column: str, field: str) -> 
             values: Any = [value.get(name) for name in names]
         else:
             values = value if isinstance(value, tuple) else [getattr(value, name) for name in names]
-        return plan((values,))[0]
+        return maker((values,))[0]
 
     return convert
 

@@ -260,17 +260,25 @@ class LocalCluster:
         """End node `n` by SIGKILL, as a crash would.
 
         The others notice by its closed sockets at once, or by themselves after some 20 seconds.
+
+        :param n: the number of the node, from 1.
         """
         with self._lock:
             self._node(n).kill()
 
     def pause(self, n: int) -> None:
-        """Stop node `n` by SIGSTOP: its connections stay open, but nothing answers."""
+        """Stop node `n` by SIGSTOP: its connections stay open, but nothing answers.
+
+        :param n: the number of the node, from 1.
+        """
         with self._lock:
             self._node(n).pause()
 
     def resume(self, n: int) -> None:
-        """Let a paused node go on."""
+        """Let a paused node go on.
+
+        :param n: the number of the node, from 1.
+        """
         with self._lock:
             self._node(n).resume()
 
@@ -278,6 +286,8 @@ class LocalCluster:
         """Start node `n` again with its data, and wait until it is ready and the others see it.
 
         If it runs, it is stopped in good order first.
+
+        :param n: the number of the node, from 1.
         """
         with self._lock:
             node = self._node(n)
@@ -345,6 +355,8 @@ class LocalCluster:
         """Take node `n` out of the ring: it hands its data to the others, and is ended.
 
         Returns when no other node lists it any more.
+
+        :param n: the number of the node, from 1.
         """
         with self._lock:
             node = self._node(n)
@@ -370,6 +382,8 @@ class LocalCluster:
     def nodetool(self, n: int, *arguments: str) -> str:
         """Run ``nodetool`` against node `n` and return what it printed.
 
+        :param n: the number of the node, from 1.
+        :param arguments: the command and its arguments.
         :raises CommandFailed: if it ended with an error, or took more than three minutes.
         """
         with self._lock:
@@ -401,7 +415,10 @@ class LocalCluster:
         )
 
     def logs(self, n: int) -> str:
-        """Return the whole log of node `n`: what Java printed, then Cassandra's system.log."""
+        """Return the whole log of node `n`: what Java printed, then Cassandra's system.log.
+
+        :param n: the number of the node, from 1.
+        """
         return self._node(n).log()
 
     # -- context managers --------------------------------------------------------------------------

@@ -83,7 +83,10 @@ class LocalNode:
         return read_text(self.output_path) + read_text(self.log_path)
 
     def write_files(self, settings: Mapping[str, Any]) -> None:
-        """Make its directory, with all that it reads at its start."""
+        """Make its directory, with all that it reads at its start.
+
+        :param settings: the settings of cassandra.yaml, by name.
+        """
         # A restart finds the directories there, with the data that it is to keep.
         for name in ("data", "logs", "tmp"):
             os.makedirs(os.path.join(self.directory, name), exist_ok=True)
@@ -99,7 +102,11 @@ class LocalNode:
         write_class(os.path.join(self.directory, "tools"))
 
     def launch(self, supervisor: Supervisor, command: Sequence[str]) -> None:
-        """Start the process. It takes a while until it is ready."""
+        """Start the process. It takes a while until it is ready.
+
+        :param supervisor: starts the process, and ends it when this program has ended.
+        :param command: the program and its arguments.
+        """
         # At each launch: after a stop of the whole cluster there is another supervisor.
         self._supervisor = supervisor
         self.pid = supervisor.spawn(command, cwd=self.directory, output=self.output_path)

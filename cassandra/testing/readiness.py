@@ -1,6 +1,6 @@
 """When is a cluster ready? Not when a port is open.
 
-A statement that changes the schema, if it is sent too early, leaves nodes that disagree for ever.
+A statement that changes the schema, if it is sent too early, leaves nodes that disagree forever.
 So a CQL login must work on each running node, each must know all the others, and all must have the
 same schema version. If all nodes run, a read at ALL from each of them must succeed: each then
 believes that all others are up.

@@ -68,6 +68,9 @@ class TlsMaterial:
         """Write all files that do not belong to one node.
 
         Certificates of an earlier cluster in the directory are used again.
+
+        :param directory: where to write them.
+        :param mode: the cluster's `tls`.
         """
         os.makedirs(directory, mode=0o700, exist_ok=True)
         material = cls(directory, mode)
@@ -113,6 +116,8 @@ class TlsMaterial:
         """Return the client_encryption_options of the node at `address`.
 
         Its certificate is made first if need be.
+
+        :param address: the address, a text.
         """
         store = os.path.join(self.directory, f"{address}.p12")
         if not os.path.exists(store):

@@ -65,7 +65,10 @@ _PLAIN_NAME = pattern(r"[a-z][0-9a-z_]*")
 
 
 def is_valid_name(name: str | None) -> bool:
-    """Return True if `name` means itself without quotes."""
+    """Return True if `name` means itself without quotes.
+
+    :param name: an identifier as the server has it, without quotes.
+    """
     return (
         name is not None
         and _PLAIN_NAME.fullmatch(name) is not None
@@ -74,12 +77,18 @@ def is_valid_name(name: str | None) -> bool:
 
 
 def escape_name(name: str) -> str:
-    """Return `name` in quotes."""
+    """Return `name` in quotes.
+
+    :param name: an identifier as the server has it, without quotes.
+    """
     return '"' + name.replace('"', '""') + '"'
 
 
 def maybe_escape_name(name: str) -> str:
-    """Return `name`, in quotes if it needs them."""
+    """Return `name`, in quotes if it needs them.
+
+    :param name: an identifier as the server has it, without quotes.
+    """
     return _remembered(name) if len(name) <= _USUAL_LENGTH else _escaped(name)
 
 
@@ -94,12 +103,18 @@ _remembered = lru_cache(maxsize=4096)(_escaped)
 
 
 def protect_name(name: str) -> str:
-    """Return `name`, in quotes if it needs them."""
+    """Return `name`, in quotes if it needs them.
+
+    :param name: an identifier as the server has it, without quotes.
+    """
     return maybe_escape_name(name)
 
 
 def protect_names(names: Iterable[str]) -> list[str]:
-    """Return `protect_name` of each."""
+    """Return `protect_name` of each.
+
+    :param names: identifiers as the server has them, without quotes.
+    """
     return [maybe_escape_name(name) for name in names]
 
 
@@ -121,6 +136,8 @@ def protect_value(value: object) -> str:
 
     Numbers and booleans are plain, None is ``NULL``, bytes are ``0x...``, mappings are maps, and
     everything else is text.
+
+    :param value: the value.
     """
     if type(value) is str:  # first, because most values are texts
         return cql_string(value)

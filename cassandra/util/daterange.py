@@ -33,6 +33,7 @@ class DateRangePrecision:
     def to_int(cls, precision: str) -> int:
         """Return the number that stands for `precision` on the wire.
 
+        :param precision: the name, such as ``"MONTH"``.
         :raises ValueError: if it is not a precision. Upper and lower case are the same.
         """
         if precision.upper() not in cls.PRECISIONS:
@@ -45,6 +46,7 @@ class DateRangePrecision:
     def from_int(cls, number: int) -> str:
         """Return the precision that `number` stands for on the wire.
 
+        :param number: 0 to 6.
         :raises ValueError: if there is no such precision.
         """
         if not 0 <= number < len(cls.PRECISIONS):
@@ -101,7 +103,10 @@ class DateRangeBound:
 
     @classmethod
     def from_value(cls, value: BoundLike) -> DateRangeBound:
-        """Return a bound made of `value`: a bound, or a pair (value, precision)."""
+        """Return a bound made of `value`: a bound, or a pair (value, precision).
+
+        :param value: the bound, or the pair.
+        """
         if isinstance(value, cls):
             return value
         if isinstance(value, (tuple, list)):

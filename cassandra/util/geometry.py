@@ -65,7 +65,11 @@ def _listing(points: Iterable[Coordinates]) -> str:
 
 
 class Point:
-    """A point in the plane."""
+    """A point in the plane.
+
+    :param x: a float; NaN in an empty point.
+    :param y: the same.
+    """
 
     __slots__ = ("x", "y")
 
@@ -101,6 +105,7 @@ class Point:
     def from_wkt(s: str) -> Point:
         """Return the point of a text like ``POINT (1.0 2.0)``.
 
+        :param s: the text.
         :raises ValueError: if the text is anything else.
         """
         point: Point = _made(Point._of, _loads_wkt(s, "Point"), s)
@@ -110,6 +115,7 @@ class Point:
     def from_geojson(source: str | Mapping[str, Any]) -> Point:
         """Return the point of a GeoJSON object, or of its text.
 
+        :param source: a mapping, or a JSON text.
         :raises ValueError: if it is anything else.
         """
         point: Point = _made(Point._of, _loads_geojson(source, "Point"), source)
@@ -142,6 +148,7 @@ class LineString:
     def from_wkt(s: str) -> LineString:
         """Return the line of a text like ``LINESTRING (1.0 2.0, 3.0 4.0)``.
 
+        :param s: the text.
         :raises ValueError: if the text is anything else.
         """
         return LineString(_made(_points, _loads_wkt(s, "LineString"), s))
@@ -150,6 +157,7 @@ class LineString:
     def from_geojson(source: str | Mapping[str, Any]) -> LineString:
         """Return the line of a GeoJSON object, or of its text.
 
+        :param source: a mapping, or a JSON text.
         :raises ValueError: if it is anything else.
         """
         return LineString(_made(_points, _loads_geojson(source, "LineString"), source))
@@ -221,6 +229,7 @@ class Polygon:
     def from_wkt(s: str) -> Polygon:
         """Return the polygon of a text like ``POLYGON ((0.0 0.0, ...), (...))``.
 
+        :param s: the text.
         :raises ValueError: if the text is anything else.
         """
         polygon: Polygon = _made(Polygon._of, _loads_wkt(s, "Polygon"), s)
@@ -230,6 +239,7 @@ class Polygon:
     def from_geojson(source: str | Mapping[str, Any]) -> Polygon:
         """Return the polygon of a GeoJSON object, or of its text.
 
+        :param source: a mapping, or a JSON text.
         :raises ValueError: if it is anything else.
         """
         polygon: Polygon = _made(Polygon._of, _loads_geojson(source, "Polygon"), source)
@@ -279,6 +289,7 @@ class Distance:
     def from_wkt(s: str) -> Distance:
         """Return the circle of a text like ``DISTANCE ((1.0 2.0) 3.0)``.
 
+        :param s: the text.
         :raises ValueError: if the text is anything else.
         """
         if s.split() == ["DISTANCE", "EMPTY"]:

@@ -77,14 +77,21 @@ class Version:
 
 
 def list_contents_to_tuple(to_convert: Iterable[object]) -> tuple[object, ...]:
-    """Return `to_convert` as a tuple, with its lists turned into tuples as well."""
+    """Return `to_convert` as a tuple, with its lists turned into tuples as well.
+
+    :param to_convert: a list or tuple.
+    """
     return tuple(tuple(item) if isinstance(item, list) else item for item in to_convert)
 
 
 def maybe_add_timeout_to_query(
     stmt: str, metadata_request_timeout: datetime.timedelta | None
 ) -> str:
-    """Return `stmt` with ScyllaDB's ``USING TIMEOUT`` appended, if a timeout is given."""
+    """Return `stmt` with ScyllaDB's ``USING TIMEOUT`` appended, if a timeout is given.
+
+    :param stmt: the text.
+    :param metadata_request_timeout: a timedelta; None adds nothing.
+    """
     if metadata_request_timeout is None:
         return stmt
     millis = int(metadata_request_timeout / datetime.timedelta(milliseconds=1))

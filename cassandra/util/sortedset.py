@@ -66,6 +66,8 @@ class SortedSet:
 
     Elements that do not compare stay in order of arrival. It has the methods and operators of
     `set`, and indexing.
+
+    :param iterable: the elements, in any order.
     """
 
     __slots__ = ("_items",)
@@ -200,7 +202,10 @@ class SortedSet:
         return self
 
     def add(self, item: object) -> None:
-        """Put `item` in, if it is not there yet."""
+        """Put `item` in, if it is not there yet.
+
+        :param item: the element, which compares with those that are in.
+        """
         found, place = self._find(item)
         if found:
             return
@@ -212,7 +217,10 @@ class SortedSet:
             self._items.insert(place, item)
 
     def update(self, *iterables: Iterable[Any]) -> None:
-        """Put in all elements of `iterables`."""
+        """Put in all elements of `iterables`.
+
+        :param iterables: iterables.
+        """
         for iterable in iterables:
             # A list first: the iterable may be this very set.
             for item in list(iterable):
@@ -227,7 +235,10 @@ class SortedSet:
         return self._some(list(self._items))
 
     def discard(self, item: object) -> None:
-        """Take `item` out if it is in."""
+        """Take `item` out if it is in.
+
+        :param item: the element, which compares with those that are in.
+        """
         found, place = self._find(item)
         if found:
             del self._items[place]
@@ -235,6 +246,7 @@ class SortedSet:
     def remove(self, item: object) -> None:
         """Take `item` out.
 
+        :param item: the element, which compares with those that are in.
         :raises KeyError: if it is not in.
         """
         found, place = self._find(item)
@@ -252,36 +264,57 @@ class SortedSet:
         return self._items.pop()
 
     def isdisjoint(self, other: Iterable[Any]) -> bool:
-        """Return True if no element is in both."""
+        """Return True if no element is in both.
+
+        :param other: an iterable.
+        """
         return not any(item in self for item in other)
 
     def issubset(self, other: Iterable[Any]) -> bool:
-        """Return True if all elements are in `other`."""
+        """Return True if all elements are in `other`.
+
+        :param other: an iterable.
+        """
         pool = _searchable(other)
         return len(self) <= len(pool) and all(_in(item, pool) for item in self)
 
     def issuperset(self, other: Iterable[Any]) -> bool:
-        """Return True if all elements of `other` are in this set."""
+        """Return True if all elements of `other` are in this set.
+
+        :param other: an iterable.
+        """
         return all(item in self for item in other)
 
     def union(self, *others: Iterable[Any]) -> SortedSet:
-        """Return a set of the elements that are in any of the sets."""
+        """Return a set of the elements that are in any of the sets.
+
+        :param others: iterables.
+        """
         result = self.copy()
         result.update(*others)
         return result
 
     def intersection(self, *others: Iterable[Any]) -> SortedSet:
-        """Return a set of the elements that are in all of the sets."""
+        """Return a set of the elements that are in all of the sets.
+
+        :param others: iterables.
+        """
         pools = [_searchable(other) for other in others]
         return self._some([item for item in self if all(_in(item, pool) for pool in pools)])
 
     def difference(self, *others: Iterable[Any]) -> SortedSet:
-        """Return a set of the elements that are in none of `others`."""
+        """Return a set of the elements that are in none of `others`.
+
+        :param others: iterables.
+        """
         pools = [_searchable(other) for other in others]
         return self._some([item for item in self if not any(_in(item, pool) for pool in pools)])
 
     def symmetric_difference(self, other: Iterable[Any]) -> SortedSet:
-        """Return a set of the elements that are in one of the two only."""
+        """Return a set of the elements that are in one of the two only.
+
+        :param other: an iterable.
+        """
         theirs = SortedSet(other)
         return self.difference(theirs).union(theirs.difference(self))
 

@@ -52,6 +52,7 @@ class MillisTimestamp(int):
 def datetime_from_ms_timestamp(timestamp_ms: int) -> datetime.datetime:
     """Return the naive UTC datetime of `timestamp_ms` milliseconds since 1970, exactly.
 
+    :param timestamp_ms: milliseconds; negative before 1970.
     :raises OverflowError: outside the years 1 to 9999.
     """
     return DATETIME_EPOC + _timedelta(0, 0, 0, timestamp_ms)
@@ -70,6 +71,7 @@ def datetime_from_timestamp(timestamp: float) -> datetime.datetime:
     It works for times before 1970, and on every platform. The whole seconds and the fraction are
     rounded to microseconds apart, so that large values lose no bit.
 
+    :param timestamp: seconds; negative before 1970.
     :raises OverflowError: outside the years 1 to 9999.
     """
     # Exact, whatever the size: no float is involved.
@@ -87,13 +89,17 @@ def datetime_from_timestamp(timestamp: float) -> datetime.datetime:
 def utc_datetime_from_ms_timestamp(timestamp: int) -> datetime.datetime:
     """Return the naive UTC datetime of `timestamp` milliseconds since 1970.
 
+    :param timestamp: milliseconds; negative before 1970.
     :raises OverflowError: outside the years 1 to 9999.
     """
     return datetime_from_ms_timestamp(timestamp)
 
 
 def ms_timestamp_from_datetime(dt: datetime.datetime) -> int:
-    """Return the milliseconds since 1970 of `dt`, rounded down. A naive datetime counts as UTC."""
+    """Return the milliseconds since 1970 of `dt`, rounded down. A naive datetime counts as UTC.
+
+    :param dt: the datetime.
+    """
     offset = dt.utcoffset()
     days = dt.toordinal() - _EPOCH_ORDINAL
     millis = ((days * 24 + dt.hour) * 60 + dt.minute) * 60_000 + dt.second * 1000

@@ -18,12 +18,18 @@ HIGHEST_TIME_UUID = uuid.UUID("ffffffff-ffff-1fff-bf7f-7f7f7f7f7f7f")
 
 
 def unix_time_from_uuid1(uuid_arg: uuid.UUID) -> float:
-    """Return the seconds since 1970 of a version 1 UUID."""
+    """Return the seconds since 1970 of a version 1 UUID.
+
+    :param uuid_arg: the `uuid.UUID`.
+    """
     return (uuid_arg.time - _EPOCH_TICKS) / 1e7
 
 
 def datetime_from_uuid1(uuid_arg: uuid.UUID) -> datetime.datetime:
-    """Return the naive UTC datetime of a version 1 UUID, cut to microseconds."""
+    """Return the naive UTC datetime of a version 1 UUID, cut to microseconds.
+
+    :param uuid_arg: the `uuid.UUID`.
+    """
     return DATETIME_EPOC + datetime.timedelta(microseconds=(uuid_arg.time - _EPOCH_TICKS) // 10)
 
 
@@ -77,12 +83,18 @@ def uuid_from_time(
 
 
 def min_uuid_from_time(timestamp: float | datetime.datetime) -> uuid.UUID:
-    """Return the least version 1 UUID of `timestamp` in the server's order."""
+    """Return the least version 1 UUID of `timestamp` in the server's order.
+
+    :param timestamp: seconds since 1970, or a datetime.
+    """
     return uuid_from_time(timestamp, LOWEST_TIME_UUID.node, LOWEST_TIME_UUID.clock_seq)
 
 
 def max_uuid_from_time(timestamp: float | datetime.datetime) -> uuid.UUID:
-    """Return the greatest version 1 UUID of `timestamp` in the server's order."""
+    """Return the greatest version 1 UUID of `timestamp` in the server's order.
+
+    :param timestamp: seconds since 1970, or a datetime.
+    """
     return uuid_from_time(timestamp, HIGHEST_TIME_UUID.node, HIGHEST_TIME_UUID.clock_seq)
 
 

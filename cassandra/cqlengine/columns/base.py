@@ -68,7 +68,10 @@ class BaseValueManager:
         return self.value
 
     def setval(self, val: object) -> None:
-        """Replace the value."""
+        """Replace the value.
+
+        :param val: the new value.
+        """
         self.value = val
         self.explicit = True
 
@@ -175,6 +178,7 @@ class Column(Generic[T]):
     def validate(self, value: object) -> Any:
         """Return the value to store.
 
+        :param value: a value of the column, or None.
         :raises ValidationError: if the column cannot hold `value`.
         """
         if value is None and self.required:
@@ -182,17 +186,24 @@ class Column(Generic[T]):
         return value
 
     def to_python(self, value: object) -> Any:
-        """Return `value`, from the database or a program, as instances have it."""
+        """Return `value`, from the database or a program, as instances have it.
+
+        :param value: a value of the column, or None.
+        """
         return value
 
     @plain
     def to_database(self, value: object) -> Any:
-        """Return `value` as the database takes it."""
+        """Return `value` as the database takes it.
+
+        :param value: a value of the column, or None.
+        """
         return value
 
     def to_filter(self, value: object) -> Any:
         """Return `value`, of a filter, as it is bound.
 
+        :param value: a value of the column, or None.
         :raises ValidationError: if no value of the column is like it.
         """
         value = self.validate(value)
@@ -200,7 +211,10 @@ class Column(Generic[T]):
         return value if wire is None or value is None else wire(value)
 
     def is_null(self, value: object) -> bool:
-        """Return True if the database keeps `value` as null."""
+        """Return True if the database keeps `value` as null.
+
+        :param value: a value of the column, or None.
+        """
         return value is None
 
     @property
@@ -242,7 +256,10 @@ class Column(Generic[T]):
         return self.instance_counter
 
     def set_column_name(self, name: str) -> None:
-        """Take over the attribute's name."""
+        """Take over the attribute's name.
+
+        :param name: the attribute's name in the model.
+        """
         self.column_name = name
 
     @property

@@ -475,7 +475,11 @@ class UserDefinedType(Column[U], Generic[U]):
 
 
 def resolve_udts(col_def: Column[Any], out_list: list[type[UserType]]) -> None:
-    """Append the user-defined types of `col_def` to `out_list`, each one behind those it needs."""
+    """Append the user-defined types of `col_def` to `out_list`, each one behind those it needs.
+
+    :param col_def: a column.
+    :param out_list: the list to append to.
+    """
     for column in col_def.sub_types:
         # Depth first: CREATE TYPE refuses a field whose type does not exist yet.
         resolve_udts(column, out_list)

@@ -123,6 +123,7 @@ class BatchQuery:
     def add_query(self, query: BaseCQLStatement) -> None:
         """Add a statement.
 
+        :param query: an insert, update or delete.
         :raises CQLEngineException: if `query` is not one of the mapper's statements.
         """
         if not isinstance(query, BaseCQLStatement):
@@ -143,6 +144,11 @@ class BatchQuery:
     ) -> None:
         """Add the text of a prepared statement with its values.
 
+        :param text: the CQL text, with ``?`` for its values.
+        :param values: the values, in order.
+        :param conditional: True if the statement has an IF: the batch is then checked for not being
+            applied.
+        :param connection: the name of its connection; None for the default one.
         :param kept: of an instance that takes its values for saved now: they are not if the batch
             fails.
         """
@@ -161,7 +167,10 @@ class BatchQuery:
             self._kept.append(kept)
 
     def consistency(self, consistency: int) -> BatchQuery:
-        """Set the consistency level; returns self."""
+        """Set the consistency level; returns self.
+
+        :param consistency: a value of `ConsistencyLevel`.
+        """
         self._consistency = consistency
         return self
 
@@ -170,6 +179,9 @@ class BatchQuery:
 
         Callbacks are called in the order in which they were added.
 
+        :param fn: the function.
+        :param args: its arguments.
+        :param kwargs: its keywords.
         :raises ValueError: if `fn` cannot be called.
         """
         if not callable(fn):

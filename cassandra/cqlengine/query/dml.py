@@ -15,7 +15,7 @@ from cassandra.cqlengine.clauses import (
     WhereClause,
 )
 from cassandra.cqlengine.errors import ValidationError
-from cassandra.cqlengine.mapping import Mapping, Plan
+from cassandra.cqlengine.mapping import Mapping, StatementPlan
 from cassandra.cqlengine.operators import EqualsOperator
 from cassandra.cqlengine.options import Options
 from cassandra.cqlengine.query.errors import check_applied
@@ -125,25 +125,27 @@ def _insert(mapping: Mapping, values: Values) -> Write:
     table = mapping.table_name(how.keyspace)
     timestamp = timestamp_of(how)
     key = ("insert", table, mask, how.ttl is None, timestamp is None, how.if_not_exists)
-    plan = mapping.plans.get(key)
-    if plan is None:
-        plan = mapping.plan(key, lambda: _insert_plan(mapping, table, mask, how, timestamp))
+    known = mapping.statement_plans.get(key)
+    if known is None:
+        known = mapping.statement_plan(
+            key, lambda: _insert_plan(mapping, table, mask, how, timestamp)
+        )
     if how.ttl is not None:
         bound.append(how.ttl)
     if timestamp is not None:
         bound.append(timestamp)
-    return plan.text, bound
+    return known.text, bound
 
 
 def _insert_plan(
     mapping: Mapping, table: str, mask: int, how: Options, timestamp: int | None
-) -> Plan:
+) -> StatementPlan:
     assignments = [
         AssignmentClause(column.db_field_name, None)
         for at, column in enumerate(mapping.order)
         if mask >> at & 1
     ]
-    return Plan(
+    return StatementPlan(
         InsertStatement(
             table,
             assignments,
@@ -221,8 +223,8 @@ def _plain_update(
         "update", table, tuple(changed), keys, how.ttl is None, timestamp is None,
         how.if_exists, conditions,
     )  # fmt: skip
-    plan = mapping.plans.get(key)
-    if plan is None:
+    known = mapping.statement_plans.get(key)
+    if known is None:
         statement = UpdateStatement(
             table, ttl=how.ttl, timestamp=timestamp, if_exists=how.if_exists
         )
@@ -230,7 +232,7 @@ def _plain_update(
             statement.add_assignment(AssignmentClause(mapping.order[at].db_field_name, None))
         _add_rest(statement, mapping, values, keys, how)
         text = statement.prepared()
-        plan = mapping.plan(key, lambda: Plan(text))
+        known = mapping.statement_plan(key, lambda: StatementPlan(text))
     bound: list[Any] = [] if how.ttl is None else [how.ttl]
     if timestamp is not None:
         bound.append(timestamp)
@@ -239,7 +241,7 @@ def _plain_update(
         bound.append(None if null else _wired(mapping, at, values[at]))
     bound += [_wired(mapping, at, values[at]) for at in keys]
     bound += [clause.value for clause in how.conditionals]
-    return plan.text, bound
+    return known.text, bound
 
 
 def _add_change(statement: UpdateStatement, mapping: Mapping, values: Values, at: int) -> None:
@@ -321,16 +323,16 @@ def delete(instance: BaseModel) -> Operation[None]:
     table = mapping.table_name(how.keyspace)
     conditions = tuple((clause.field, type(clause.operator)) for clause in how.conditionals)
     key = ("delete", table, timestamp is None, how.if_exists, conditions)
-    plan = mapping.plans.get(key)
-    if plan is None:
+    known = mapping.statement_plans.get(key)
+    if known is None:
         statement = DeleteStatement(table, timestamp=timestamp, if_exists=how.if_exists)
         _add_rest(statement, mapping, values, mapping.key_positions, how)
         text = statement.prepared()
-        plan = mapping.plan(key, lambda: Plan(text))
+        known = mapping.statement_plan(key, lambda: StatementPlan(text))
     bound: list[Any] = [] if timestamp is None else [timestamp]
     bound += [_wired(mapping, at, values[at]) for at in mapping.key_positions]
     bound += [clause.value for clause in how.conditionals]
-    yield from execute_write(model, how, plan.text, bound)
+    yield from execute_write(model, how, known.text, bound)
 
 
 class DMLQuery:
@@ -366,7 +368,10 @@ class DMLQuery:
         )
 
     def batch(self, batch_obj: BatchQuery | None) -> DMLQuery:
-        """Add the writes to `batch_obj`; returns self."""
+        """Add the writes to `batch_obj`; returns self.
+
+        :param batch_obj: a `BatchQuery`.
+        """
         self._how = self._how.but(batch=batch_obj)
         return self
 

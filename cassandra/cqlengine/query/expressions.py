@@ -65,15 +65,24 @@ class AbstractQueryableColumn(UnicodeMixin):
         return str(self._column().cql)
 
     def in_(self, item: Iterable[Any]) -> WhereClause:
-        """Return the filter for one of the values of `item`."""
+        """Return the filter for one of the values of `item`.
+
+        :param item: an iterable of values.
+        """
         return self._clause(InOperator(), item)
 
     def contains_(self, item: object) -> WhereClause:
-        """Return the filter for collections that have `item` as element, or as value of a map."""
+        """Return the filter for collections that have `item` as element, or as value of a map.
+
+        :param item: the element.
+        """
         return self._clause(ContainsOperator(), item)
 
     def like(self, item: str) -> WhereClause:
-        """Return the filter for texts that are like `item`, with ``%`` for anything."""
+        """Return the filter for texts that are like `item`, with ``%`` for anything.
+
+        :param item: the pattern, a text.
+        """
         return self._clause(LikeOperator(), item)
 
     def __eq__(self, other: object) -> WhereClause:  # type: ignore[override]

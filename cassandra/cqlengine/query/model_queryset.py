@@ -18,7 +18,7 @@ from cassandra.cqlengine.columns.base import Column
 from cassandra.cqlengine.connection import default_keyspace
 from cassandra.cqlengine.errors import CQLEngineException, ValidationError
 from cassandra.cqlengine.functions import QueryValue, Token
-from cassandra.cqlengine.mapping import InstanceRows, Plan
+from cassandra.cqlengine.mapping import InstanceRows, StatementPlan
 from cassandra.cqlengine.operators import (
     BaseWhereOperator,
     ContainsOperator,
@@ -96,7 +96,7 @@ class SimpleQuerySet(AbstractQuerySet[ResultObject]):
             raise CQLEngineException(f"None values on filter are not allowed ({name})")
         return WhereClause(column, operator, value)
 
-    def _factory(self, plan: Plan) -> Any:
+    def _factory(self, select: StatementPlan) -> Any:
         return _result_objects
 
     def _fields(self) -> list[str]:
@@ -250,7 +250,7 @@ class ModelQuerySet(AbstractQuerySet[T]):
         # CQL selects one column at least, even if the filters fix all of them.
         return found or fields
 
-    def _plan(self, count: bool) -> Plan:
+    def _select_plan(self, count: bool) -> StatementPlan:
         mapping = self.model.__mapping__
         key = (
             "select",
@@ -265,18 +265,20 @@ class ModelQuerySet(AbstractQuerySet[T]):
             self._distinct,
             self._listed,
         )
-        plan: Plan | None = mapping.plans.get(key)
-        if plan is None:
+        known: StatementPlan | None = mapping.statement_plans.get(key)
+        if known is None:
             self._check_filters()
-            plan = mapping.plan(key, lambda: Plan(self._statement(count).prepared(), self._fixed()))
-        return plan
+            known = mapping.statement_plan(
+                key, lambda: StatementPlan(self._statement(count).prepared(), self._fixed())
+            )
+        return known
 
-    def _factory(self, plan: Plan) -> Any:
-        values = plan.fixed_values(self._where)
+    def _factory(self, select: StatementPlan) -> Any:
+        values = select.fixed_values(self._where)
         if self._listed is not None:
-            fixed = dict(zip(plan.fixed_names, values, strict=True))
+            fixed = dict(zip(select.fixed_names, values, strict=True))
             return _ListRows(self.model, self._listed, self._flat, fixed)
-        return InstanceRows(self.model, plan.fixed_names, values)
+        return InstanceRows(self.model, select.fixed_names, values)
 
     def _partition_columns(self) -> Sequence[str]:
         keys = self.model.__mapping__.partition_keys.values()
@@ -302,6 +304,7 @@ class ModelQuerySet(AbstractQuerySet[T]):
 
         Without fields the lists have all columns.
 
+        :param fields: the columns' names, as texts.
         :param kwargs: ``flat=True``, with one field: the values themselves.
         :raises TypeError: for other keywords, and for `flat` with several fields.
         """
@@ -336,7 +339,10 @@ class ModelQuerySet(AbstractQuerySet[T]):
     # -- options of writes ----------------------------------------------------------------------
 
     def ttl(self, ttl: int | None) -> Self:
-        """Return a queryset whose writes live for so many seconds."""
+        """Return a queryset whose writes live for so many seconds.
+
+        :param ttl: seconds; None for the table's default.
+        """
         if ttl is not None and (isinstance(ttl, bool) or not isinstance(ttl, int) or ttl < 0):
             raise ValueError(f"a ttl is a number of seconds, not {ttl!r}")
         return self._but(ttl=ttl)
@@ -345,6 +351,8 @@ class ModelQuerySet(AbstractQuerySet[T]):
         """Return a queryset whose writes have this timestamp.
 
         A datetime, or a timedelta from now.
+
+        :param timestamp: a datetime, a timedelta, or None for none.
         """
         return self._but(timestamp=timestamp)
 
@@ -376,12 +384,18 @@ class ModelQuerySet(AbstractQuerySet[T]):
         return made
 
     async def acreate(self, **kwargs: Any) -> T:
-        """`create` on a connection of `cassandra.aio`."""
+        """`create` on a connection of `cassandra.aio`.
+
+        :param kwargs: values by the attributes' names.
+        """
         made: T = await arun(self.creation(kwargs))
         return made
 
     def creation(self, values: dict[str, Any]) -> Operation[Any]:
-        """Return the operation that inserts a row of `values`; it returns the instance."""
+        """Return the operation that inserts a row of `values`; it returns the instance.
+
+        :param values: values by the attributes' names.
+        """
         model, how = self.model, self._how
         mapping = model.__mapping__
         if mapping.has_own_init:
@@ -420,7 +434,11 @@ class ModelQuerySet(AbstractQuerySet[T]):
         run(self._update(values))
 
     async def aupdate(self, **values: Any) -> None:
-        """`update` on a connection of `cassandra.aio`."""
+        """`update` on a connection of `cassandra.aio`.
+
+        :param values: values by the attributes' names; ``name__add`` and its like change
+            collections.
+        """
         await arun(self._update(values))
 
     def _update(self, values: dict[str, Any]) -> Operation[None]:

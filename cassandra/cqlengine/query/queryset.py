@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from cassandra.cqlengine.clauses import ConditionalClause, IsNotNullClause, WhereClause
 from cassandra.cqlengine.errors import CQLEngineException
 from cassandra.cqlengine.functions import QueryValue
-from cassandra.cqlengine.mapping import Plan
+from cassandra.cqlengine.mapping import StatementPlan
 from cassandra.cqlengine.operators import (
     ContainsOperator,
     EqualsOperator,
@@ -68,17 +68,17 @@ class AbstractQuerySet(Generic[T]):
         clause = self._terms_of(name, value)
         return ConditionalClause(clause.field, clause.value, clause.operator)
 
-    def _factory(self, plan: Plan) -> Any:
-        """The row factory of the select `plan`."""
+    def _factory(self, select: StatementPlan) -> Any:
+        """The row factory of `select`."""
         raise NotImplementedError
 
     def _fields(self) -> list[str]:
         """The columns to select; empty for all."""
         return []
 
-    def _plan(self, count: bool) -> Plan:
-        """The plan of the select. QueryException if the servers would refuse its filters."""
-        return Plan(self._statement(count).prepared())
+    def _select_plan(self, count: bool) -> StatementPlan:
+        """The statement plan of the select; QueryException if servers would refuse its filters."""
+        return StatementPlan(self._statement(count).prepared())
 
     @property
     def column_family_name(self) -> str:
@@ -159,7 +159,7 @@ class AbstractQuerySet(Generic[T]):
             raise CQLEngineException(
                 "Only inserts, updates, and deletes are available in batch mode"
             )
-        plan = self._plan(count)
+        select = self._select_plan(count)
         values: list[Any] = []
         for clause in self._where:
             values += clause.bound()
@@ -167,10 +167,10 @@ class AbstractQuerySet(Generic[T]):
         if limit:
             values.append(limit if most is None or most > limit else most)
         return Request(
-            plan.text,
+            select.text,
             values,
             how.connection or self.model.__connection__,
-            self._factory(plan) if factory is None else factory,
+            self._factory(select) if factory is None else factory,
             how.consistency if how.consistency is not None else self.model.__consistency__,
             how.timeout,
             self._fetch_size,
@@ -208,11 +208,19 @@ class AbstractQuerySet(Generic[T]):
         return self.filter(*args, **kwargs)
 
     def iff(self, *args: Any, **kwargs: Any) -> Self:
-        """Return a queryset whose update or delete is only applied if all conditions hold."""
+        """Return a queryset whose update or delete is only applied if all conditions hold.
+
+        :param args: conditions, such as ``Model.age > 5``.
+        :param kwargs: values by name, with an operator if it is not equality: ``age__gt=5``.
+        """
         return self._but(conditionals=(*self._how.conditionals, *self.conditions(*args, **kwargs)))
 
     def conditions(self, *args: Any, **kwargs: Any) -> tuple[ConditionalClause, ...]:
-        """Return the conditions that the arguments of `iff` say."""
+        """Return the conditions that the arguments of `iff` say.
+
+        :param args: as in `iff`.
+        :param kwargs: as in `iff`.
+        """
         found: list[ConditionalClause] = []
         for clause in args:
             if isinstance(clause, WhereClause):
@@ -227,6 +235,8 @@ class AbstractQuerySet(Generic[T]):
         """Return a queryset ordered by clustering columns; ``-name`` is descending.
 
         Without names: in the table's order.
+
+        :param colnames: the columns' names, the first one first.
         """
         made = self._copy()
         made._order = (*self._order, *map(self._ordering, colnames)) if colnames else ()
@@ -245,6 +255,7 @@ class AbstractQuerySet(Generic[T]):
 
         There is a limit of 10,000 rows unless this says otherwise.
 
+        :param v: the greatest number of rows.
         :raises QueryException: if `v` is negative.
         """
         if v is not None and (isinstance(v, bool) or not isinstance(v, int)):
@@ -258,6 +269,7 @@ class AbstractQuerySet(Generic[T]):
     def fetch_size(self, v: int) -> Self:
         """Return a queryset whose rows come in pages of `v`.
 
+        :param v: rows per page.
         :raises QueryException: if `v` is less than 1.
         """
         if isinstance(v, bool) or not isinstance(v, int):
@@ -288,7 +300,10 @@ class AbstractQuerySet(Generic[T]):
         return made
 
     def only(self, fields: Sequence[str]) -> Self:
-        """Return a queryset that reads these columns alone."""
+        """Return a queryset that reads these columns alone.
+
+        :param fields: the columns' names.
+        """
         if self._only_fields:
             raise QueryException("QuerySet already has 'only' fields defined")
         made = self._copy()
@@ -296,7 +311,10 @@ class AbstractQuerySet(Generic[T]):
         return made
 
     def defer(self, fields: Sequence[str]) -> Self:
-        """Return a queryset that does not read these columns."""
+        """Return a queryset that does not read these columns.
+
+        :param fields: the columns' names.
+        """
         made = self._copy()
         made._defer_fields = (*self._defer_fields, *self._known(fields))
         return made
@@ -309,15 +327,25 @@ class AbstractQuerySet(Generic[T]):
     # -- options --------------------------------------------------------------------------------
 
     def consistency(self, consistency: int) -> Self:
-        """Return a queryset with this `ConsistencyLevel`."""
+        """Return a queryset with this `ConsistencyLevel`.
+
+        :param consistency: the level.
+        """
         return self._but(consistency=consistency)
 
     def timeout(self, timeout: float | None) -> Self:
-        """Return a queryset with this timeout, in seconds; None for no limit."""
+        """Return a queryset with this timeout, in seconds; None for no limit.
+
+        :param timeout: the seconds.
+        """
         return self._but(timeout=timeout)
 
     def using(self, keyspace: str | None = None, connection: str | None = None) -> Self:
-        """Return a queryset on another keyspace, or another connection."""
+        """Return a queryset on another keyspace, or another connection.
+
+        :param keyspace: its name; None keeps what is set.
+        :param connection: its name; None keeps what is set.
+        """
         changes: dict[str, Any] = {}
         if keyspace is not None:
             changes["keyspace"] = keyspace
@@ -328,6 +356,7 @@ class AbstractQuerySet(Generic[T]):
     def batch(self, batch_obj: BatchQuery | None) -> Self:
         """Return a queryset whose writes are added to `batch_obj`.
 
+        :param batch_obj: a `BatchQuery`, or None for none.
         :raises CQLEngineException: if it is not a `BatchQuery`, or the queryset has a timeout
             or a connection.
         """
@@ -408,6 +437,8 @@ class AbstractQuerySet(Generic[T]):
     def get(self, *args: Any, **kwargs: Any) -> T:
         """Return the only row.
 
+        :param args: conditions, such as ``Model.age > 5``.
+        :param kwargs: values by name, with an operator if it is not equality: ``age__gt=5``.
         :raises DoesNotExist: (of the model's class too) if there is none.
         :raises MultipleObjectsReturned: if there are more.
         """
@@ -476,7 +507,11 @@ class AbstractQuerySet(Generic[T]):
         return [row async for row in self]
 
     async def aget(self, *args: Any, **kwargs: Any) -> T:
-        """`get` on a connection of `cassandra.aio`."""
+        """`get` on a connection of `cassandra.aio`.
+
+        :param args: conditions, such as ``Model.age > 5``.
+        :param kwargs: values by name, with an operator if it is not equality: ``age__gt=5``.
+        """
         found: T = await arun(self.filter(*args, **kwargs)._get())
         return found
 
@@ -492,7 +527,10 @@ class AbstractQuerySet(Generic[T]):
     # -- writing --------------------------------------------------------------------------------
 
     def create(self, **kwargs: Any) -> T:
-        """Insert a row and return it."""
+        """Insert a row and return it.
+
+        :param kwargs: values by the attributes' names.
+        """
         made: T = self.model(**kwargs)
         return made
 

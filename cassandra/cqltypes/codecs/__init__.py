@@ -1,8 +1,8 @@
 """Codecs of all CQL types: the Python twin of `cassandra._accel.codecs`.
 
-A codec is an immutable plan for one type. ``encode(value) -> bytes`` and ``decode(data) -> value``
-work on bodies, never on the length before them. The functions here make codecs; those for
-containers take the codecs of their elements.
+A codec reads and writes one type, and never changes. ``encode(value) -> bytes`` and ``decode(data)
+-> value`` work on bodies, never on the length before them. The functions here make codecs; those
+for containers take the codecs of their elements.
 """
 
 from __future__ import annotations

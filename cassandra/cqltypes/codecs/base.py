@@ -1,4 +1,4 @@
-"""The contract of a codec: an immutable plan for one CQL type, shared by all threads.
+"""The contract of a codec, which reads and writes one CQL type: immutable, shared by threads.
 
 A codec knows nothing of the classes in `cassandra.cqltypes`, which build it. Containers hold the
 codecs of their elements.

@@ -102,7 +102,7 @@ class Asker:
             paging_state = page.paging_state
             if paging_state is None:
                 return
-            # Each page has a time limit of its own, so that the same pages could come for ever.
+            # Each page has a time limit of its own, so that the same pages could come forever.
             if paging_state in states:
                 raise ProtocolError(
                     f"{connection.endpoint} gives the same page again and again: "

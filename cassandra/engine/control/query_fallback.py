@@ -64,7 +64,7 @@ def fallback_of(setting: object) -> ControlConnectionQueryFallback:
 
 
 class QueryFallback:
-    """The keyspace that the control connection of a cluster is bound to, and by whom.
+    """The keyspace that a cluster's control connection is bound to, and the session that did it.
 
     :param control: returns the control connection, or None while there is none.
     """

@@ -38,7 +38,7 @@ class BurstTimer:
         if self._handle is not None:
             self._handle.cancel()
         else:
-            # Set by the first event: a steady stream of them must not put the action off for ever.
+            # Set by the first event: a steady stream of them must not put the action off forever.
             self._by = loop.time() + window
         delay = min(REFRESH_DELAY + spread(window), max(self._by - loop.time(), 0.0))
         self._handle = loop.call_later(delay, self._act)

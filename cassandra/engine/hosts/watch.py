@@ -114,11 +114,11 @@ class HostWatch:
         """
         if rebuild:
             self._metadata.forget_placement()
-        # Before the swap: who hears of a host that has left can still look it up.
+        # Before the swap: listeners that hear of a host that has left can still look it up.
         for host in node_list.removed:
             self._happened(Event.LEFT, host)
         self._metadata.replace_hosts(node_list.hosts)
-        # Before the first session the hosts are no news: policies get them by `populate`.
+        # Before the first session the hosts are not news: policies get them by `populate`.
         first_time = not self._sessions and not self._listeners.policies
         for host in node_list.relocated:
             self._happened(Event.RELOCATED, host)

@@ -45,6 +45,9 @@ class ShardAwarePortGenerator:
     def generate(self, shard_id: int, total_shards: int) -> Iterator[int]:
         """Each port of the range that leads to shard `shard_id` of `total_shards` once, from a
         random one on.
+
+        :param shard_id: the number of the shard, from 0.
+        :param total_shards: how many shards the node has.
         """
         if not 0 <= shard_id < total_shards:
             raise ValueError(f"shard_id must be from 0 to {total_shards - 1}, but is {shard_id!r}")

@@ -172,7 +172,7 @@ class Preparer:
             schema = self._metadata.keyspaces.get(prepared.table_keyspace or "")
             table = schema.tables.get(prepared.table or "") if schema is not None else None
             if table is not None:
-                prepared.renew_plans(column.name for column in table.primary_key)
+                prepared.renew_encryption(column.name for column in table.primary_key)
         if response.custom_payload:
             prepared.custom_payload = response.custom_payload
         return prepared

@@ -239,7 +239,7 @@ class SchemaRefresher:
             try:
                 await self._round(wanted)
             finally:
-                # Also if the worker is cancelled: its callers must not wait for ever.
+                # Also if the worker is cancelled: its callers must not wait forever.
                 ended = ConnectionShutdown("the cluster is shut down")
                 for _, waiting in wanted.values():
                     _complete(waiting, ended)

@@ -27,6 +27,8 @@ def group_keys_by_replica(
     group. Keys without such a host are under `NO_VALID_REPLICA`.
 
     :param session: a connected session.
+    :param keyspace: the name of the keyspace.
+    :param table: the name of the table.
     :param keys: for each key the values of the partition key's columns, in order.
     :raises KeyError: if the keyspace or the table is not known.
     :raises ValueError: if a key has the wrong number of values, or one is out of range.

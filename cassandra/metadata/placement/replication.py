@@ -47,6 +47,8 @@ class ReplicationFactor:
         """Make one from a number, or from a text such as ``"3"`` or ``"3/1"``.
 
         ``"3/1"`` means three replicas, one of them transient. Raises ValueError for other texts.
+
+        :param rf: the number or text.
         """
         if isinstance(rf, ReplicationFactor):
             return rf
@@ -124,6 +126,7 @@ class ReplicationStrategy:
         """Return the replicas at each place of `ring`, or None if they cannot be known.
 
         :param ring: its owners are indexes of `hosts`.
+        :param hosts: the members of the ring, in order.
         """
         return None
 
@@ -133,6 +136,9 @@ class ReplicationStrategy:
         """Return, for each `Token` of `ring`, the hosts that hold its range, the primary one first.
 
         The dict is empty if the replicas are not known.
+
+        :param token_to_host_owner: the `Host` that owns each `Token`.
+        :param ring: the tokens in order.
         """
         numbers: dict[Any, int] = {}
         owners = {

@@ -139,7 +139,11 @@ class TokenMap:
 
     @classmethod
     def of_members(cls, members: RingMembers, metadata: Metadata) -> TokenMap:
-        """Return the tokens of a snapshot."""
+        """Return the tokens of a snapshot.
+
+        :param members: the snapshot of the ring's members.
+        :param metadata: the `Metadata` that it belongs to.
+        """
         token_map = cls.__new__(cls)
         token_map._take(members.token_class, members.ring, members.hosts, metadata)
         return token_map
@@ -193,6 +197,9 @@ class TokenMap:
         """Return the hosts that hold the partitions with `token`, the primary one first.
 
         The list is empty if they are not known.
+
+        :param keyspace: the name of the keyspace.
+        :param token: a `Token` of the ring's partitioner.
         """
         made = self._replicas_of(keyspace)
         return list(made.of_token(token.value)) if made is not None else []
@@ -212,13 +219,17 @@ class TokenMap:
     def rebuild_keyspace(self, keyspace: str, build_if_absent: bool = False) -> None:
         """Have `keyspace` in `tokens_to_hosts_by_ks`, by its replication as it is now.
 
+        :param keyspace: its name.
         :param build_if_absent: also if nobody has asked for its replicas yet.
         """
         if build_if_absent or keyspace in self._by_keyspace:
             self._replicas_of(keyspace)
 
     def remove_keyspace(self, keyspace: str) -> None:
-        """Take `keyspace` out of `tokens_to_hosts_by_ks` until it is asked for again."""
+        """Take `keyspace` out of `tokens_to_hosts_by_ks` until it is asked for again.
+
+        :param keyspace: its name.
+        """
         self._by_keyspace.pop(keyspace, None)
 
 

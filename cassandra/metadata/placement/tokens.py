@@ -50,17 +50,26 @@ class Token:
 
     @classmethod
     def hash_fn(cls, key: bytes) -> Any:
-        """Return the value for a serialized partition key."""
+        """Return the value for a serialized partition key.
+
+        :param key: the key's bytes.
+        """
         return key
 
     @classmethod
     def from_key(cls: type[T], key: bytes) -> T:
-        """Return the token of a serialized partition key."""
+        """Return the token of a serialized partition key.
+
+        :param key: the key's bytes.
+        """
         return cls(cls.hash_fn(key))
 
     @classmethod
     def from_string(cls: type[T], token_string: str) -> T:
-        """Return the token from its text in the system tables."""
+        """Return the token from its text in the system tables.
+
+        :param token_string: the text.
+        """
         return cls(token_string)
 
     def __eq__(self, other: object) -> bool:

@@ -22,7 +22,10 @@ class Faulty:
         return (type(error), error, error.__traceback__) if error is not None else None
 
     def fail(self, error: BaseException) -> None:
-        """Keep the first error: from now on the export is a comment."""
+        """Keep the first error: from now on the export is a comment.
+
+        :param error: the exception that was met while this was read.
+        """
         # The first error is the cause; later ones may only follow from it.
         if self._error is None:
             self._error = error

@@ -80,6 +80,8 @@ class _Columnar(Faulty):
     def take_row(self, names: RowNames, row: Sequence[Any], scylladb: bool = False) -> None:
         """Take options, extensions and id from a row of the schema tables.
 
+        :param names: the names of the row's columns.
+        :param row: the row's values, in order.
         :param scylladb: True if the server is ScyllaDB.
         """
         self._names = names

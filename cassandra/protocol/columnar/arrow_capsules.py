@@ -281,7 +281,7 @@ def _address(function: CFuncPtr) -> int:
 
 
 def _for_ever(callback: _Callback) -> _Callback:
-    """Keep `callback` alive for ever: it may be called after this module is gone."""
+    """Keep `callback` alive forever: it may be called after this module is gone."""
     _keep(callback)
     return callback
 

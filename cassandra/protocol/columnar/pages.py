@@ -64,12 +64,12 @@ def _is_matrix(layout: Layout) -> bool:
     )
 
 
-# -- plans -----------------------------------------------------------------------------------------
+# -- column plans ----------------------------------------------------------------------------------
 
 
 def column_plan(metadata: ResultMetadata, options: ColumnOptions = DEFAULT_OPTIONS) -> Any:
     """Return the `ColumnPlan` for Arrow; it is made once for each choice of options."""
-    return _plan(
+    return _column_plan(
         metadata,
         options,
         lambda: [layout_of(column.type, options) for column in metadata.page_columns],
@@ -95,23 +95,25 @@ def array_plan(metadata: ResultMetadata, matrices: bool = True, typed: bool = Tr
             for made, kind in found
         ]
 
-    return _plan(metadata, ("arrays", matrices, typed), layouts)
+    return _column_plan(metadata, ("arrays", matrices, typed), layouts)
 
 
 # The formats of smallint, int, bigint, counter, float and double.
 _PLAIN_NUMBERS = frozenset("silfg")
 
 
-def _plan(metadata: ResultMetadata, key: Hashable, layouts: Callable[[], Sequence[Layout]]) -> Any:
-    plans = metadata.column_plans
-    plan = plans.get(key)
-    if plan is None:
+def _column_plan(
+    metadata: ResultMetadata, key: Hashable, layouts: Callable[[], Sequence[Layout]]
+) -> Any:
+    known = metadata.column_plans
+    made = known.get(key)
+    if made is None:
         # Two threads may both make one; they are equal, and either may stay.
         codecs = [column.type.codec(vectors=metadata.vectors) for column in metadata.page_columns]
-        plan = plans[key] = metadata.page_reader(
+        made = known[key] = metadata.page_reader(
             implementations.column_buffers.ColumnPlan(metadata.names, codecs, layouts())
         )
-    return plan
+    return made
 
 
 def check_same(first: Layout, now: Layout) -> None:
@@ -396,8 +398,8 @@ def page_arrays(
     :raises DependencyException: if NumPy is not installed.
     """
     numpy = numpy_module("NumpyProtocolHandler")
-    plan = array_plan(metadata, matrices=False, typed=typed)
-    arrays = arrays_of_page(numpy, plan.read(body, offset, row_count))
+    column_plan = array_plan(metadata, matrices=False, typed=typed)
+    arrays = arrays_of_page(numpy, column_plan.read(body, offset, row_count))
     if typed:
         return arrays
     return {

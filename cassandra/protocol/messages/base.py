@@ -28,7 +28,10 @@ def public(cls: _Class) -> _Class:
 
 
 def register_class(cls: type[MessageType]) -> type[MessageType]:
-    """Make `cls` the message of its opcode."""
+    """Make `cls` the message of its opcode.
+
+    :param cls: a class with an `opcode`.
+    """
     message_types_by_opcode[cls.opcode] = cls
     return cls
 
@@ -55,20 +58,32 @@ class MessageType:
     stream_id: int = 0
 
     def update_custom_payload(self, other: dict[str, Any] | None) -> None:
-        """Add `other` to the payload, without changing a mapping that others may hold."""
+        """Add `other` to the payload, without changing a mapping that others may hold.
+
+        :param other: a mapping of texts to bytes.
+        """
         if other:
             self.custom_payload = {**(self.custom_payload or {}), **other}
 
     def body(
         self, protocol_version: int, protocol_features: ProtocolFeatures | None = None
     ) -> bytes:
-        """Return the body of this request, without header, tracing and custom payload."""
+        """Return the body of this request, without header, tracing and custom payload.
+
+        :param protocol_version: the version of the connection.
+        :param protocol_features: the extensions of the connection; None for none.
+        """
         raise TypeError(f"{type(self).__name__} is not a request; it has no body to send")
 
     def send_body(
         self, f: BinaryIO, protocol_version: int, protocol_features: ProtocolFeatures | None = None
     ) -> None:
-        """Write the body of this request to the file-like `f`, in one write."""
+        """Write the body of this request to the file-like `f`, in one write.
+
+        :param f: the file-like object to write to.
+        :param protocol_version: the version of the connection.
+        :param protocol_features: the extensions of the connection; None for none.
+        """
         f.write(self.body(protocol_version, protocol_features))
 
     @classmethod
@@ -76,6 +91,10 @@ class MessageType:
         """Return the message of a response whose body begins at `f`.
 
         A class of a program, in the `message_types_by_opcode` of its handler, may override it.
+
+        :param f: a file-like reader of the body.
+        :param protocol_version: the version of the connection.
+        :param rest: what the handler passes besides; it is not looked at here.
         """
         decode = getattr(cls, "decode", None)
         if decode is None:

@@ -73,6 +73,10 @@ class ReadyMessage(MessageType):
 
     @classmethod
     def decode(cls, cursor: Cursor) -> ReadyMessage:
+        """Return the message that a body holds.
+
+        :param cursor: the reader of the body, at its beginning.
+        """
         return cls()
 
 
@@ -89,6 +93,10 @@ class AuthenticateMessage(MessageType):
 
     @classmethod
     def decode(cls, cursor: Cursor) -> AuthenticateMessage:
+        """Return the message that a body holds.
+
+        :param cursor: the reader of the body, at its beginning.
+        """
         return cls(cursor.string())
 
 
@@ -127,6 +135,10 @@ class AuthChallengeMessage(MessageType):
 
     @classmethod
     def decode(cls, cursor: Cursor) -> AuthChallengeMessage:
+        """Return the message that a body holds.
+
+        :param cursor: the reader of the body, at its beginning.
+        """
         return cls(cursor.blob())
 
 
@@ -170,6 +182,10 @@ class AuthSuccessMessage(MessageType):
 
     @classmethod
     def decode(cls, cursor: Cursor) -> AuthSuccessMessage:
+        """Return the message that a body holds.
+
+        :param cursor: the reader of the body, at its beginning.
+        """
         return cls(cursor.blob())
 
 
@@ -201,6 +217,10 @@ class SupportedMessage(MessageType):
 
     @classmethod
     def decode(cls, cursor: Cursor) -> SupportedMessage:
+        """Return the message that a body holds.
+
+        :param cursor: the reader of the body, at its beginning.
+        """
         # CQL_VERSION may be missing: the handshake then asks for the default one.
         options = cursor.string_multimap()
         return cls(options.pop("CQL_VERSION", []), options)

@@ -56,14 +56,23 @@ class ErrorMessage(MessageType, DriverException):
 
     @classmethod
     def read_info(cls, cursor: Cursor, protocol_version: int) -> Any:
-        """Read the fields after the message; classes with such fields override this."""
+        """Read the fields after the message; classes with such fields override this.
+
+        :param cursor: the reader of the body, behind the message.
+        :param protocol_version: the version of the connection.
+        """
         return None
 
     @classmethod
     def decode(
         cls, cursor: Cursor, protocol_version: int, features: ProtocolFeatures | None = None
     ) -> ErrorMessage:
-        """Return the error at `cursor`, as an instance of the class of its code."""
+        """Return the error at `cursor`, as an instance of the class of its code.
+
+        :param cursor: the reader of the body, at its [int] code.
+        :param protocol_version: the version of the connection.
+        :param features: the extensions of the connection; None for none.
+        """
         code = cursor.int32()
         message = cursor.string()
         # An unknown code is not damage: newer servers have more codes, and their text is enough.

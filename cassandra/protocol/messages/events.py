@@ -80,6 +80,10 @@ class EventMessage(MessageType):
 
     @classmethod
     def decode(cls, cursor: Cursor) -> EventMessage:
+        """Return the message that a body holds.
+
+        :param cursor: the reader of the body, at its beginning.
+        """
         event_type = cursor.string()
         reader = _READERS.get(event_type)
         # Servers send only types that REGISTER named, so an unknown one means a damaged message.

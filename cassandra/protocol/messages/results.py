@@ -86,7 +86,7 @@ class ResultMessage(StreamedResult):
     # For ROWS: the body, whose rows begin at _offset.
     _body: bytes = b""
     _offset: int = 0
-    # (method of the plan, or None for an error; the rows or the error), once it is decoded.
+    # (method of the row plan, or None for an error; the rows or the error), once it is decoded.
     _page: tuple[str | None, Any] | None = None
     # Held while a page is decoded, so that two threads never decode it at once. A message from the
     # wire has its own lock; messages made by hand share this one.
@@ -190,6 +190,8 @@ class ResultMessage(StreamedResult):
 
         The four factories of `cassandra.query` make rows straight from the bytes. Another one is
         called as ``row_factory(column_names, rows)`` with a list of tuples.
+
+        :param row_factory: a function of column names and rows.
         """
         if self.kind != RESULT_KIND_ROWS:
             return []
@@ -203,18 +205,18 @@ class ResultMessage(StreamedResult):
             return typed(self.metadata, self._decoded("tuples"))
         return row_factory(self.column_names, self._decoded("tuples"))
 
-    def columns(self, plan: ColumnPlan) -> ColumnArray:
+    def columns(self, column_plan: ColumnPlan) -> ColumnArray:
         """Return the page as columns; they are made anew at each call.
 
         If an earlier access to the rows failed, this raises the same error: rows and columns refuse
         the same pages.
 
-        :param plan: a `ColumnPlan` of this metadata.
+        :param column_plan: a `ColumnPlan` of this metadata.
         """
         page = self._page
         if page is not None and page[0] is None:
             raise page[1].with_traceback(None)
-        return plan.read(self._body, self._offset, self.row_count)
+        return column_plan.read(self._body, self._offset, self.row_count)
 
     def _decoded(self, method: str) -> Any:
         """Return the page from one method of the row plan; asking for the same again is free."""
@@ -229,8 +231,8 @@ class ResultMessage(StreamedResult):
                     # Without the frames of earlier accesses: a kept error would collect more of
                     # them each time.
                     raise page[1].with_traceback(None)
-            plan = self.metadata._plan or self.metadata.row_plan
-            rows = getattr(plan, method)(self._body, self._offset, self.row_count)
+            row_plan = self.metadata._row_plan or self.metadata.row_plan
+            rows = getattr(row_plan, method)(self._body, self._offset, self.row_count)
             self._page = (method, rows)
             return rows
         except DecodeError as error:

@@ -139,7 +139,12 @@ class StreamedResult(MessageType):
         return message
 
     def recv(self, f: BinaryIO, protocol_version: int, *rest: Any) -> None:
-        """Read what follows the kind of the result; see `recv_body`."""
+        """Read what follows the kind of the result; see `recv_body`.
+
+        :param f: a file-like reader.
+        :param protocol_version: the version of the connection.
+        :param rest: what `recv_body` takes besides.
+        """
         features, user_types, *others = _given(rest)
         if self.kind == RESULT_KIND_ROWS:
             rows = self.recv_results_rows
@@ -154,11 +159,22 @@ class StreamedResult(MessageType):
         features: ProtocolFeatures | None,
         user_types: UserTypes | None,
     ) -> None:
-        """Read a result of another kind than ROWS."""
+        """Read a result of another kind than ROWS.
+
+        :param body: the body of the message.
+        :param version: the version of the connection.
+        :param features: the extensions of the connection.
+        :param user_types: classes registered for UDTs, by keyspace and name.
+        """
         raise NotImplementedError
 
     def recv_results_rows(self, f: BinaryIO, protocol_version: int, *rest: Any) -> None:
-        """Read metadata and rows; the rows' values are decoded when they are asked for."""
+        """Read metadata and rows; the rows' values are decoded when they are asked for.
+
+        :param f: a file-like reader.
+        :param protocol_version: the version of the connection.
+        :param rest: what `recv_body` takes besides.
+        """
         _, user_types, remembered, encryption = _given(rest)
         self.recv_results_metadata(f, user_types)
         columns = self.column_metadata or remembered or ()
@@ -180,13 +196,20 @@ class StreamedResult(MessageType):
             self.take_rows(f.read(), count)
 
     def take_rows(self, body: bytes, count: int) -> None:
-        """Keep the bytes of `count` rows."""
+        """Keep the bytes of `count` rows.
+
+        :param body: the bytes of the rows.
+        :param count: how many rows they are.
+        """
         raise NotImplementedError
 
     def recv_results_metadata(self, f: BinaryIO, user_type_map: UserTypes | None) -> None:
         """Read <metadata>: sets `column_metadata`, `paging_state` and `result_metadata_id`.
 
         `column_metadata` is None if the server left the columns out.
+
+        :param f: a file-like reader.
+        :param user_type_map: classes registered for UDTs, by keyspace and name.
         """
         flags, count = read_int(f), read_int(f)
         if flags & ROWS_HAS_MORE_PAGES:
@@ -214,13 +237,21 @@ class StreamedResult(MessageType):
 
     @classmethod
     def read_type(cls, f: BinaryIO, user_type_map: UserTypes | None) -> Any:
-        """Return the `cassandra.cqltypes` class whose description begins at `f`."""
+        """Return the `cassandra.cqltypes` class whose description begins at `f`.
+
+        :param f: a file-like reader.
+        :param user_type_map: classes registered for UDTs, by keyspace and name.
+        """
         with _Rest(f) as cursor:
             return type_from(cursor, user_type_map, cls.type_codes)
 
     @staticmethod
     def recv_row(f: BinaryIO, colcount: int) -> list[bytes | None]:
-        """Return the bytes of each value of a row; None for null."""
+        """Return the bytes of each value of a row; None for null.
+
+        :param f: a file-like reader.
+        :param colcount: how many columns the row has.
+        """
         return [read_value(f) for _ in range(colcount)]
 
 

@@ -51,12 +51,16 @@ class Answer:
     __slots__ = ()
 
     def perform(self, request: Request) -> None:
-        """Answer `request`, now or later."""
+        """Answer `request`, now or later.
+
+        :param request: the request to answer.
+        """
         raise NotImplementedError
 
     def envelope(self, request: Request) -> tuple[int, int, bytes]:
         """Return (opcode, flags, body) of the one message that it sends.
 
+        :param request: the request to answer.
         :raises TypeError: if it is not one message.
         """
         raise TypeError(f"{type(self).__name__} is not a single message: it cannot be wrapped")
@@ -105,7 +109,12 @@ class Message(Answer):
         tracing_id: uuid.UUID | None = None,
         custom_payload: Mapping[str, bytes | None] | None = None,
     ) -> Message:
-        """Return the same message with warnings, a tracing id, or a custom payload."""
+        """Return the same message with warnings, a tracing id, or a custom payload.
+
+        :param warnings: texts.
+        :param tracing_id: a `uuid.UUID`, or None.
+        :param custom_payload: a mapping of texts to bytes, or None.
+        """
         # A copy: `void()` is one object for all, and its other users want no warnings.
         other = Message(self._opcode, self._encode)
         other._warnings = warnings
@@ -145,7 +154,11 @@ class Message(Answer):
 
 
 def message(opcode: int, body: bytes) -> Message:
-    """Return a message of any kind."""
+    """Return a message of any kind.
+
+    :param opcode: the message's opcode.
+    :param body: the body's bytes.
+    """
     return Message(opcode, lambda request: body)
 
 
@@ -158,7 +171,10 @@ def void() -> Message:
 
 
 def set_keyspace(keyspace: str) -> Message:
-    """Return the answer to USE (section 4.2.5.3)."""
+    """Return the answer to USE (section 4.2.5.3).
+
+    :param keyspace: its name.
+    """
     return message(Opcode.RESULT, b"\0\0\0\x03" + string(keyspace))
 
 
@@ -184,6 +200,12 @@ def schema_change(
     """Return the answer to DDL, such as ``schema_change("CREATED", "TABLE", "ks", "t")``.
 
     See section 4.2.5.5.
+
+    :param change: "CREATED", "UPDATED" or "DROPPED".
+    :param target: "KEYSPACE", "TABLE", "TYPE", "FUNCTION" or "AGGREGATE".
+    :param keyspace: its keyspace.
+    :param name: its name; None for a keyspace.
+    :param arguments: the argument types of a function or aggregate.
     """
     return message(
         Opcode.RESULT, b"\0\0\0\x05" + schema_change_body(change, target, keyspace, name, arguments)
@@ -198,6 +220,9 @@ def error(code: int, message: str = "primed", **fields: Any) -> Message:
     (address -> reason code), keyspace, function, arg_types, table, query_id (default: the
     request's), op_type, rejected_by_coordinator.
 
+    :param code: the number of the error.
+    :param message: its text.
+    :param fields: the fields that follow the text, by name.
     :raises TypeError: if the code does not have such a field.
     """
     check_fields(code, fields)
@@ -215,7 +240,10 @@ def _table(keyspace: str, table: str) -> bytes:
 
 
 def metadata_id_of(columns: Columns) -> bytes:
-    """Return the id that a node gives to these result columns in version 5."""
+    """Return the id that a node gives to these result columns in version 5.
+
+    :param columns: (name, type) pairs.
+    """
     return hashlib.md5(repr([(name, str(kind)) for name, kind in columns]).encode()).digest()
 
 
@@ -297,6 +325,8 @@ def rows(
     :param paging_state: says that there are more pages.
     :param metadata_id: the id of the columns in version 5. By default it is their digest, so that a
         client which knows other columns is told.
+    :param keyspace: the columns' keyspace.
+    :param table: the columns' table.
     """
     content = _Rows(columns, rows, metadata_id, keyspace, table)
     return Message(Opcode.RESULT, lambda request: content.whole(request, paging_state))
@@ -308,6 +338,11 @@ def paged(
     """Return rows in pages of the size that each request asks for.
 
     The paging state is the place of the next row.
+
+    :param columns: as in `rows`.
+    :param rows: sequences or mappings, of all pages.
+    :param keyspace: the columns' keyspace.
+    :param table: the columns' table.
     """
     content = _Rows(columns, rows, None, keyspace, table)
     return Message(Opcode.RESULT, content.page)
@@ -348,7 +383,10 @@ class Prepared:
         self.table = table
 
     def body(self, request: Request) -> bytes:
-        """Return the result of PREPARE (section 4.2.5.4)."""
+        """Return the result of PREPARE (section 4.2.5.4).
+
+        :param request: the request to answer.
+        """
         version = request.version
         parts = [b"\0\0\0\x04", short_bytes(self.query_id)]
         if request.connection.has_metadata_ids:
@@ -400,6 +438,8 @@ def sequence(*answers: Answerable) -> Answer:
 
     The first answer is for the first request, the second for the second, and the last one for all
     further requests.
+
+    :param answers: the answers, in order.
     """
     if not answers:
         raise ValueError("a sequence of no answers")

@@ -172,6 +172,7 @@ class FakeCluster:
     def node_at(self, address: str) -> FakeNode:
         """Return the node with that address.
 
+        :param address: the address, a text.
         :raises KeyError: if there is none.
         """
         for node in self.nodes:
@@ -185,7 +186,10 @@ class FakeCluster:
         return sorted((request for node in self.nodes for request in node.requests), key=_number)
 
     def queries(self, text: str | None = None) -> list[Request]:
-        """Return `FakeNode.queries` of all nodes, in the order of their arrival."""
+        """Return `FakeNode.queries` of all nodes, in the order of their arrival.
+
+        :param text: only those with this text; None for all.
+        """
         return sorted(
             (request for node in self.nodes for request in node.queries(text)), key=_number
         )
@@ -196,6 +200,10 @@ class FakeCluster:
         """Call `FakeNode.prime` on each node; `times` counts on each by itself.
 
         Without `times` it holds for nodes that are added later, too.
+
+        :param match: as in `FakeNode.prime`.
+        :param answer: as in `FakeNode.prime`.
+        :param times: how often it holds on each node; None for always.
         """
         if times is None:
             self._primes.append((match, answer))
@@ -204,7 +212,12 @@ class FakeCluster:
     # -- topology ----------------------------------------------------------------------------------
 
     def tell(self, event_type: str, change: str, about: FakeNode) -> None:
-        """Have the other nodes send an event, such as ``("STATUS_CHANGE", "UP", node)``."""
+        """Have the other nodes send an event, such as ``("STATUS_CHANGE", "UP", node)``.
+
+        :param event_type: its name.
+        :param change: what has happened.
+        :param about: the node that it has happened to.
+        """
         for node in self.nodes:
             if node is not about and node.is_running:
                 node.send_event(event_type, change, about.address, about.port)
@@ -212,7 +225,12 @@ class FakeCluster:
     def add_node(
         self, datacenter: str | None = None, rack: str = "rack1", token: int | None = None
     ) -> FakeNode:
-        """Have a new node join: the others send NEW_NODE and UP."""
+        """Have a new node join: the others send NEW_NODE and UP.
+
+        :param datacenter: its data centre; None for that of the first node.
+        :param rack: its rack.
+        :param token: its token; None for the least positive one that no node has.
+        """
         taken = {int(node.tokens[0]) for node in self.nodes}
         chosen = (
             token
@@ -225,7 +243,10 @@ class FakeCluster:
         return node
 
     def remove_node(self, node: FakeNode) -> None:
-        """Have a node leave for good: it stops, and the others send REMOVED_NODE."""
+        """Have a node leave for good: it stops, and the others send REMOVED_NODE.
+
+        :param node: a node of this cluster.
+        """
         node.stop()
         self.nodes = [other for other in self.nodes if other is not node]
         if isinstance(node, ScyllaNode):
@@ -236,6 +257,7 @@ class FakeCluster:
     def stop_node(self, node: FakeNode, tell: bool = True) -> None:
         """Stop a node, so that its port refuses connections.
 
+        :param node: a node of this cluster.
         :param tell: False if the others are not to send DOWN.
         """
         node.stop()
@@ -245,6 +267,7 @@ class FakeCluster:
     def start_node(self, node: FakeNode, tell: bool = True) -> None:
         """Start a stopped node again.
 
+        :param node: a node of this cluster.
         :param tell: False if the others are not to send UP.
         """
         node.start()

@@ -110,11 +110,18 @@ class DefaultAnswers:
         return Prepared(text, [(name, "int") for name in names])
 
     def statement_of(self, request: Request) -> Prepared | None:
-        """Return the prepared statement that an EXECUTE names, or None if it is not known."""
+        """Return the prepared statement that an EXECUTE names, or None if it is not known.
+
+        :param request: the request.
+        """
         return self._prepared.get(request.query_id or b"")
 
     def prepared_flags(self, prepared: Prepared, connection: ServerConnection) -> int:
-        """Return further flags of the metadata in the answer to PREPARE: ScyllaDB has some."""
+        """Return further flags of the metadata in the answer to PREPARE: ScyllaDB has some.
+
+        :param prepared: the statement.
+        :param connection: the node's side of the connection.
+        """
         return 0
 
     def _on_execute(self, request: Request) -> Answer:

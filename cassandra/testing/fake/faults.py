@@ -60,7 +60,11 @@ class _Delay(Answer):
 
 
 def delay(seconds: float, answer: Answerable) -> Answer:
-    """Return `answer` after `seconds`. Tests that must not depend on time use `hold`."""
+    """Return `answer` after `seconds`. Tests that must not depend on time use `hold`.
+
+    :param seconds: how long it waits.
+    :param answer: the answer.
+    """
     return _Delay(seconds, as_answer(answer))
 
 
@@ -77,6 +81,7 @@ class Held:
     def release(self, answer: Answerable | None = None) -> None:
         """Answer it now. Any thread may call it.
 
+        :param answer: None for the hold's own answer.
         :raises RuntimeError: if it was answered already.
         """
         # On the node's thread: transports of asyncio may be used from there alone.
@@ -93,6 +98,9 @@ class Held:
         """Answer all of `held`, which are requests to one node.
 
         The answers are written together.
+
+        :param held: the requests.
+        :param answer: None for each hold's own answer.
         """
         chosen = [(one._chosen(answer), one.request) for one in held]
 
@@ -130,6 +138,8 @@ class Hold(Answer):
     def wait(self, count: int = 1, timeout: float = 5.0) -> list[Held]:
         """Wait until `count` requests are held, and return all that are.
 
+        :param count: how many requests.
+        :param timeout: seconds.
         :raises AssertionError: after `timeout` seconds.
         """
         with self._arrived:
@@ -140,7 +150,11 @@ class Hold(Answer):
             return list(self._held)
 
     def take(self, count: int = 1, timeout: float = 5.0) -> list[Held]:
-        """Wait for `count` requests, and take them out of the hold: the caller releases them."""
+        """Wait for `count` requests, and take them out of the hold: the caller releases them.
+
+        :param count: how many requests.
+        :param timeout: seconds.
+        """
         with self._arrived:
             if not self._arrived.wait_for(lambda: len(self._held) >= count, timeout):
                 raise AssertionError(
@@ -152,11 +166,15 @@ class Hold(Answer):
         """Wait for a request to be held, and answer the oldest one.
 
         :param answer: None takes the hold's own answer.
+        :param timeout: seconds.
         """
         self.take(1, timeout)[0].release(answer)
 
     def release_all(self, answer: Answerable | None = None) -> None:
-        """Answer all that wait now, node by node in one go."""
+        """Answer all that wait now, node by node in one go.
+
+        :param answer: None for the hold's own answer.
+        """
         with self._arrived:
             # The test may have released some of them by hand.
             held, self._held = [one for one in self._held if not one.released], deque()
@@ -223,6 +241,7 @@ class _HalfFrame(Answer):
 def half_frame(answer: Answerable, cut: int, then: str = "close") -> Answer:
     """Return a part of an answer, after which the connection ends.
 
+    :param answer: the answer.
     :param cut: how many bytes are sent. A negative number leaves so many bytes off.
     :param then: "close" (FIN), "reset" (RST) or "hang".
     :raises ValueError: if `then` is something else.
@@ -251,6 +270,9 @@ def corrupted(answer: Answerable, at: int = -5) -> Answer:
     """Return an answer with one bit flipped in byte `at` of its frame.
 
     The default is the last byte that a CRC32 protects.
+
+    :param answer: the answer.
+    :param at: the place of the byte; a negative one counts from the end.
     """
     return _Corrupted(as_answer(answer), at)
 
@@ -270,12 +292,18 @@ class _Bytes(Answer):
 
 
 def garbage(data: bytes = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n") -> Answer:
-    """Return bytes that go straight into the socket."""
+    """Return bytes that go straight into the socket.
+
+    :param data: the bytes.
+    """
     return _Bytes(data, False)
 
 
 def raw(data: bytes) -> Answer:
-    """Return bytes in the place of an envelope: version 5 has a proper frame around them."""
+    """Return bytes in the place of an envelope: version 5 has a proper frame around them.
+
+    :param data: the bytes.
+    """
     return _Bytes(data, True)
 
 
@@ -300,7 +328,11 @@ class _Dribble(Answer):
 
 
 def dribble(answer: Answerable, size: int = 1) -> Answer:
-    """Return an answer in pieces of `size` bytes. The connection must send nothing else then."""
+    """Return an answer in pieces of `size` bytes. The connection must send nothing else then.
+
+    :param answer: the answer.
+    :param size: bytes.
+    """
     return _Dribble(as_answer(answer), size)
 
 
@@ -316,7 +348,11 @@ class _OnStream(Answer):
 
 
 def on_stream(answer: Answerable, stream: int) -> Answer:
-    """Return an answer on another stream than the request's."""
+    """Return an answer on another stream than the request's.
+
+    :param answer: the answer.
+    :param stream: the number of the stream.
+    """
     return _OnStream(as_answer(answer), stream)
 
 
@@ -333,7 +369,11 @@ class _Duplicate(Answer):
 
 
 def duplicate(answer: Answerable, times: int = 2) -> Answer:
-    """Return the same answer more than once."""
+    """Return the same answer more than once.
+
+    :param answer: the answer.
+    :param times: how often it is sent.
+    """
     return _Duplicate(as_answer(answer), times)
 
 
@@ -355,5 +395,9 @@ class _OutOfOrder(Answer):
 
 
 def out_of_order(answer: Answerable, count: int = 2) -> Answer:
-    """Return an answer that waits for `count` requests, then answers the last one first."""
+    """Return an answer that waits for `count` requests, then answers the last one first.
+
+    :param answer: the answer to each.
+    :param count: how many requests.
+    """
     return _OutOfOrder(as_answer(answer), count)

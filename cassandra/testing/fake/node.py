@@ -299,7 +299,10 @@ class FakeNode(DefaultAnswers):
         ]
 
     def count(self, opcode: Opcode) -> int:
-        """Return how many of the recorded requests are of that kind."""
+        """Return how many of the recorded requests are of that kind.
+
+        :param opcode: the kind's number.
+        """
         return sum(request.opcode == opcode for request in self.requests)
 
     def forget_requests(self) -> None:
@@ -316,6 +319,8 @@ class FakeNode(DefaultAnswers):
 
         It is asked after each request, and whenever a connection opens or closes.
 
+        :param predicate: a function of the node.
+        :param timeout: seconds.
         :raises AssertionError: after `timeout` seconds.
         """
         with self._changed:
@@ -331,7 +336,11 @@ class FakeNode(DefaultAnswers):
         return result
 
     async def wait_until(self, predicate: Callable[[FakeNode], Any], timeout: float = 5.0) -> Any:
-        """Wait like `wait_for`, in asyncio tests."""
+        """Wait like `wait_for`, in asyncio tests.
+
+        :param predicate: a function of the node.
+        :param timeout: seconds.
+        """
         return await asyncio.to_thread(self.wait_for, predicate, timeout)
 
     def _notify(self) -> None:
@@ -369,9 +378,12 @@ class FakeNode(DefaultAnswers):
     ) -> Prepared:
         """Set the answer to PREPARE of `query`.
 
+        :param query: the text.
         :param columns: the bind columns.
         :param result: the result columns.
         :param pk_indexes: places of the partition key among the bind columns.
+        :param query_id: the statement's id; None for a digest of the text.
+        :param metadata_id: the id of the result columns; None for their digest.
         """
         prepared = Prepared(query, columns, result, pk_indexes, query_id, metadata_id)
         self._statements[query] = prepared
@@ -387,7 +399,10 @@ class FakeNode(DefaultAnswers):
         return [prepared.query for prepared in self._prepared.values()]
 
     def text_of(self, query_id: bytes) -> str | None:
-        """Return the text that was prepared under `query_id`, or None."""
+        """Return the text that was prepared under `query_id`, or None.
+
+        :param query_id: the bytes of the id.
+        """
         return self._prepared[query_id].query if query_id in self._prepared else None
 
     # -- switches ----------------------------------------------------------------------------------
@@ -406,7 +421,11 @@ class FakeNode(DefaultAnswers):
         self._hanging = True
 
     def require_password(self, username: str, password: str) -> None:
-        """Ask new connections for credentials."""
+        """Ask new connections for credentials.
+
+        :param username: the only user.
+        :param password: the user's password.
+        """
         self._credentials = (username, password)
 
     def require_no_password(self) -> None:
@@ -447,7 +466,10 @@ class FakeNode(DefaultAnswers):
         self.start_reading()
 
     def drop_connections(self, reset: bool = False) -> int:
-        """Close all open connections (FIN, or RST), and return how many there were."""
+        """Close all open connections (FIN, or RST), and return how many there were.
+
+        :param reset: True ends them by RST instead of FIN.
+        """
         return self._running().call(self._drop, reset)
 
     def _drop(self, reset: bool) -> int:
@@ -457,7 +479,11 @@ class FakeNode(DefaultAnswers):
         return len(connections)
 
     def post(self, function: Callable[..., Any], *args: Any) -> None:
-        """Run something on the node's thread, or later if the node is paused."""
+        """Run something on the node's thread, or later if the node is paused.
+
+        :param function: called with `args`.
+        :param args: its arguments.
+        """
         if self._paused:
             self._parked.append((function, args))
         else:
@@ -472,6 +498,9 @@ class FakeNode(DefaultAnswers):
         address, port)``, ``("SCHEMA_CHANGE", "CREATED", "TABLE", keyspace, name)``,
         ``("CLIENT_ROUTES_CHANGE", "UPDATE_NODES", connection_ids, host_ids)``.
 
+        :param event_type: its name.
+        :param change: what has happened.
+        :param details: what the specification puts behind it.
         :returns: how many connections it was sent to.
         """
         body = event_body(event_type, change, details)
@@ -489,7 +518,10 @@ class FakeNode(DefaultAnswers):
     # -- called by connections, on the node's thread -----------------------------------------------
 
     def connection_opened(self, connection: ServerConnection) -> None:
-        """Take note of a client that has connected."""
+        """Take note of a client that has connected.
+
+        :param connection: the node's side of it.
+        """
         self.opened += 1
         self._connections.append(connection)
         if self._hanging:
@@ -503,12 +535,19 @@ class FakeNode(DefaultAnswers):
         self._notify()
 
     def connection_closed(self, connection: ServerConnection) -> None:
-        """Take note of a connection that has ended."""
+        """Take note of a connection that has ended.
+
+        :param connection: the node's side of it.
+        """
         self._connections.remove(connection)
         self._notify()
 
     def on_malformed(self, connection: ServerConnection, fault: WireError) -> None:
-        """Answer a client that does not speak the protocol as a real node does, and close."""
+        """Answer a client that does not speak the protocol as a real node does, and close.
+
+        :param connection: the node's side of it.
+        :param fault: what is wrong.
+        """
         self.malformed.append(fault)
         # If the first bytes are malformed, the client's version is not known.
         connection.version = connection.version or self.max_version
@@ -528,7 +567,15 @@ class FakeNode(DefaultAnswers):
         opcode: int,
         body: bytes,
     ) -> None:
-        """Answer a request that has come in whole."""
+        """Answer a request that has come in whole.
+
+        :param connection: the node's side of it.
+        :param version: the version of the envelope.
+        :param flags: the header's flags.
+        :param stream: the number of the stream.
+        :param opcode: the message's opcode.
+        :param body: the body, decompressed.
+        """
         if connection.started:
             if version != connection.version:
                 text = (

@@ -56,13 +56,23 @@ class Placement:
         self._tablets: dict[tuple[str, str], tuple[Tablet, ...]] = {}
 
     def add_keyspace(self, name: str, replication_factor: int, with_leaders: bool = False) -> None:
-        """Add a keyspace; its tables have as many replicas of each partition."""
+        """Add a keyspace; its tables have as many replicas of each partition.
+
+        :param name: its name.
+        :param replication_factor: how many.
+        :param with_leaders: the first replica of each tablet is its leader.
+        """
         self._factors[name] = replication_factor
         if with_leaders:
             self._with_leaders.add(name)
 
     def split(self, keyspace: str, table: str, count: int) -> None:
-        """Give a table `count` tablets of equal size at random places."""
+        """Give a table `count` tablets of equal size at random places.
+
+        :param keyspace: the name of the keyspace.
+        :param table: the name of the table.
+        :param count: how many tablets.
+        """
         ends = [_LEAST + (place + 1) * _RING // count - 1 for place in range(count)]
         starts = [_LEAST, *ends[:-1]]
         self._tablets[keyspace, table] = tuple(
@@ -80,7 +90,12 @@ class Placement:
         return tuple(replicas)
 
     def move(self, keyspace: str, table: str, count: int = 1) -> None:
-        """Move `count` tablets, chosen at random, to other nodes and shards."""
+        """Move `count` tablets, chosen at random, to other nodes and shards.
+
+        :param keyspace: the name of the keyspace.
+        :param table: the name of the table.
+        :param count: how many tablets.
+        """
         tablets = list(self._tablets[keyspace, table])
         for place in self._random.sample(range(len(tablets)), count):
             tablets[place] = tablets[place]._replace(
@@ -89,14 +104,24 @@ class Placement:
         self._tablets[keyspace, table] = tuple(tablets)
 
     def tablet_of(self, keyspace: str, table: str, token: int) -> Tablet | None:
-        """Return the tablet of a token; None if the table has no tablets."""
+        """Return the tablet of a token; None if the table has no tablets.
+
+        :param keyspace: the name of the keyspace.
+        :param table: the name of the table.
+        :param token: the token, a number.
+        """
         tablets = self._tablets.get((keyspace, table))
         if not tablets:
             return None
         return tablets[bisect_left(tablets, token, key=lambda tablet: tablet.last)]
 
     def replicas_of(self, keyspace: str, table: str, token: int) -> tuple[Replica, ...] | None:
-        """Return the replicas of a token, or None if the keyspace was never added."""
+        """Return the replicas of a token, or None if the keyspace was never added.
+
+        :param keyspace: the name of the keyspace.
+        :param table: the name of the table.
+        :param token: the token, a number.
+        """
         if keyspace not in self._factors:
             return None
         tablet = self.tablet_of(keyspace, table, token)
@@ -127,6 +152,9 @@ def routing_payload(tablet: Tablet, version: int) -> dict[str, bytes | None]:
     """Return the custom payload that tells a client of `tablet`.
 
     The form is that of docs/dev/protocol-extensions.md, "Tablets routing v1" and "v2".
+
+    :param tablet: the tablet.
+    :param version: 1 or 2, of the extension.
     """
     replicas = b"".join(
         _value(_value(host_id.bytes) + _value(shard.to_bytes(4, "big")))

@@ -35,7 +35,10 @@ class Arrivals:
         self.payloads = 0
 
     def add(self, other: Arrivals) -> None:
-        """Add the numbers of `other`."""
+        """Add the numbers of `other`.
+
+        :param other: another of these.
+        """
         self.by_shard.update(other.by_shard)
         self.right += other.right
         self.wrong_shard += other.wrong_shard
@@ -112,7 +115,10 @@ class Scylla:
         ]
 
     def shards_of(self, place: int) -> int:
-        """Return the shards of the node that is `place`-th to start."""
+        """Return the shards of the node that is `place`-th to start.
+
+        :param place: 0 for the first node.
+        """
         if isinstance(self.shards, int):
             return self.shards
         return self.shards[place % len(self.shards)]
@@ -127,6 +133,8 @@ class Scylla:
     ) -> None:
         """Add a keyspace.
 
+        :param name: its name.
+        :param replication_factor: how many replicas each partition has.
         :param tablets: True if its tables have tablets; else the ring places their partitions.
         :param with_leaders: the first replica of each tablet is its leader.
         """
@@ -156,6 +164,9 @@ class Scylla:
     ) -> None:
         """Add a table, of the columns ``{"k": "int", "v": "text"}`` if none are given.
 
+        :param keyspace: the name of the keyspace.
+        :param name: its name.
+        :param columns: the columns' types by name.
         :param key: the columns of the partition key.
         :param tablets: how many it has at first.
         """
@@ -191,6 +202,8 @@ class Scylla:
         :param connection_id: of the connection to the private network.
         :param host_id: the node's.
         :param address: of the connection's proxy. None removes the way.
+        :param port: the proxy's port.
+        :param tls_port: the proxy's port for TLS.
         """
         key = (connection_id, host_id)
         known = self.schema.get(_ROUTES, ())

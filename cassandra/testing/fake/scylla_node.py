@@ -244,7 +244,9 @@ def rate_limited(
 
     A client that did not agree on that error gets a Config_error, as the specification says.
 
+    :param text: the message.
     :param op_type: 0 for a read, 1 for a write.
+    :param rejected_by_coordinator: True if the coordinator refuses, not a replica.
     """
     fields = {"op_type": op_type, "rejected_by_coordinator": rejected_by_coordinator}
 

@@ -53,7 +53,7 @@ def token_of(key: bytes) -> int:
     first, second = _mixed(first), _mixed(second)
     first = first + second & _MASK
     token = first - (1 << 64) if first >> 63 else first
-    # The smallest number is no key's token.
+    # The smallest number is not the token of any key.
     return (1 << 63) - 1 if token == -(1 << 63) else token
 
 

@@ -43,7 +43,7 @@ def with_plan(
     statement: PreparedStatement, twins: Twins, strict: bool = False
 ) -> PreparedStatement:
     """Let `statement` bind by the plan of one implementation."""
-    statement.plan = twins.bind.BindPlan(
+    statement.bind_plan = twins.bind.BindPlan(
         statement.column_metadata, statement.routing_key_indexes, strict
     )
     return statement

@@ -321,5 +321,5 @@ def test_typed_rows_tell_encrypted_columns_from_others() -> None:
     row = make_dataclass("Row", [("c", "int | bytes")])
     typed = TypedRows(row)
     plain = ResultMetadata(columns("c"), raw=b"specs")
-    assert plain.plan_key != decrypting(plain, policy_of()).plan_key
+    assert plain.columns_key != decrypting(plain, policy_of()).columns_key
     assert typed.rows_of(decrypting(plain, policy_of()), [(1,)]) == [row(1)]

@@ -37,7 +37,7 @@ def result(columns: list[Column], rows: int = 1, twins: Twins | None = None) -> 
         ]
     )
     if twins is not None:
-        metadata._plan = twins.rows.RowPlan(metadata.names, [kind.codec() for kind in kinds])
+        metadata._row_plan = twins.rows.RowPlan(metadata.names, [kind.codec() for kind in kinds])
     cells = [
         None if value is None else kind.codec().encode(value)
         for (_, _, value), kind in zip(columns, kinds, strict=True)
@@ -167,15 +167,15 @@ class TestMatching:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         factory = typed_rows(User)
-        factory._plans.clear()
+        factory._makers.clear()
         planned: list[Any] = []
-        original = factory._planned
+        original = factory._maker_of
 
         def count(columns: Any) -> Any:
             planned.append(columns)
             return original(columns)
 
-        monkeypatch.setattr(factory, "_planned", count)
+        monkeypatch.setattr(factory, "_maker_of", count)
         for _ in range(3):
             assert result(USER).decode(factory) == [User(7, "ada", 1.5)]
         assert len(planned) == 1

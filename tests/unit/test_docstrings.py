@@ -1,0 +1,129 @@
+"""Public functions say what their parameters are: in field lists, which editors lay out."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+SETS = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def directives(kind: str) -> set[str]:
+    """What the pages show by directives such as ``.. automodule::``."""
+    pattern = re.compile(rf"^\.\. {kind}:: (\S+)", re.M)
+    return {name for page in DOCS.rglob("*.rst") for name in pattern.findall(page.read_text())}
+
+
+def public_names(module: Any) -> list[str]:
+    own = [
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and getattr(value, "__module__", None) == module.__name__
+    ]
+    return list(getattr(module, "__all__", own))
+
+
+def documented() -> dict[str, Any]:
+    """Functions and classes of the documented modules, and documented classes, by name."""
+    found = {}
+    for module_name in directives("automodule"):
+        module = importlib.import_module(module_name)
+        for name in public_names(module):
+            found[f"{module_name}.{name}"] = getattr(module, name)
+    for path in directives("autoclass"):
+        module_name, _, name = path.rpartition(".")
+        found[path] = getattr(importlib.import_module(module_name), name)
+    return found
+
+
+def function_of(attribute: object) -> Callable[..., Any] | None:
+    if isinstance(attribute, (staticmethod, classmethod)):
+        return attribute.__func__
+    is_function = isinstance(attribute, FunctionType) or inspect.isroutine(attribute)
+    return attribute if callable(attribute) and is_function else None
+
+
+def parameters(function: Callable[..., Any], is_bound: bool) -> list[inspect.Parameter]:
+    try:
+        found = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return []  # a built-in one
+    return [one for one in found[is_bound:] if not one.name.startswith("_")]
+
+
+def is_listed(name: str, texts: list[str]) -> bool:
+    field = re.compile(rf":param (?:[^:]*[ ,*])?{re.escape(name)}(?:,[^:]*)?:")
+    return any(field.search(text) for text in texts)
+
+
+def lacking(function: Callable[..., Any], is_bound: bool, overridden: list[Any]) -> list[str]:
+    """Names of parameters without a field, in its docstring or in that of what it overrides."""
+    texts = [one.__doc__ or "" for one in (function, *overridden)]
+    # What `*args` of a base stand for may have names in an override.
+    if any(is_listed("args", [text]) for text in texts[1:]):
+        return []
+    return [
+        one.name
+        for one in parameters(function, is_bound)
+        # An override may pass on what it does not look at.
+        if not (overridden and one.kind in SETS) and not is_listed(one.name, texts)
+    ]
+
+
+def methods(cls: type) -> Iterator[tuple[str, Callable[..., Any], bool, list[Any]]]:
+    """(name, function, whether it is called on an object, what it overrides) of public methods."""
+    names = {name for base in cls.__mro__ for name in vars(base) if not name.startswith("_")}
+    for name in sorted(names):
+        bases = [base for base in cls.__mro__ if name in vars(base)]
+        function = function_of(vars(bases[0])[name])
+        # Methods of asyncio's protocols are documented there.
+        if function is None or not all(base.__module__.startswith("cassandra") for base in bases):
+            continue
+        is_bound = not isinstance(vars(bases[0])[name], staticmethod)
+        yield name, function, is_bound, [vars(base)[name] for base in bases[1:]]
+
+
+DOCUMENTED = documented()
+
+
+def test_pages_name_modules() -> None:
+    assert len(DOCUMENTED) > 300
+
+
+@pytest.mark.parametrize("path", sorted(DOCUMENTED))
+def test_each_parameter_has_a_field(path: str) -> None:
+    thing = DOCUMENTED[path]
+    found = {}
+    if inspect.isclass(thing):
+        for name, function, is_bound, overridden in methods(thing):
+            found[name] = lacking(function, is_bound, overridden)
+    else:
+        function_or_none = function_of(thing)
+        if function_or_none is not None:
+            found[path] = lacking(function_or_none, False, [])
+    missing = {name: names for name, names in found.items() if names}
+    assert not missing, f"parameters without :param: in {path}: {missing}"
+
+
+def test_a_missing_field_is_found() -> None:
+    def one(first: int, second: int) -> None:
+        """Do it.
+
+        :param first: the number.
+        """
+
+    def more(*first: int, third: int) -> None:
+        """Do it."""
+
+    assert lacking(one, False, []) == ["second"]
+    assert lacking(one, True, []) == ["second"]
+    assert lacking(more, False, []) == ["first", "third"]
+    assert lacking(more, False, [one]) == ["third"]
