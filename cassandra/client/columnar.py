@@ -30,7 +30,7 @@ READ = (
 )
 
 
-PlanOf = Callable[[Any], Any]  # a result's metadata to its column column_plan
+PlanOf = Callable[[Any], Any]  # a result's metadata to its column plan
 
 
 def columnar_module() -> ModuleType:
@@ -59,7 +59,7 @@ def rows_message(message: object) -> ResultMessage:
 
 
 def column_plans(message: object, options: dict[str, Any]) -> tuple[Any, PlanOf]:
-    """Return the column column_plan of a page, and what makes those of further pages.
+    """Return the column plan of a page, and what makes those of further pages.
 
     :param options: of `ColumnOptions`.
     :raises ValueError: if an option has a value that it cannot have.
