@@ -3,17 +3,35 @@
     _worker_instructions.py CASE ADDRESS PORT PASSES
 
 Each pass makes the same `REQUESTS` requests, so that a run of more passes has more of them and
-nothing else.
+nothing else. TURBOCQL_BENCH_WITHOUT names pairs of twins whose Python modules serve in place of
+the compiled ones.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
+from cassandra import _impl
+
+
+def _go_without(pair: str) -> None:
+    """Have the Python module of a pair serve; before the modules that use it are imported."""
+    module = vars(_impl)[pair] = _impl.twin(pair, "python")
+    if pair == "binding":  # the import of its package has given the class the compiled method
+        from cassandra.query.prepared import PreparedStatement
+
+        PreparedStatement.bind = module.bind
+
+
+for pair in filter(None, os.environ.get("TURBOCQL_BENCH_WITHOUT", "").split(",")):
+    _go_without(pair)
+
+# ruff: noqa: E402
 from cassandra import aio
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.concurrent import execute_concurrent_with_args

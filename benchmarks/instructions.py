@@ -1,6 +1,6 @@
 """The instructions that a request takes in the client, counted by callgrind.
 
-    python -m benchmarks.instructions [--pure] [--annotate 40] [CASE ...]
+    python -m benchmarks.instructions [--pure] [--without PAIR] [--annotate 40] [CASE ...]
 
 A busy machine does not move this figure. A process that makes some requests is compared with one
 that makes three times as many, so that imports, connecting and preparing cancel out. The server is
@@ -24,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # by its path, 
 
 from benchmarks import null_server, peers
 from benchmarks._requirements import need
+from cassandra._impl import TWINS
 
 WORKER = Path(__file__).with_name("_worker_instructions.py")
 REQUESTS = 2_000  # of one pass of the worker
@@ -140,6 +141,12 @@ def main() -> None:
     )
     parser.add_argument("--pure", action="store_true", help="without the compiled modules")
     parser.add_argument(
+        "--without",
+        default="",
+        metavar="PAIR[,PAIR]",
+        help="with the Python module of a pair of twins in place of the compiled one",
+    )
+    parser.add_argument(
         "--annotate", type=int, default=0, metavar="N", help="the N functions that take most, too"
     )
     parser.add_argument("cases", nargs="*", metavar="CASE", help="words that the names hold")
@@ -148,8 +155,14 @@ def main() -> None:
     if shutil.which("valgrind") is None:
         sys.exit("this benchmark needs valgrind, which is not installed")
     implementation = "python" if options.pure else "c"
+    if strangers := {*filter(None, options.without.split(","))} - TWINS.keys():
+        parser.error(f"no pairs of twins: {', '.join(sorted(strangers))}")
+    if options.without:
+        os.environ["TURBOCQL_BENCH_WITHOUT"] = options.without
+    without = f" but for {options.without}" if options.without else ""
     with null_server.running() as server, tempfile.TemporaryDirectory() as folder:
-        print(f"instructions of a request, {'pure' if options.pure else 'compiled'}")
+        which = "pure" if options.pure else "compiled"
+        print(f"instructions of a request, {which}{without}")
         for case in CASES:
             if options.cases and not any(
                 word in f"{case.name} {case.what}" for word in options.cases
