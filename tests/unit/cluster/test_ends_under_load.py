@@ -9,7 +9,7 @@ import os
 import pytest
 
 from tests.processes import WITH_TESTS, run_python
-from tests.unit.engine.loops import LOOPS
+from tests.unit.loops import LOOPS
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 

@@ -31,8 +31,7 @@ from cassandra.testing.fake import (
     rows,
     schema_change,
 )
-
-from .loops import Loops
+from tests.unit.loops import Loops
 
 PAGED = SimpleStatement("SELECT pages", fetch_size=1)
 LONG = 60.0  # seconds: no time limit ends any of these calls

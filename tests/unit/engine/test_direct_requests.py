@@ -33,8 +33,7 @@ from cassandra.policies.token_aware import plans_in_any_thread
 from cassandra.query import BatchStatement, SimpleStatement
 from cassandra.testing.fake import FakeNode, Opcode, close, error, hold, silence
 from tests.processes import WITH_TESTS, run_python
-
-from .loops import Loops
+from tests.unit.loops import Loops
 
 WAIT = 5.0
 WRITE = "INSERT INTO t (k, v) VALUES (1, 2)"

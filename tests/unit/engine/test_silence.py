@@ -25,9 +25,8 @@ from cassandra.query import SimpleStatement
 from cassandra.query.trace import TraceUnavailable
 from cassandra.testing.fake import FakeCluster, paged, rows, schema_change, silence
 from cassandra.testing.fake.script import Prime
-
-from .faults import InOrder
-from .loops import Loops
+from tests.unit.engine.faults import InOrder
+from tests.unit.loops import Loops
 
 LIMIT = 0.2  # seconds, of everything that has a limit
 PATIENCE = 15.0  # seconds; what has not ended by then never does

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from .loops import LOOPS, Loops
+from tests.unit.loops import LOOPS, Loops
 
 
 @pytest.fixture(params=LOOPS)
