@@ -12,8 +12,7 @@ from cassandra.cqlengine.models import Model
 from cassandra.cqlengine.named import NamedTable
 from cassandra.cqlengine.operators import QueryOperatorException
 from cassandra.cqlengine.query import BatchQuery, BatchType, LWTException, QueryException
-
-from .conftest import FakeSession
+from tests.unit.cqlengine.conftest import FakeSession
 
 pytestmark = pytest.mark.usefixtures("session")
 

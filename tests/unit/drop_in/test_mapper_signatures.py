@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-LISTED = Path(__file__).with_name("signatures.txt")
+LISTED = Path(__file__).with_name("mapper_signatures.txt")
 
 
 def listed() -> list[tuple[str, str, str]]:
