@@ -23,8 +23,7 @@ from cassandra.policies import (
 )
 from cassandra.query import SimpleStatement
 from cassandra.testing.fake import FakeCluster, hold
-
-from .faults import READ, WAIT, HostEvents, connected, number, thread
+from tests.unit.engine.faults import READ, WAIT, HostEvents, connected, number, thread
 
 KEYS = [bytes([high, low]) for high in range(8) for low in range(8)]
 

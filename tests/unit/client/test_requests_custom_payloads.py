@@ -12,9 +12,8 @@ import pytest
 from cassandra.cluster import Cluster
 from cassandra.query import BatchStatement, SimpleStatement
 from cassandra.testing.fake import FakeNode, Opcode
+from tests.unit.engine.faults import connected
 from tests.unit.protocol.test_extras import WRONG
-
-from .faults import connected
 
 INSERT = "INSERT INTO t (k) VALUES (?)"
 PAYLOAD = {"null": None, "some": b"bytes", "none": b""}

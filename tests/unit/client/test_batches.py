@@ -27,8 +27,7 @@ from cassandra.testing.fake import (
     silence,
     void,
 )
-
-from .faults import connected, fails, thread
+from tests.unit.engine.faults import connected, fails, thread
 
 TEXTS = [f"INSERT INTO t{number} (k, v) VALUES (?, ?)" for number in range(3)]
 COLUMNS = [("k", "int"), ("v", "text")]

@@ -14,8 +14,7 @@ from cassandra.cluster import Cluster
 from cassandra.engine.hosts.topology import LOCAL_QUERY
 from cassandra.errors import NoHostAvailable
 from cassandra.testing.fake import FakeCluster, FakeNode, garbage, rows
-
-from .faults import fails, thread
+from tests.unit.engine.faults import fails, thread
 
 BAD_NAMES = [
     "db..example.com",

@@ -13,8 +13,7 @@ from cassandra.engine.endpoint import DefaultEndPoint
 from cassandra.errors import NoHostAvailable
 from cassandra.protocol.opcodes import EVENT, OPTIONS, READY, SUPPORTED
 from cassandra.testing.fake import FakeNode, Opcode, garbage, rows
-
-from .faults import fails
+from tests.unit.engine.faults import fails
 
 
 def without_transport(monkeypatch: pytest.MonkeyPatch) -> tuple[Connection, list[FutureResponder]]:

@@ -31,8 +31,7 @@ from cassandra.testing.fake import (
     reset,
     silence,
 )
-
-from .faults import fails, thread
+from tests.unit.engine.faults import fails, thread
 
 SECRET = "correct-horse"
 LIBRARY = str(Path(cassandra.__file__).parent)

@@ -26,9 +26,8 @@ from cassandra.policies import (
 )
 from cassandra.query import SimpleStatement
 from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, Opcode, error, hold, message
-
-from .faults import READ, WAIT, HostEvents, connected, fails, number, thread
-from .test_routing import until
+from tests.unit.engine.faults import READ, WAIT, HostEvents, connected, fails, number, thread
+from tests.unit.metadata.placement.test_routing import until
 
 SAFE = SimpleStatement(READ, is_idempotent=True)
 

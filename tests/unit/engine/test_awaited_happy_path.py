@@ -21,8 +21,7 @@ from cassandra.errors import DecodeError
 from cassandra.protocol.handler import ProtocolHandler
 from cassandra.query import BatchStatement, dict_factory, tuple_factory
 from cassandra.testing.fake import FakeNode, rows
-
-from .faults import connected, profile
+from tests.unit.engine.faults import connected, profile
 
 QUERY = "SELECT k FROM t WHERE k = ?"
 COLUMNS = [("k", "int")]
