@@ -49,8 +49,16 @@ from cassandra.testing.fake import (
     silence,
     void,
 )
-
-from .faults import READ, WAIT, HostEvents, InOrder, connected, fails, number, thread
+from tests.unit.engine.faults import (
+    READ,
+    WAIT,
+    HostEvents,
+    InOrder,
+    connected,
+    fails,
+    number,
+    thread,
+)
 
 SAFE = SimpleStatement(READ, is_idempotent=True)
 UNSAFE = SimpleStatement(READ, is_idempotent=False)

@@ -48,8 +48,7 @@ from cassandra.testing.fake import (
     silence,
     void,
 )
-
-from .faults import READ, connected, fails, number, only_connection, thread
+from tests.unit.engine.faults import READ, connected, fails, number, only_connection, thread
 
 OTHER = "SELECT k FROM other"
 INSERT = "INSERT INTO t (k) VALUES (?)"

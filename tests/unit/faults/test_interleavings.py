@@ -36,8 +36,7 @@ from cassandra.testing.fake import (
     error,
     silence,
 )
-
-from .faults import WAIT, connected
+from tests.unit.engine.faults import WAIT, connected
 
 REQUESTS = int(os.environ.get("CASS_DRIVER_INTERLEAVINGS", "50000"))
 CLIENTS = 200

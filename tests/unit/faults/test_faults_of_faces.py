@@ -44,8 +44,7 @@ from cassandra.testing.fake import (
     sequence,
     silence,
 )
-
-from .faults import READ, WAIT, connected, number, profile
+from tests.unit.engine.faults import READ, WAIT, connected, number, profile
 
 OTHER = "SELECT k FROM other"
 

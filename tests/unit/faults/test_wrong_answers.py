@@ -28,8 +28,7 @@ from cassandra.testing.fake import (
     set_keyspace,
     void,
 )
-
-from .faults import READ, connected, fails, number, only_connection, thread
+from tests.unit.engine.faults import READ, connected, fails, number, only_connection, thread
 
 INSERT = "INSERT INTO t (k) VALUES (1)"
 WRONG = {
