@@ -16,8 +16,8 @@ from cassandra.engine.schema.targets import MANY_KEYSPACES
 from cassandra.errors import NoHostAvailable
 from cassandra.testing.fake import FakeNode, Request, rows
 from tests.unit.engine.faults import WAIT, connected
+from tests.unit.engine.schema.test_reading_on_nodes import reads, until
 from tests.unit.metadata.schema.rows import schema
-from tests.unit.metadata.schema.test_schema_reading import reads, until
 
 ENDLESS = "SELECT * FROM system_schema.tables"
 
