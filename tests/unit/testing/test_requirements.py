@@ -294,7 +294,7 @@ def test_cache_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_the_quickstart_says_in_one_line_what_is_missing(tmp_path: Path) -> None:
-    quickstart = Path(__file__).parents[4] / "examples" / "quickstart.py"
+    quickstart = Path(__file__).parents[3] / "examples" / "quickstart.py"
     done = subprocess.run(
         [sys.executable, str(quickstart)],
         capture_output=True,
