@@ -23,7 +23,7 @@ from cassandra.query.recently_used import RecentlyUsed
 from cassandra.util.cql_text import maybe_escape_name
 from tests.conftest import Twins
 from tests.processes import WITH_TESTS, run_python
-from tests.unit.cqltypes.test_wire import list_of, tuple_of, vector_of
+from tests.unit.cqltypes.samples import list_of, tuple_of, vector_of
 from tests.unit.protocol.pages import column_plan
 from tests.unit.protocol.wire import short, string, value
 
@@ -104,7 +104,7 @@ def test_null_vectors_cost_no_memory() -> None:
         from tests.conftest import Twins
         from tests.unit.protocol.pages import column_plan
         from tests.unit.protocol.wire import value
-        from tests.unit.cqltypes.test_wire import vector_of
+        from tests.unit.cqltypes.samples import vector_of
         plan = column_plan(Twins("c"), [vector_of(t.FloatType, 10_000_000)])
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         page = plan.read(value(None) * 13, 0, 13)

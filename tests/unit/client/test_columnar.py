@@ -23,7 +23,7 @@ from cassandra.protocol.messages.results import ResultMessage
 from cassandra.query.row_factories import named_tuple_factory, tuple_factory
 from cassandra.testing.fake import FakeNode, paged
 from tests.processes import WITH_TESTS, run_python
-from tests.unit.cqltypes.test_wire import list_of, map_of, vector_of
+from tests.unit.cqltypes.samples import list_of, map_of, vector_of
 from tests.unit.protocol.pages import message_of
 from tests.unit.protocol.wire import int32, value
 

@@ -18,7 +18,7 @@ from cassandra import cqltypes as t
 from cassandra.sentinels import EMPTY
 from cassandra.util.temporal import Date, Duration, Time
 from tests.conftest import Twins
-from tests.unit.cqltypes.test_wire import ADDRESS, list_of, map_of, set_of, tuple_of, vector_of
+from tests.unit.cqltypes.samples import ADDRESS, list_of, map_of, set_of, tuple_of, vector_of
 
 VALUES: list[tuple[Any, Any]] = [
     (t.AsciiType, "x"), (t.UTF8Type, "\u00e9"), (t.BytesType, b"x"), (t.BytesType, bytearray(b"x")),

@@ -17,7 +17,7 @@ from cassandra.errors import DecodeError
 from cassandra.sentinels import UNSET_VALUE
 from cassandra.util.temporal import Date, Duration, Time
 from tests.conftest import Twins
-from tests.unit.cqltypes.test_wire import (
+from tests.unit.cqltypes.samples import (
     ADDRESS,
     FLOAT,
     INT,

@@ -14,7 +14,7 @@ import pytest
 from cassandra import cqltypes as t
 from cassandra.errors import DecodeError
 from tests.conftest import Twins
-from tests.unit.cqltypes.test_wire import list_of, set_of, vector_of
+from tests.unit.cqltypes.samples import list_of, set_of, vector_of
 
 KINDS = {
     "b": (t.ByteType, 1),

@@ -23,8 +23,7 @@ from cassandra.query.tables.rows import rows_of
 from cassandra.query.tables.types import Pairs
 from cassandra.util.temporal import Date, Duration, MillisTimestamp, Time
 from tests.conftest import Twins
-from tests.unit.cqltypes.test_parity import typed_values
-from tests.unit.cqltypes.test_wire import (
+from tests.unit.cqltypes.samples import (
     ADDRESS,
     CONTAINERS,
     SCALARS,
@@ -34,6 +33,7 @@ from tests.unit.cqltypes.test_wire import (
     tuple_of,
     vector_of,
 )
+from tests.unit.cqltypes.test_parity import typed_values
 from tests.unit.protocol.pages import column_plan, page_of
 from tests.unit.protocol.wire import FakeColumn
 

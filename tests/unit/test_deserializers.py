@@ -1,4 +1,4 @@
-"""The thin public modules over the types."""
+"""`cassandra.type_codes` has the codes of the specification."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any
 import numpy
 import pytest
 
-from cassandra import cqltypes, cython_deps, deserializers, type_codes
-from cassandra._impl import implementation
+from cassandra import cqltypes, deserializers
 
 
 def test_deserializers() -> None:
@@ -38,22 +37,3 @@ def test_arrays_of_objects() -> None:
     assert made.dtype == object
     assert list(made) == [[1], None]
     assert isinstance(made, numpy.ndarray)
-
-
-def test_what_is_there() -> None:
-    assert cython_deps.HAVE_NUMPY is True
-    assert (implementation == "c") == cython_deps.HAVE_CYTHON
-
-
-def test_type_codes() -> None:
-    """native_protocol_v5.spec, section 4.2.5.2."""
-    codes = {name: value for name, value in vars(type_codes).items() if name[0].isupper()}
-    assert len(codes) == 27
-    assert (
-        codes["CUSTOM_TYPE"],
-        codes["AsciiType"],
-        codes["DurationType"],
-        codes["TupleType"],
-    ) == (0, 1, 0x15, 0x31)
-    for name in codes:
-        assert name == "CUSTOM_TYPE" or issubclass(getattr(cqltypes, name), cqltypes.CassandraType)

@@ -1,6 +1,4 @@
-"""Every type, byte for byte, on both implementations. The expected bytes are written by hand from
-native_protocol_v5.spec 5.
-"""
+"""Codecs of containers: tuples and user-defined types of many shapes, many elements."""
 
 from __future__ import annotations
 
@@ -11,21 +9,23 @@ import math
 import uuid
 from typing import Any
 
-import pytest
-
 from cassandra import cqltypes as t
 from cassandra.sentinels import EMPTY
 from cassandra.util.daterange import OPEN_BOUND, DateRange, DateRangeBound
 from cassandra.util.geometry import LineString, Point, Polygon
-from cassandra.util.orderedmap import OrderedMapSerializedKey
-from cassandra.util.sortedset import SortedSet
 from cassandra.util.temporal import Date, Duration, MillisTimestamp, Time
-from tests.conftest import Twins
 
 D = decimal.Decimal
+
+
 UUID = uuid.UUID("00112233-4455-6677-8899-aabbccddeeff")
+
+
 UTC = datetime.timezone.utc
+
+
 INDIA = datetime.timezone(datetime.timedelta(hours=5, minutes=30))
+
 
 # type, value, hex of its body: these come back as they went in.
 SCALARS: list[tuple[Any, Any, str]] = [
@@ -143,6 +143,7 @@ SCALARS: list[tuple[Any, Any, str]] = [
     (t.DateRangeType, DateRange(value=OPEN_BOUND), "05"),
 ]
 
+
 # type, value, hex: other ways to write a value.
 ALSO_WRITTEN: list[tuple[Any, Any, str]] = [
     (t.BytesType, bytearray(b"ab"), "6162"),
@@ -187,6 +188,7 @@ ALSO_WRITTEN: list[tuple[Any, Any, str]] = [
     ],
 ]
 
+
 INT, TEXT, FLOAT, BIGINT = t.Int32Type, t.UTF8Type, t.FloatType, t.LongType
 
 
@@ -211,6 +213,7 @@ def vector_of(element: Any, dimension: int) -> Any:
 
 
 ADDRESS = t.UserType.make_udt_class("ks", "address", ["street", "zip"], [TEXT, INT])
+
 
 CONTAINERS: list[tuple[Any, Any, str]] = [
     (list_of(INT), [], "00000000"),
@@ -269,186 +272,3 @@ CONTAINERS: list[tuple[Any, Any, str]] = [
     ),
     (t.CompositeType.apply_parameters([TEXT, INT]), ("a",), "0001" + "61" + "00"),
 ]
-
-
-@pytest.mark.parametrize(("cqltype", "value", "expected"), [*SCALARS, *CONTAINERS])
-def test_written_and_read(twins: Twins, cqltype: Any, value: Any, expected: str) -> None:
-    codec = cqltype.build_codec(twins.codecs)
-    assert codec.encode(value).hex() == expected
-    read = codec.decode(bytes.fromhex(expected))
-    assert read == value
-    if not isinstance(value, (set, dict, tuple)):
-        assert type(read) is type(value)
-    assert codec.decode(memoryview(bytes.fromhex(expected))) == value
-    # What is read can be written again.
-    assert codec.encode(read).hex() == expected
-
-
-@pytest.mark.parametrize(("cqltype", "value", "expected"), ALSO_WRITTEN)
-def test_other_ways_to_write(twins: Twins, cqltype: Any, value: Any, expected: str) -> None:
-    assert cqltype.build_codec(twins.codecs).encode(value).hex() == expected
-
-
-@pytest.mark.parametrize(("cqltype", "value", "expected"), [*SCALARS, *CONTAINERS])
-def test_the_class_methods_go_the_same_way(cqltype: Any, value: Any, expected: str) -> None:
-    body = bytes.fromhex(expected)
-    assert cqltype.to_binary(value, 4) == body
-    assert cqltype.serialize(value, 5) == body
-    if body or cqltype.empty_binary_ok:
-        assert cqltype.from_binary(body, 4) == value
-        assert cqltype.deserialize(body, 5) == value
-
-
-@pytest.mark.parametrize("payload", ["7fc00000", "7fc00001", "ffc12345", "80000000"])
-def test_float_payloads_and_signs_survive(twins: Twins, payload: str) -> None:
-    one = bytes.fromhex(payload)
-    whole = {
-        FLOAT: one,
-        list_of(FLOAT): bytes.fromhex("00000001" + "00000004") + one,
-        vector_of(FLOAT, 3): one * 3,
-    }
-    for cqltype, body in whole.items():
-        codec = cqltype.build_codec(twins.codecs)
-        assert codec.encode(codec.decode(body)) == body
-
-
-def test_read_types(twins: Twins) -> None:
-    def read(cqltype: Any, value: Any) -> Any:
-        codec = cqltype.build_codec(twins.codecs)
-        return codec.decode(codec.encode(value))
-
-    found = read(map_of(list_of(INT), TEXT), {(1, 2): "x", (3,): "y"})
-    assert type(found) is OrderedMapSerializedKey
-    assert found[[1, 2]] == "x"
-    assert found[(3,)] == "y"
-    assert [1] not in found
-    assert "text" not in found
-    assert type(read(set_of(TEXT), {"b", "a"})) is SortedSet
-    assert list(read(set_of(TEXT), ["b", "a", "b"])) == ["a", "b"]
-    row = read(ADDRESS, {"zip": 5})
-    assert row == (None, 5)
-    assert row.zip == 5
-    assert type(row).__name__ == "address"
-    assert type(read(tuple_of(INT), (1,))) is tuple
-
-
-def test_short_tuples_and_udts_are_filled_with_nulls(twins: Twins) -> None:
-    three = tuple_of(INT, INT, INT).build_codec(twins.codecs)
-    assert three.encode((1,)).hex() == "0000000400000001" + "ffffffff" * 2
-    assert three.decode(bytes.fromhex("0000000400000001")) == (1, None, None)
-    address = ADDRESS.build_codec(twins.codecs)
-    assert address.encode(["x"]).hex() == "0000000178" + "ffffffff"
-    assert address.decode(bytes.fromhex("0000000178")) == ("x", None)
-    assert address.decode(b"") == (None, None)
-
-
-class Attributes:
-    def __init__(self, **fields: Any) -> None:
-        self.__dict__.update(fields)
-
-
-@pytest.mark.parametrize(
-    "value", [{"street": "x", "zip": 7}, Attributes(street="x", zip=7), ("x", 7), ["x", 7]]
-)
-def test_udts_are_written_from_many_shapes(twins: Twins, value: Any) -> None:
-    assert (
-        ADDRESS.build_codec(twins.codecs).encode(value).hex() == "0000000178" + "0000000400000007"
-    )
-
-
-def test_mapped_classes(twins: Twins) -> None:
-    kinds = [dict, Attributes]
-    for kind in kinds:
-        mapped = t.UserType.make_udt_class(
-            "ks", "address", ["street", "zip"], [TEXT, INT], mapped_class=kind
-        )
-        found = mapped.build_codec(twins.codecs).decode(bytes.fromhex("00000001780000000400000007"))
-        assert type(found) is kind
-        assert (found if kind is dict else found.__dict__) == {"street": "x", "zip": 7}
-
-
-def test_a_class_mapped_later_reaches_plans_made_before() -> None:
-    t.UserType.evict_udt_class("ks", "later")
-    later = t.UserType.make_udt_class("ks", "later", ["street", "zip"], [TEXT, INT])
-    assert later.codec().decode(bytes.fromhex("0000000178ffffffff")) == ("x", None)
-    later.mapped_class = dict
-    assert later.codec().decode(bytes.fromhex("0000000178ffffffff")) == {"street": "x", "zip": None}
-
-
-def test_empty_values(twins: Twins) -> None:
-    def nullable(cqltype: Any, data: bytes | None) -> Any:
-        return cqltype.build_codec(twins.codecs).decode_nullable(data)
-
-    assert nullable(INT, None) is None
-    assert nullable(INT, b"") is None
-    assert nullable(TEXT, b"") == ""
-    assert nullable(t.BytesType, b"") == b""
-    assert nullable(list_of(INT), bytes.fromhex("00000001" + "00000000")) == [None]
-    assert nullable(list_of(TEXT), bytes.fromhex("00000001" + "00000000")) == [""]
-
-    class Supporting(t.Int32Type):
-        support_empty_values = True
-        _registered = False
-
-    supporting: Any = Supporting
-    assert nullable(supporting, b"") is EMPTY
-    assert nullable(list_of(supporting), bytes.fromhex("00000001" + "00000000")) == [EMPTY]
-    assert (
-        list_of(supporting).build_codec(twins.codecs).encode([EMPTY, 1]).hex()
-        == "00000002" + "00000000" + "00000004" + "00000001"
-    )
-    assert supporting.from_binary(b"", 4) is EMPTY
-
-
-def test_setting_support_for_empty_values_reaches_plans_made_before() -> None:
-    class Later(t.Int32Type):
-        _registered = False
-
-    cqltype: Any = Later
-    both = list_of(cqltype)
-    body = bytes.fromhex("00000001" + "00000000")
-    assert both.codec().decode(body) == [None]
-    cqltype.support_empty_values = True
-    assert both.codec().decode(body) == [EMPTY]
-    assert cqltype.codec().decode_nullable(b"") is EMPTY
-
-
-def test_dynamic_composites(twins: Twins) -> None:
-    cqltype = t.lookup_casstype("DynamicCompositeType(s=>UTF8Type, i=>Int32Type)")
-    codec = cqltype.build_codec(twins.codecs)
-    body = bytes.fromhex("8073" + "0001" + "61" + "00" + "8069" + "0004" + "00000001" + "00")
-    assert codec.encode([("s", "a"), ("i", 1)]) == body
-    assert codec.decode(body) == ("a", 1)
-    assert codec.encode(body) == body
-    by_name = b"\x00\x08UTF8Type" + b"\x00\x01b\x00"
-    assert codec.decode(by_name) == ("b",)
-
-
-@pytest.mark.parametrize("size", [1, 255, 256, 70_000])
-def test_many_bodies_of_any_length(twins: Twins, size: int) -> None:
-    texts = ["x" * size, "", "\u00e9", "y"]
-    parts = [b"x" * size, b"", b"\xc3\xa9", b"y"]
-    body = b"\x00\x00\x00\x04" + b"".join([len(part).to_bytes(4, "big") + part for part in parts])
-    codec = list_of(t.UTF8Type).build_codec(twins.codecs)
-    assert codec.encode(texts) == body
-    assert codec.decode(body) == texts
-    pairs = dict(zip(texts, texts, strict=True))
-    doubled = b"\x00\x00\x00\x04" + b"".join(
-        [(len(part).to_bytes(4, "big") + part) * 2 for part in parts]
-    )
-    codec = map_of(t.UTF8Type, t.UTF8Type).build_codec(twins.codecs)
-    assert codec.encode(pairs) == doubled
-    assert dict(codec.decode(doubled)) == pairs
-
-
-def test_many_elements_without_order_or_hash_are_read_at_once(twins: Twins) -> None:
-    count = 20_000  # each with each would be 200 million comparisons
-    one = b"\x00\x00\x00\x01\x00\x00\x00\x04"
-    elements = [one + number.to_bytes(4, "big") for number in range(count)]
-    body = count.to_bytes(4, "big") + b"".join(
-        [len(element).to_bytes(4, "big") + element for element in elements]
-    )
-    found = set_of(set_of(t.Int32Type)).build_codec(twins.codecs).decode(body)
-    assert len(found) == count
-    assert list(found[5]) == [5]
-    assert found[5] in found
