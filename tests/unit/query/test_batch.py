@@ -28,8 +28,14 @@ from cassandra.cqltypes import (
 from cassandra.cqltypes.parse import lookup_casstype
 from cassandra.engine.request_bodies import BatchBody
 from cassandra.protocol.column_specs import ColumnMetadata
-from cassandra.query import BatchStatement, BatchType, PreparedStatement, SimpleStatement
+from cassandra.query import (
+    BatchStatement,
+    BatchType,
+    PreparedStatement,
+    SimpleStatement,
+)
 from cassandra.query.batch import bind_rows
+from tests.unit.query.test_bound import prepared as people
 
 INSERT = "INSERT INTO t (k, v, x) VALUES (?, ?, ?)"
 NAN = float("nan")
@@ -409,3 +415,51 @@ def test_times_of_arrow_keep_their_nanoseconds() -> None:
     )
     batch = BatchStatement().add_many(prepared(k=Int32Type, at=TimeType), table)
     assert [row[1] for row in values(batch)] == [(3_600_000_000_001).to_bytes(8, "big"), None]
+
+
+class TestBatch:
+    def test_entries_in_order(self) -> None:
+        statement = people()
+        batch = BatchStatement(BatchType.UNLOGGED)
+        batch.add(statement, (1, "a")).add(statement.bind((2, "b"))).add(
+            "INSERT INTO t (k) VALUES (%s)", ("it's",)
+        )
+        batch.add(SimpleStatement("DELETE FROM t"))
+        assert len(batch) == 4
+        assert batch.entries[2:] == ["INSERT INTO t (k) VALUES ('it''s')", "DELETE FROM t"]
+        assert batch.routing_key == b"\0\0\0\x01"
+        assert (batch.keyspace, batch.table) == ("ks", "people")
+
+    def test_add_all_and_clear(self) -> None:
+        batch = BatchStatement()
+        batch.add_all(["a %s", "b %s"], [(1,), (2,)])
+        assert list(batch.entries) == ["a 1", "b 2"]
+        batch.clear()
+        assert len(batch) == 0
+        assert batch.routing_key is None
+        assert bool(batch)
+
+    def test_payloads_are_merged(self) -> None:
+        batch = BatchStatement(custom_payload={"a": b"1"})
+        batch.add(SimpleStatement("x", custom_payload={"b": b"2"}))
+        assert batch.custom_payload == {"a": b"1", "b": b"2"}
+
+    def test_limits_and_mistakes(self) -> None:
+        batch = BatchStatement()
+        with pytest.raises(TypeError, match="int"):
+            batch.add(5)  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match="no further parameters"):
+            batch.add(people().bind((1,)), (2,))
+        with pytest.raises(TypeError, match=r'"id" \(int, Int32Type\)'):
+            batch.add(people(), ("x",))
+        assert len(batch) == 0
+        for _ in range(0xFFFF):
+            batch.add("x")
+        with pytest.raises(ValueError, match="65535"):
+            batch.add("x")
+
+    def test_types_show_their_names(self) -> None:
+        assert str(BatchType.LOGGED) == "LOGGED"
+        assert [
+            kind.value for kind in (BatchType.LOGGED, BatchType.UNLOGGED, BatchType.COUNTER)
+        ] == [0, 1, 2]
