@@ -230,3 +230,22 @@ def test_threads_that_read_while_the_schema_changes() -> None:
     assert failures == []
     # The object never changed, whoever made it.
     assert seen == {id(metadata.keyspaces["ks"])}
+
+
+def test_an_object_is_made_once_also_where_threads_ask_for_it_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    source = KeyspaceSource("ks", {})
+    found: list[Any] = []
+    other = threading.Thread(target=lambda: found.append(source.object()))
+
+    def build(function: str, of: Any) -> Any:
+        if not other.ident:
+            other.start()
+            other.join(0.05)  # it has to wait for this one
+        return object()
+
+    monkeypatch.setattr("cassandra.metadata.schema.snapshot._build", build)
+    found.append(source.object())
+    other.join()
+    assert found[0] is found[1] is source.object()

@@ -6,6 +6,13 @@ from typing import Any
 
 import pytest
 
+from cassandra.metadata import (
+    ColumnMetadata,
+    IndexMetadata,
+    MaterializedViewMetadata,
+    TableMetadata,
+    TriggerMetadata,
+)
 from cassandra.metadata.schema import build
 from cassandra.metadata.schema.pages import ColumnPages
 from cassandra.metadata.schema.snapshot import RowNames, TableSource
@@ -104,3 +111,55 @@ def test_damage_is_told_by_the_table(twins: Twins, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(build, "column_rows", twins.column_rows)
     made = build.table(source(twins, rows=[row(b"id", b"partition_key", 0), row(b"a", b"strange")]))
     assert "unknown kind 'strange'" in made.export_as_string()
+
+
+def table(**settings: Any) -> TableMetadata:
+    made = TableMetadata("ks", "t", options={"comment": "it's"}, **settings)
+    for name, kind in (("id", "int"), ("C", "text"), ("select", "frozen<list<int>>")):
+        made.columns[name] = ColumnMetadata(made, name, kind)
+    made.partition_key = [made.columns["id"]]
+    made.clustering_key = [made.columns["C"]]
+    made.columns["C"].is_reversed = True
+    return made
+
+
+def test_a_table_as_cql() -> None:
+    made = table()
+    assert made.as_cql_query() == (
+        'CREATE TABLE ks.t (id int, "C" text, "select" frozen<list<int>>, PRIMARY KEY (id, "C")) '
+        "WITH CLUSTERING ORDER BY (\"C\" DESC) AND comment = 'it''s'"
+    )
+    assert made.as_cql_query(formatted=True).replace("\n    ", " ").replace("\n", " ").replace(
+        "( ", "("
+    ).replace(" )", ")") == (made.as_cql_query())
+    assert made.primary_key == [made.columns["id"], made.columns["C"]]
+    made.partition_key.append(made.columns["select"])
+    assert 'PRIMARY KEY ((id, "select"), "C")' in made.as_cql_query()
+    made.clustering_key.clear()
+    made.partition_key.pop()
+    assert "id int PRIMARY KEY" in made.as_cql_query()
+
+
+def test_what_belongs_to_a_table_follows_it() -> None:
+    made = table()
+    made.indexes["i"] = IndexMetadata("ks", "t", "i", "COMPOSITES", {"target": '"C"'})
+    made.indexes["J"] = IndexMetadata(
+        "ks", "t", "J", "CUSTOM", {"target": "id", "class_name": "sai", "b": "2", "a": "1"}
+    )
+    made.triggers["tr"] = TriggerMetadata(made, "tr", {"class": "org.T"})
+    view = MaterializedViewMetadata(
+        "ks", "V", "t", True, "id IS NOT NULL", {"default_time_to_live": 0, "comment": ""}
+    )
+    view.partition_key = [made.columns["id"]]
+    made.views = {"V": view}
+    statements = made.export_as_string().split("\n\n")
+    assert statements[1:4] == [
+        'CREATE INDEX i ON ks.t ("C");',
+        "CREATE CUSTOM INDEX \"J\" ON ks.t (id) USING 'sai' WITH OPTIONS = {'a': '1', 'b': '2'};",
+        "CREATE TRIGGER tr ON ks.t USING 'org.T';",
+    ]
+    assert view.as_cql_query() == (
+        'CREATE MATERIALIZED VIEW ks."V" AS SELECT * FROM ks.t WHERE id IS NOT NULL PRIMARY KEY '
+        "(id) WITH comment = ''"
+    )
+    assert statements[4] == view.export_as_string()
