@@ -1,4 +1,4 @@
-"""What columns take, what they make of it, and what they refuse."""
+"""Columns of times."""
 
 from __future__ import annotations
 
@@ -12,15 +12,10 @@ import pytest
 
 from cassandra.cqlengine import ValidationError
 from cassandra.cqlengine import columns as c
-from cassandra.cqlengine.usertype import UserType, UserTypeDefinitionException
 from cassandra.util import Date, Duration, Time
+from tests.unit.cqlengine.test_usertype import Address
 
 ID = uuid.UUID(int=5)
-
-
-class Address(UserType):
-    street = c.Text()
-    number = c.Integer(db_field="no")
 
 
 def named(column: c.Column[Any]) -> Any:
@@ -120,25 +115,6 @@ def test_refused(column: c.Column[Any], given: Any) -> None:
     assert "Model.column" in str(refused.value) or "Address." in str(refused.value)
 
 
-TYPES = [
-    (c.List(c.Integer), "list<int>"),
-    (c.List(c.Set(c.Text)), "list<frozen<set<text>>>"),
-    (c.Map(c.Text, c.List(c.Integer), frozen=True), "frozen<map<text, frozen<list<int>>>>"),
-    (c.Tuple(c.Text, c.Tuple(c.Integer)), "tuple<text, frozen<tuple<int>>>"),
-    (c.UserDefinedType(Address), "frozen<address>"),
-    (c.List(c.UserDefinedType(Address)), "list<frozen<address>>"),
-    (c.Vector(c.Float, 3), "vector<float, 3>"),
-    (c.Bytes(), "blob"),
-    (c.DateTime(), "timestamp"),
-]
-
-
-@pytest.mark.parametrize(("column", "text"), TYPES, ids=lambda value: repr(value)[:40])
-def test_types(column: c.Column[Any], text: str) -> None:
-    assert named(column).db_type == column.cql_type == text
-    assert column.get_column_def() == f'"column" {text}'
-
-
 @pytest.mark.parametrize(
     "made", [c.List(c.Text), c.Set(c.Text), c.Map(c.Text, c.Integer), c.Text()]
 )
@@ -158,53 +134,10 @@ def test_defaults() -> None:
     assert column.get_default() is not column.get_default()
 
 
-def test_truncated_microseconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    moment = datetime.datetime(2020, 1, 1, microsecond=123456)
-    assert c.DateTime().to_python(moment) == moment
-    monkeypatch.setattr(c.DateTime, "truncate_microseconds", True)
-    assert c.DateTime().to_python(moment) == datetime.datetime(2020, 1, 1, microsecond=123000)
-
-
 def test_database_forms() -> None:
     assert c.DateTime().to_database(datetime.datetime(1970, 1, 1, 0, 0, 1)) == 1000
     assert c.Date().to_database(Date(5)) == 5 + 2**31
     assert c.UserDefinedType(Address).to_database(Address(number=3)) == {"street": None, "no": 3}
-
-
-def test_resolve_udts() -> None:
-    class Outer(UserType):
-        inner = c.List(c.UserDefinedType(Address))
-
-    found: list[Any] = []
-    c.resolve_udts(c.Map(c.Text, c.UserDefinedType(Outer)), found)
-    assert found == [Address, Outer]
-
-
-def test_user_types() -> None:
-    one = Address(street="a", no=1)
-    assert (one.street, one["number"], one.keys(), one.values(), len(one)) == (
-        "a",
-        1,
-        ["street", "number"],
-        ["a", 1],
-        2,
-    )
-    assert dict(one.items()) == {"street": "a", "number": 1}
-    assert repr(one) == "Address(street='a', number=1)"
-    assert str(one) == "{'street': a, 'number': 1}"
-    changed = [one.has_changed_fields()]
-    one.reset_changed_fields()
-    changed.append(one.has_changed_fields())
-    one["street"] = "b"
-    changed.append(one.has_changed_fields())
-    assert changed == [True, False, True]
-    assert one != Address(street="a", number=1)
-    with pytest.raises(KeyError):
-        one["zip"]
-    with pytest.raises(UserTypeDefinitionException, match="key"):
-        type("Bad", (UserType,), {"a": c.Text(primary_key=True)})
-    with pytest.raises(UserTypeDefinitionException, match="conflicts"):
-        type("Bad", (UserType,), {"keys": c.Text()})
 
 
 def test_value_managers() -> None:
