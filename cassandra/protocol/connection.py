@@ -1,4 +1,4 @@
-"""The handshake and the streams of one connection, without a socket, loop or clock.
+"""The handshake of one connection, without a socket, loop or clock.
 
 Theory of operation. A `ProtocolConnection` is told to `start()`, and then each message that was
 received. It answers with actions: send this, switch that, ask the caller. The handshake is a table:
