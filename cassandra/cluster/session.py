@@ -14,7 +14,7 @@ from cassandra.client.checks import (
     list_of_queries,
     typed_factory,
 )
-from cassandra.client.paging import PageAhead
+from cassandra.client.paging import NextPage
 from cassandra.client.requests import USUAL_OPTIONS, Parameters, Query
 from cassandra.client.session import SessionBase
 from cassandra.cluster.known_names import KnownSession
@@ -268,20 +268,9 @@ class Session(SessionBase, KnownSession):
                 listener(future, *args, **kwargs)
         return request
 
-    def start_next_page(
-        self, future: ResponseFuture, request: Request, paging_state: bytes
-    ) -> None:
-        """Send the request of `future` again, for the page at `paging_state`."""
-        following = request.for_page(paging_state, future.complete)
-        future.watch(following)
-        self._inbox.put(following)
-
-    def ask_ahead(self, request: Request, paging_state: bytes) -> PageAhead:
-        """Send a request again, for a page that nobody wants yet."""
-        ahead = PageAhead()
-        ahead.request = request.for_page(paging_state, ahead.complete)
-        self._inbox.put(ahead.request)
-        return ahead
+    def next_page(self, request: Request, paging_state: bytes | None) -> NextPage:
+        """Send `request` again, for the page at `paging_state`."""
+        return NextPage(request, paging_state, self._inbox.put)
 
     def refuse_on_loop(self, call: str, instead: str) -> None:
         """Raise RuntimeError if a blocking call is made from the engine's own thread.

@@ -38,7 +38,7 @@ def test_options_that_are_refused() -> None:
 
 def pool(count: int, connected: int) -> Any:
     class Pool(ShardPool):
-        connected_shards = connected  # type: ignore[assignment]
+        connected_shards = connected
 
     made = Pool.__new__(Pool)
     made.shards = SimpleNamespace(count=count)  # type: ignore[assignment]

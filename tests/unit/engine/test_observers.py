@@ -12,7 +12,9 @@ HOST = host("10.0.0.1")
 
 def test_nobody_wants_to_know() -> None:
     observers = Observers()
-    assert observers.on_latency is observers.on_refusal is observers.on_failure is None
+    assert observers.on_latency is None
+    assert observers.on_refusal is None
+    assert observers.on_failure is None
 
 
 def test_one_observer_is_called_directly_and_several_in_turn() -> None:

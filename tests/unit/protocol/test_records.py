@@ -98,7 +98,8 @@ def test_what_must_not_be_missing() -> None:
 def test_records_and_their_fields() -> None:
     assert declared_fields(Row) == declared_fields(Other) == ("a", "b")
     assert declared_fields(Plain) is None
-    found = [is_record(value) for value in (Row(1), Plain(), [], {}, 5, uuid.UUID(int=1), Plain)]
+    values: list[Any] = [Row(1), Plain(), [], {}, 5, uuid.UUID(int=1), Plain]
+    found = [is_record(value) for value in values]
     assert found == [True, True, False, False, False, False, False]
 
 

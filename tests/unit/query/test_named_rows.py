@@ -26,4 +26,4 @@ def test_an_id_that_nobody_has_prepared() -> None:
     row = NamedRow(b"\x01\xff", [])
     assert repr(row) == "<a row of the prepared statement 01ff>"
     with pytest.raises(ValueError, match="by the id 01ff, which this cluster has not prepared"):
-        row.bound({}.get)
+        row.bound(lambda query_id: None)
