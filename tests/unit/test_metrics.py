@@ -10,7 +10,11 @@ from typing import Any
 import pytest
 
 from cassandra import aio
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.cluster import (
+    EXEC_PROFILE_DEFAULT,
+    Cluster,
+    ExecutionProfile,
+)
 from cassandra.errors import DriverException
 from cassandra.metrics import Metrics, RequestTimer, getStats
 from cassandra.policies import FallthroughRetryPolicy, RetryPolicy
@@ -185,3 +189,16 @@ def test_the_timer_s_figures() -> None:
     assert "1000 answers" in repr(timer)
     with pytest.raises(KeyError):
         timer["no such"]
+
+
+def test_metrics_count_by_hand() -> None:
+    counts = Cluster(metrics_enabled=True).metrics
+    assert counts is not None
+    for name in (
+        "write_timeout", "read_timeout", "unavailable", "connection_error", "other_error",
+        "ignore", "retry",
+    ):  # fmt: skip
+        getattr(counts, f"on_{name}")()
+    numbers = counts.get_stats()
+    assert [value for value in numbers.values() if value == 1] == [1] * 7
+    assert (counts.stats.retries, counts.stats.ignores) == (1, 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cassandra import util
+from cassandra import ProtocolVersion, util
 
 
 def test_versions() -> None:
@@ -38,3 +38,16 @@ def test_versions() -> None:
     for wrong in ("", "x", "4.x", "1.2.3.4.5"):
         with pytest.raises(ValueError, match="is not a version"):
             util.Version(wrong)
+
+
+def test_what_versions_have() -> None:
+    assert [ProtocolVersion.uses_prepare_flags(v) for v in (4, 5, 6, 0x41, 0x42)] == [
+        False, True, True, False, True,
+    ]  # fmt: skip
+    assert [ProtocolVersion.has_checksumming_support(v) for v in (4, 5, 6, 0x41)] == [
+        False, True, True, False,
+    ]  # fmt: skip
+    assert [ProtocolVersion.has_continuous_paging_support(v) for v in (5, 0x41)] == [False, True]
+    assert [ProtocolVersion.has_continuous_paging_next_pages(v) for v in (0x41, 0x42)] == [
+        False, True,
+    ]  # fmt: skip

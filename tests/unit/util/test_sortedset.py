@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from cassandra import util
+from cassandra.util import SortedSet
 
 Pool = list[Any]
 
@@ -128,3 +129,15 @@ def test_a_set_compares_with_any_collection() -> None:
     assert found != [1, 2, 2]
     assert util.SortedSet(["a"]) != "a"
     assert found != 5
+
+
+def test_elements_can_be_deleted_from_sorted_sets() -> None:
+    found = SortedSet([5, 1, 4, 2, 3])
+    del found[0]
+    assert list(found) == [2, 3, 4, 5]
+    del found[1:3]
+    assert list(found) == [2, 5]
+    del found[-1]
+    assert list(found) == [2]
+    with pytest.raises(IndexError):
+        del found[1]

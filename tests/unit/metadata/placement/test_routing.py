@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 
 from cassandra import aio
+from cassandra.cluster import (
+    Cluster,
+)
 from cassandra.policies import (
     AdaptivePolicy,
     ConstantReconnectionPolicy,
@@ -22,8 +25,9 @@ from cassandra.policies import (
     TokenAwarePolicy,
 )
 from cassandra.query import SimpleStatement
-from cassandra.testing.fake import FakeCluster, hold
+from cassandra.testing.fake import FakeCluster, FakeNode, hold
 from tests.unit.engine.faults import READ, WAIT, HostEvents, connected, number, thread
+from tests.unit.metadata.schema.rows import schema
 
 KEYS = [bytes([high, low]) for high in range(8) for low in range(8)]
 
@@ -312,3 +316,24 @@ async def test_a_host_that_is_ignored_now_finishes_what_is_under_way(nodes: Fake
         await thread(held.open)
         await asyncio.wait_for(asyncio.gather(*futures), WAIT)
         await until(lambda: {host.datacenter for host in session.get_pool_state()} == {"east"})
+
+
+def test_the_replicas_of_a_keyspace_are_there_when_they_are_asked_for() -> None:
+    with FakeNode() as node:
+        node.schema = schema("ks", tables=1)
+        with Cluster([node.address], port=node.port) as cluster:
+            cluster.connect()
+            token_map: Any = cluster.metadata.token_map
+            (host,) = cluster.metadata.all_hosts()
+            token_map.rebuild_keyspace("ks")
+            assert token_map.tokens_to_hosts_by_ks == {}
+            token_map.rebuild_keyspace("ks", build_if_absent=True)
+            assert list(token_map.tokens_to_hosts_by_ks) == ["ks"]
+            by_token = token_map.tokens_to_hosts_by_ks["ks"]
+            assert {token: list(hosts) for token, hosts in by_token.items()} == {
+                token: [host] for token in token_map.ring
+            }
+            token_map.rebuild_keyspace("unknown", build_if_absent=True)
+            token_map.remove_keyspace("ks")
+            token_map.remove_keyspace("ks")
+            assert token_map.tokens_to_hosts_by_ks == {}
