@@ -37,7 +37,7 @@ def test_files_that_stay_are_read_once_and_changed_ones_again(tmp_path: Path) ->
     first, second, maker = tmp_path / "cert", tmp_path / "key", Maker()
     for path in (first, second):
         path.write_text("old")
-    context = ReloadingContext(maker, first, str(second))
+    context: Any = ReloadingContext(maker, first, str(second))
     assert [context(), context()] == [1, 1]
     change(second, "new")
     assert [context(), context()] == [2, 2]
@@ -50,7 +50,7 @@ def test_the_earlier_context_stays_while_files_are_half_written(
 ) -> None:
     path, maker = tmp_path / "cert", Maker()
     path.write_text("old")
-    context = ReloadingContext(maker, path)
+    context: Any = ReloadingContext(maker, path)
     change(path, "half")
     maker.error = error
     assert context() == 1
@@ -62,7 +62,7 @@ def test_the_earlier_context_stays_while_files_are_half_written(
 def test_a_file_that_is_gone_for_a_moment(tmp_path: Path) -> None:
     path, maker = tmp_path / "cert", Maker()
     path.write_text("old")
-    context = ReloadingContext(maker, path)
+    context: Any = ReloadingContext(maker, path)
     path.unlink()
     assert context() == 1
 

@@ -36,7 +36,8 @@ class World:
         metadata.replace_hosts([UP, DOWN, UNKNOWN])
         self.listeners = Listeners(lambda: None)
         self.engine: Any = object()
-        self.policies = Policies(self.engine, metadata, self.listeners, self.bring_up, spawn)
+        engine: Any = self.engine
+        self.policies = Policies(engine, metadata, self.listeners, self.bring_up, spawn)
 
     async def bring_up(self, host: Any) -> bool:
         self.brought_up.append(host)

@@ -15,7 +15,7 @@ from tests.unit.protocol.wire import string_multimap
 
 
 def test_payloads_are_joined_in_a_new_mapping() -> None:
-    message = OptionsMessage()
+    message: Any = OptionsMessage()
     message.update_custom_payload(None)
     assert message.custom_payload is None
     given = {"a": b"1"}
