@@ -43,11 +43,12 @@ def test_half_a_file_is_no_state() -> None:
 
 def test_a_lock_that_is_held_says_that_it_runs() -> None:
     entry, other = Entry("one"), Entry("one")
-    assert entry.running is False
+    seen = [entry.running]
     other.lock.acquire()
-    assert entry.running is True
+    seen.append(entry.running)
     other.lock.release()
-    assert entry.running is False
+    seen.append(entry.running)
+    assert seen == [False, True, False]
 
 
 @pytest.mark.parametrize(("name", "shown"), [("default", "start'?$"), ("x", "start --name x")])

@@ -17,7 +17,7 @@ from tests.unit.protocol.wire import string_multimap
 def test_payloads_are_joined_in_a_new_mapping() -> None:
     message: Any = OptionsMessage()
     message.update_custom_payload(None)
-    assert message.custom_payload is None
+    assert not message.custom_payload
     given = {"a": b"1"}
     message.update_custom_payload(given)
     message.update_custom_payload({"b": b"2"})
