@@ -47,10 +47,8 @@ ACROSS = {
 
 # Modules, or rooms of them, without a test module of their own, and the tests that guard them.
 GUARDED_BY = {
-    # Which implementation is in use decides what all tests import; threads are patched in programs
-    # of their own.
+    # Which implementation is in use decides what all tests import.
     "_impl.py": "test_twins.py",
-    "_threads.py": "engine/test_green.py",
     # The faces: the same tests run on both.
     "aio/cluster.py": "client/test_configuration.py",
     "aio/columnar.py": "client/test_columnar.py",
