@@ -50,11 +50,7 @@ GUARDED_BY = {
     # Which implementation is in use decides what all tests import.
     "_impl.py": "test_twins.py",
     # The faces: the same tests run on both.
-    "aio/cluster.py": "client/test_configuration.py",
     "aio/columnar.py": "client/test_columnar.py",
-    "aio/concurrent.py": "engine/test_awaited.py",
-    "aio/result.py": "client/test_paging.py",
-    "aio/session.py": "engine/test_awaited_happy_path.py",
     "client/cluster_settings.py": "drop_in/test_names.py",
     "client/engine_settings.py": "drop_in/test_settings.py",
     "client/session.py": "drop_in/test_settings.py",
