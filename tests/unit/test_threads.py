@@ -8,6 +8,7 @@ import logging
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -82,8 +83,13 @@ def test_a_release_before_is_kept_for_one(waiter: Any) -> None:
 def test_each_release_lets_one_go_on_in_the_order_of_waiting(waiter: Any) -> None:
     over: list[int] = []
     threads = []
+
+    def wait(number: int) -> None:
+        waiter.acquire()
+        over.append(number)
+
     for number in range(2):
-        threads.append(started(lambda number=number: waiter.acquire() and over.append(number)))
+        threads.append(started(partial(wait, number)))
         parked(number + 1)
     for number in range(2):
         waiter.release()

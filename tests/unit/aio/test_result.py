@@ -67,7 +67,7 @@ async def test_was_applied_whatever_the_row_factory(
 ) -> None:
     node.prime(CHANGE, rows([("[applied]", "boolean")], [(applied,)]))
     for factory in (dict_factory, lambda names, found: "odd"):
-        session.row_factory = factory  # type: ignore[assignment]
+        session.row_factory = factory
         assert (await session.execute(CHANGE)).was_applied is applied
 
 
