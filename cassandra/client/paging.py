@@ -1,7 +1,8 @@
-"""The page after the one at hand: asked for once, perhaps while the one before it is read, and taken
-when it is wanted, even if it has not come yet.
+"""The page after the one at hand.
 
-Both faces page by it. At most one page is ahead, so that a slow reader does not fill the memory.
+It is asked for once, perhaps while the page before it is read, and taken when it is wanted, even if
+it has not come yet. Both faces page by it. At most one page is ahead, so that a slow reader does
+not fill the memory.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The path of secure connect bundles, which `Cluster` reads by itself (its setting `cloud`)."""
+"""The path of secure connect bundles, which `Cluster` reads itself (its setting `cloud`)."""
 
 from cassandra._lazy import lazy_names
 
