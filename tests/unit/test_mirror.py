@@ -53,7 +53,7 @@ GUARDED_BY = {
     "aio/columnar.py": "client/test_columnar.py",
     "client/cluster_settings.py": "drop_in/test_names.py",
     "client/engine_settings.py": "drop_in/test_settings.py",
-    "client/session.py": "drop_in/test_settings.py",
+    "client/session.py": "cluster/test_session.py",
     "cluster/control_connection.py": "drop_in/test_tracers.py",
     "cluster/final_hooks.py": "drop_in/test_tracers.py",
     "cluster/known_names.py": "drop_in/test_enterprise.py",
@@ -65,7 +65,7 @@ GUARDED_BY = {
     # Names that programs know, and parts of today's drivers that are not here.
     "connection.py": "drop_in/test_behaviour.py",
     "datastax/": "drop_in/test_enterprise.py",
-    "engine/known_names.py": "drop_in/test_names.py",
+    "engine/known_names.py": "drop_in/test_tracers.py",
     "io/eventletreactor.py": "io/test_reactors.py",
     "metadata/schema/dse.py": "drop_in/test_enterprise.py",
     # The mapper: parts of models and querysets that only work together.
