@@ -35,6 +35,14 @@ class Other:
     b: int
 
 
+@attrs.define
+class Named:
+    """A column is found by the alias of its field."""
+
+    a: int
+    number: int = attrs.field(alias="b")
+
+
 class Plain:
     def __init__(self, **values: Any) -> None:
         vars(self).update(values)
@@ -47,6 +55,7 @@ class Plain:
         ({"a": 1}, (1, UNSET_VALUE)),
         (Row(1), (1, 2)),
         (Other(1, 2), (1, 2)),
+        (Named(1, b=2), (1, 2)),
         (Plain(a=1, b=2, c=3), (1, 2)),
         (Plain(b=2), (UNSET_VALUE, 2)),
         ([1, 2], (1, 2)),

@@ -25,6 +25,7 @@ def test_what_it_is_made_of() -> None:
     statement = prepared(routing=[1])
     assert (statement.table_keyspace, statement.table, statement.keyspace) == ("ks", "t", "own")
     assert (statement.needed_values, statement.query_id) == (2, b"id")
+    assert (statement.query_string, statement.protocol_version) == ("SELECT 1", 5)
     assert (statement.consistency_level, statement.fetch_size) == (None, FETCH_SIZE_UNSET)
     assert (statement.is_idempotent, statement.serial_consistency_level) == (False, None)
     bare = PreparedStatement([], b"id", None, "SELECT 1", "own", 5, None, None)

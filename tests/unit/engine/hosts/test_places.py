@@ -55,6 +55,15 @@ async def test_a_name_of_several_nodes_is_not_a_place(monkeypatch: pytest.Monkey
     assert found == DefaultEndPoint("10.0.0.1")
 
 
+async def test_a_name_of_one_node_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def resolved(*args: Any, **kwargs: Any) -> Any:
+        return [(0, kind, 0, "", ("192.168.0.9", 9042)) for kind in (1, 2)]
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", resolved)
+    through = DefaultEndPoint("node.example")
+    assert await places().of_local(through, ROW) is through
+
+
 async def test_a_factory_that_names_each_node_is_always_asked() -> None:
     class Factory(DefaultEndPointFactory):
         names_each_node = True
