@@ -22,7 +22,6 @@ def lazy_names(
     A name that is asked for once is an ordinary attribute of the module from then on.
 
     :param module: the module's ``__name__``.
-    :param homes: for each name, the module that has it. Besides these, the module gives what
     :param homes: the module that has each name. Besides these, the module has the names that
         `cassandra._reexports` lists for it.
     :param renamed: the name at home, if it is not the same.

@@ -9,7 +9,10 @@ class ApplicationInfoBase:
     """Adds options to those that each connection sends in STARTUP."""
 
     def add_startup_options(self, options: dict[str, str]) -> None:
-        """Add to `options`, which maps texts to texts."""
+        """Add to `options`, which maps texts to texts.
+
+        :param options: those of STARTUP so far; a dict of texts by their names.
+        """
         raise NotImplementedError
 
 
@@ -40,7 +43,10 @@ class ApplicationInfo(ApplicationInfoBase):
         self.client_id = client_id
 
     def add_startup_options(self, options: dict[str, str]) -> None:
-        """Add the parts that are set."""
+        """Add the parts that are set.
+
+        :param options: those of STARTUP so far; a dict of texts by their names.
+        """
         if self.application_name:
             options["APPLICATION_NAME"] = self.application_name
         if self.application_version:

@@ -237,6 +237,7 @@ class _Run:
         """
         collector = self._collector
         while True:
+            collector.is_paused = self._fail_fast and collector.has_failed
             # First: a slow reader must not leave the servers idle.
             if collector.wants_more:
                 self._fill()

@@ -26,11 +26,19 @@ class Deserializer:
         self.empty_binary_ok = bool(self._codec.empty_is_value)
 
     def deserialize_bytes(self, data: bytes | None, protocol_version: int = 5) -> Any:
-        """Return the value of a [bytes], or None for null."""
+        """Return the value of a [bytes], or None for null.
+
+        :param data: its bytes; None for null.
+        :param protocol_version: that of the connection; it matters to a program's own types alone.
+        """
         return self.from_binary(data, protocol_version)
 
     def from_binary(self, data: bytes | None, protocol_version: int = 5) -> Any:
-        """Return the value of a [bytes], or None for null."""
+        """Return the value of a [bytes], or None for null.
+
+        :param data: its bytes; None for null.
+        :param protocol_version: that of the connection; it matters to a program's own types alone.
+        """
         # Values do not depend on the version, but a program's own type is called with it.
         codec = (
             self._codec
@@ -47,17 +55,26 @@ class GenericDeserializer(Deserializer):
 
 
 def find_deserializer(cqltype: type[_CassandraType]) -> Deserializer:
-    """Return the decoder of a type."""
+    """Return the decoder of a type.
+
+    :param cqltype: a class of `cassandra.cqltypes`.
+    """
     return GenericDeserializer(cqltype)
 
 
 def make_deserializers(cqltypes: Sequence[Any]) -> list[Deserializer]:
-    """Return the decoders of several types."""
+    """Return the decoders of several types.
+
+    :param cqltypes: classes of `cassandra.cqltypes`.
+    """
     return [find_deserializer(cqltype) for cqltype in cqltypes]
 
 
 def obj_array(objs: Sequence[Any]) -> Any:
-    """Return a NumPy array of objects."""
+    """Return a NumPy array of objects.
+
+    :param objs: its elements, whatever they are; a list stays one element.
+    """
     import numpy  # optional
 
     # One by one: NumPy would turn a list of lists into an array of more dimensions.

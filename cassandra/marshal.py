@@ -12,7 +12,10 @@ def _maker(form: str) -> tuple[Any, Any]:
     unpack = packer.unpack
 
     def unpack_one(s: bytes) -> Any:
-        """Return the number in `s`; struct.error if `s` has more or fewer bytes than it takes."""
+        """Return the number in `s`; struct.error if `s` has more or fewer bytes than it takes.
+
+        :param s: the bytes of one number.
+        """
         return unpack(s)[0]
 
     return packer.pack, unpack_one
@@ -41,28 +44,43 @@ v3_header_unpack = _v3_header.unpack
 
 
 def varint_unpack(term: bytes) -> int:
-    """Return the integer whose two's complement, most significant byte first, is `term`."""
+    """Return the integer whose two's complement, most significant byte first, is `term`.
+
+    :param term: any number of bytes; none are 0.
+    """
     return int.from_bytes(term, "big", signed=True)
 
 
 def bit_length(n: int) -> int:
-    """Return the number of bits of abs(`n`)."""
+    """Return the number of bits of abs(`n`).
+
+    :param n: any integer.
+    """
     return int.bit_length(n)
 
 
 def varint_pack(big: int) -> bytes:
-    """Return the shortest two's complement of `big` (native_protocol_v5.spec 5.24)."""
+    """Return the shortest two's complement of `big` (native_protocol_v5.spec 5.24).
+
+    :param big: any integer.
+    """
     magnitude = big if big >= 0 else ~big
     return big.to_bytes((magnitude.bit_length() >> 3) + 1, "big", signed=True)
 
 
 def encode_zig_zag(n: int) -> int:
-    """Return 0, 1, 2, 3 ... for 0, -1, 1, -2 ...: small magnitudes become small numbers."""
+    """Return 0, 1, 2, 3 ... for 0, -1, 1, -2 ...: small magnitudes become small numbers.
+
+    :param n: any integer.
+    """
     return n << 1 if n >= 0 else (~n << 1) | 1
 
 
 def decode_zig_zag(n: int) -> int:
-    """Return the inverse of `encode_zig_zag`."""
+    """Return the inverse of `encode_zig_zag`.
+
+    :param n: 0 or more.
+    """
     return (n >> 1) ^ -(n & 1)
 
 
@@ -71,6 +89,7 @@ def uvint_pack(val: int) -> bytes:
 
     Its first byte has as many leading one bits as further bytes follow.
 
+    :param val: the number.
     :raises ValueError: if `val` is out of this range.
     """
     if val < 0x80:
@@ -93,6 +112,7 @@ def uvint_pack(val: int) -> bytes:
 def uvint_unpack(bytes: bytes | memoryview) -> tuple[int, int]:
     """Return (value, number of bytes) of the [unsigned vint] at the start of `bytes`.
 
+    :param bytes: may go on behind it.
     :raises ValueError: if it is cut short.
     """
     if not len(bytes):
@@ -111,7 +131,11 @@ def uvint_unpack(bytes: bytes | memoryview) -> tuple[int, int]:
 
 
 def vints_pack(values: Iterable[int]) -> bytes:
-    """Return the [vint] of each signed 64-bit integer, one after the other."""
+    """Return the [vint] of each signed 64-bit integer, one after the other.
+
+    :param values: integers from -(2**63) on and below 2**63.
+    :raises ValueError: if one is out of this range.
+    """
     # Zig-zag in line: a call for each would take longer than the rest.
     return b"".join([uvint_pack(n << 1 if n >= 0 else (~n << 1) | 1) for n in values])
 
@@ -119,6 +143,7 @@ def vints_pack(values: Iterable[int]) -> bytes:
 def vints_unpack(term: bytes | memoryview) -> tuple[int, ...]:
     """Return all the signed [vint]s in `term`.
 
+    :param term: their bytes, and nothing behind them.
     :raises ValueError: if the last one is cut short.
     """
     values = []

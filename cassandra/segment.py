@@ -37,12 +37,20 @@ __all__ = [
 
 
 def compute_crc24(data: int, length: int) -> int:
-    """Return the CRC24 of the low `length` bytes of `data`, least significant byte first."""
+    """Return the CRC24 of the low `length` bytes of `data`, least significant byte first.
+
+    :param data: the bytes as one number.
+    :param length: how many of them count.
+    """
     return segment.crc24(data, length)
 
 
 def compute_crc32(data: bytes, value: int) -> int:
-    """Return the CRC32 of `data`, going on from `value` (`CRC32_INITIAL` for a payload)."""
+    """Return the CRC32 of `data`, going on from `value` (`CRC32_INITIAL` for a payload).
+
+    :param data: the bytes.
+    :param value: the checksum of what stands before them.
+    """
     return zlib.crc32(data, value)
 
 
@@ -120,12 +128,17 @@ class SegmentCodec:
         return self.header_length + CRC24_LENGTH
 
     def encode(self, buffer: BinaryIO, msg: bytes) -> None:
-        """Write the envelope `msg` to `buffer`, in several segments if one cannot hold it."""
+        """Write the envelope `msg` to `buffer`, in several segments if one cannot hold it.
+
+        :param buffer: a file of bytes.
+        :param msg: header and body of a message.
+        """
         buffer.write(segment.encode_envelopes([msg], self._algorithm))
 
     def decode_header(self, buffer: BinaryIO) -> SegmentHeader:
         """Read a header from `buffer`.
 
+        :param buffer: a file of bytes, at the beginning of a segment.
         :raises CrcException: if it is damaged.
         """
         size = self.header_length_with_crc
@@ -138,6 +151,8 @@ class SegmentCodec:
     def decode(self, buffer: BinaryIO, header: SegmentHeader) -> Segment:
         """Return the payload that follows `header`, decompressed.
 
+        :param buffer: a file of bytes, just behind the header.
+        :param header: the result of `decode_header`.
         :raises CrcException: if it is damaged.
         """
         payload = buffer.read(header.payload_length)

@@ -116,7 +116,11 @@ def _values(holder: object, stats: tuple[Stat, ...]) -> dict[str, Any]:
 
 
 def collection(name: str, *stats: Stat) -> StatsCollection:
-    """Return a `StatsCollection`."""
+    """Return a `StatsCollection`.
+
+    :param name: the key in `getStats`; slashes at its ends are left out.
+    :param stats: each is an attribute of the collection by its own name.
+    """
     return StatsCollection(name, *stats)
 
 
@@ -140,6 +144,7 @@ def init(obj: object, path: str | None = None) -> None:
 
     They are shown as long as the object lives.
 
+    :param obj: an object with a ``__dict__``.
     :param path: the key in `getStats`; None for the name of the class.
     """
     stats = _OfObject(obj)

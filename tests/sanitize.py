@@ -26,14 +26,14 @@ TESTS = [
     f"tests/unit/{name}"
     for name in (
         "cqltypes",
-        "engine/pools/test_shard_tables.py",
+        "engine/pools/test_shard_table.py",
         "engine/test_awaited.py",
-        "engine/test_direct_requests.py",
-        "engine/test_direct_streams.py",
+        "engine/test_awaited_happy_path.py",
         "engine/test_flight.py",
-        "engine/test_happy_path.py",
+        "engine/test_flight_direct_requests.py",
         "engine/test_latches.py",
-        "engine/test_timers.py",
+        "engine/test_stream_table.py",
+        "engine/test_timer_wheel.py",
         "metadata/placement/test_ring.py",
         "metadata/placement/test_tablets.py",
         "metadata/schema/test_column_rows.py",
@@ -42,6 +42,7 @@ TESTS = [
         "query/test_binding.py",
         "test_careless_callers.py",
         "test_fuzz.py",
+        "test_limits.py",
         "test_murmur3.py",
         "test_twins.py",
     )

@@ -44,6 +44,7 @@ cdef class Collector:
     cdef readonly Py_ssize_t under_way
     cdef Py_ssize_t _concurrency
     cdef public bint is_exhausted
+    cdef public bint is_paused
     cdef readonly bint has_failed
     cdef public bint is_awaited
     cdef public object tell
@@ -98,6 +99,7 @@ cdef class Collector:
     cdef bint _wants_more(self) noexcept:
         return (
             not self.is_exhausted
+            and not self.is_paused
             and self.under_way <= self._concurrency // 2
             and self.sent - self.given < 2 * self._concurrency
         )

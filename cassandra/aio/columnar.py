@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from cassandra.client.columnar import (
 
 if TYPE_CHECKING:
     from cassandra.client.columnar import PlanOf
+    from cassandra.client.paging import NextPage
     from cassandra.protocol.columnar.column_buffers import ColumnPlan
     from cassandra.protocol.columnar.layouts import ColumnArray, Layout
 
@@ -31,14 +31,14 @@ class ColumnarResult:
 
     # How reading has begun, "row" or "column", if it has; "rows" if pages of rows are gone already.
     _begun: str
-    _next: asyncio.Future[Any] | None
+    _next: NextPage | None
 
     if TYPE_CHECKING:
 
         @property
         def _message(self) -> Any: ...
 
-        def _ask_for_next_page(self) -> asyncio.Future[Any]: ...
+        def _ask_for_next_page(self) -> NextPage: ...
 
         async def fetch_next_page(self) -> None: ...
 

@@ -55,6 +55,8 @@ async def outcomes(
     run = _Run(session, statements_and_parameters, concurrency, options, collector)
     try:
         while True:
+            # What follows the error would be given up.
+            collector.is_paused = raise_on_first_error and collector.has_failed
             # First: a slow reader must not leave the servers idle.
             if collector.wants_more:
                 run.fill()

@@ -10,13 +10,14 @@ from cassandra._impl import flight
 from cassandra.aio.columnar import ColumnarResult
 from cassandra.client.display import DisplayedResult
 from cassandra.client.lwt import APPLIED, applied
-from cassandra.errors import MultipleRowsFound, QueryExhausted
+from cassandra.errors import MultipleRowsFound
 from cassandra.protocol.messages.results import ResultMessage
 from cassandra.query.row_factories import tuple_factory
 from cassandra.query.trace import QueryTrace
 
 if TYPE_CHECKING:
     from cassandra.aio.session import Session
+    from cassandra.client.paging import NextPage
     from cassandra.engine.flight import Attempt, RowsAnswer
     from cassandra.engine.request import Request
 else:
@@ -48,7 +49,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         self._history: list[Attempt] | None = None
         self._page: Any = None
         self._begun = ""
-        self._next: asyncio.Future[Request] | None = None
+        self._next: NextPage | None = None
 
     @property
     def _message(self) -> Any:
@@ -138,15 +139,10 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         """The position of the next page, for `Session.execute`, later or in another process."""
         return getattr(self._answer, "paging_state", None)
 
-    def _ask_for_next_page(self) -> asyncio.Future[Request]:
-        """The next page's request, sent already; asked for once."""
+    def _ask_for_next_page(self) -> NextPage:
+        """The next page, asked for already; once."""
         if self._next is None:
-            state = self.paging_state
-            if state is None:
-                raise QueryExhausted("there are no more pages")
-            self._next = self._session.send_next_page(self._request, state)
-            # A reader that stops leaves it behind; its error must not be logged as never read.
-            self._next.add_done_callback(_retrieve)
+            self._next = self._session.next_page(self._request, self.paging_state)
         return self._next
 
     async def fetch_next_page(self) -> None:
@@ -156,7 +152,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         """
         following = self._ask_for_next_page()
         try:
-            request = await following
+            request = await _taken(following)
         finally:
             # Also after an error: the same page can be asked for again.
             self._next = None
@@ -246,10 +242,18 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         return attempts[-1].host if attempts else None
 
 
-def _retrieve(future: asyncio.Future[Any]) -> None:
-    """Look at the error of a page that perhaps nobody waits for any more."""
-    if not future.cancelled():
-        future.exception()
+async def _taken(page: NextPage) -> Request:
+    """Wait for a page's request, and return it; raise its error."""
+    over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    page.take(lambda request: None if over.done() else over.set_result(None))
+    try:
+        await over
+    except asyncio.CancelledError:
+        page.request.cancel()
+        raise
+    if page.request.error is not None:
+        raise page.request.error
+    return page.request
 
 
 ResultSet.__module__ = "cassandra.aio"

@@ -18,6 +18,7 @@ from cassandra.client.checks import (
     list_of_queries,
     typed_factory,
 )
+from cassandra.client.paging import NextPage
 from cassandra.client.requests import USUAL_OPTIONS, Parameters, Query
 from cassandra.client.session import SessionBase
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
@@ -41,34 +42,6 @@ T = TypeVar("T")
 
 class ResultFuture(flight.ResultFuture):
     """The awaitable of one execution's `ResultSet`, on which listeners may set attributes."""
-
-
-class PageFuture(asyncio.Future[Any]):
-    """The awaitable of one further page: of its request."""
-
-    __slots__ = ("request",)  # quicker to write than the dict that asyncio's Future has
-
-    request: Request
-
-    def complete(self, request: Request) -> None:
-        """Called by the engine when `request` is over."""
-        if self.done():
-            return
-        error = request.error
-        if error is None:
-            self.set_result(request)
-        elif isinstance(error, asyncio.CancelledError):
-            # Not self.cancel(): the request is over already.
-            super().cancel()
-        else:
-            self.set_exception(error)
-
-    def cancel(self, msg: object = None) -> bool:
-        # The future first: the end of the request then finds it done.
-        cancelled = super().cancel(msg)
-        if cancelled:
-            self.request.cancel()
-        return cancelled
 
 
 class Session(SessionBase):
@@ -171,16 +144,14 @@ class Session(SessionBase):
         request.start()
         return future
 
-    def send_next_page(self, request: Request, paging_state: bytes) -> PageFuture:
+    def next_page(self, request: Request, paging_state: bytes | None) -> NextPage:
         """Send `request` again, for the page at `paging_state`.
 
         :param request: the request that was answered with the page before.
-        :param paging_state: the bytes of that page's answer.
+        :param paging_state: the bytes of that page's answer; None if it was the last one.
+        :raises QueryExhausted: if it was the last one.
         """
-        future = PageFuture(loop=self._loop)
-        future.request = request.for_page(paging_state, future.complete)
-        future.request.start()
-        return future
+        return NextPage(request, paging_state, Request.start)
 
     async def prepare(
         self,

@@ -291,12 +291,8 @@ class RequestMaker:
 
         # Until it is prepared, the text itself stands for what is sent.
         unprepared = self._body_of(statement, None)
-        flight.resolve(unprepared, self, statement, options)
-        request = self._request_for(
-            PreparingRequest, unprepared, statement, statement, options, on_done
-        )
+        request = self._preparing_request(unprepared, statement, statement, options, on_done)
         request.texts = [(statement.keyspace, statement.query_string)]
-        request.known = self._prepared_texts
         request.bind_to = bind_to
         return request
 
@@ -330,11 +326,28 @@ class RequestMaker:
             return self._request_for(Request, body_of(found), batch, target, options, on_done)
         # Until they are prepared, what is known already stands for what is sent.
         unprepared = BatchBody(batch.batch_type.value, (), keyspace)
-        flight.resolve(unprepared, self, batch, options)
-        request = self._request_for(PreparingRequest, unprepared, batch, target, options, on_done)
+        request = self._preparing_request(unprepared, batch, target, options, on_done)
         request.texts = texts
-        request.known = self._prepared_texts
         request.bind_to = lambda prepared: (target, body_of(prepared, unprepared))
+        return request
+
+    def _preparing_request(
+        self,
+        unprepared: AnyBody,
+        statement: Statement,
+        target: Query,
+        options: CallOptions,
+        on_done: Done,
+    ) -> PreparingRequest:
+        """Make a request that prepares texts first, which the caller names.
+
+        :param unprepared: stands for what is sent until they are prepared.
+        """
+        flight.resolve(unprepared, self, statement, options)
+        request = self._request_for(
+            PreparingRequest, unprepared, statement, target, options, on_done
+        )
+        request.known = self._prepared_texts
         return request
 
     def _checked(self, body: AnyBody, batch: BatchStatement) -> AnyBody:

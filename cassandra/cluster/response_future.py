@@ -30,7 +30,7 @@ from cassandra.query.trace import QueryTrace
 if TYPE_CHECKING:
     import uuid
 
-    from cassandra.client.paging import PageAhead
+    from cassandra.client.paging import NextPage
     from cassandra.client.requests import Query
     from cassandra.cluster.session import Session
     from cassandra.engine.flight import Attempt
@@ -107,7 +107,7 @@ class ResponseFuture:
     )
 
     # Not slots: few futures ever set them.
-    _ahead: PageAhead | None = None
+    _next: NextPage | None = None
     _trace_ids: tuple[Any, ...] = ()
     _handed_rows: Any = None
     _col_names: list[str] | None = None
@@ -372,9 +372,11 @@ class ResponseFuture:
 
         :raises QueryExhausted: if there is no further page.
         """
-        state = self.paging_state
-        if state is None or self._request is None:
+        if self._request is None:
             raise QueryExhausted("there are no more pages")
+        following, self._next = self._next, None
+        if following is None:
+            following = self.session.next_page(self._request, self.paging_state)
         with _registering:
             self._done = False
             self._waiter = None
@@ -385,13 +387,8 @@ class ResponseFuture:
                     # A new queue: the completion of the page before may still be emptying the old
                     # one.
                     callbacks.due = deque(callbacks.registered)
-        ahead, self._ahead = self._ahead, None
-        if ahead is None:
-            self.session.start_next_page(self, self._request, state)
-        else:
-            assert ahead.request is not None
-            self.watch(ahead.request)
-            ahead.take(self.complete)
+        self.watch(following.request)
+        following.take(self.complete)
 
     def ask_for_page_ahead(self) -> None:
         """Ask for the next page, if there is one, without giving up the one at hand.
@@ -400,10 +397,10 @@ class ResponseFuture:
         callbacks are registered: they ask for pages by themselves.
         """
         state = self._paging_state
-        if state is None or self._ahead is not None or self._request is None:
+        if state is None or self._next is not None or self._request is None:
             return
         if self._callbacks is None and self._errbacks is None and self._done:
-            self._ahead = self.session.ask_ahead(self._request, state)
+            self._next = self.session.next_page(self._request, state)
 
     # -- what is known of the execution ------------------------------------------------------------
 

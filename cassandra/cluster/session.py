@@ -14,7 +14,7 @@ from cassandra.client.checks import (
     list_of_queries,
     typed_factory,
 )
-from cassandra.client.paging import PageAhead
+from cassandra.client.paging import NextPage
 from cassandra.client.requests import USUAL_OPTIONS, Parameters, Query
 from cassandra.client.session import SessionBase
 from cassandra.cluster.known_names import KnownSession
@@ -295,29 +295,14 @@ class Session(SessionBase, KnownSession):
                 listener(future, *args, **kwargs)
         return request
 
-    def start_next_page(
-        self, future: ResponseFuture, request: Request, paging_state: bytes
-    ) -> None:
-        """Send the request of `future` again, for the page at `paging_state`.
-
-        :param future: the future of the page before; it becomes that of the next one.
-        :param request: the request that was answered with the page before.
-        :param paging_state: the bytes of that page's answer.
-        """
-        following = request.for_page(paging_state, future.complete)
-        future.watch(following)
-        self._inbox.put(following)
-
-    def ask_ahead(self, request: Request, paging_state: bytes) -> PageAhead:
-        """Send a request again, for a page that nobody wants yet.
+    def next_page(self, request: Request, paging_state: bytes | None) -> NextPage:
+        """Send `request` again, for the page at `paging_state`.
 
         :param request: the request that was answered with the page before.
-        :param paging_state: the bytes of that page's answer.
+        :param paging_state: the bytes of that page's answer; None if it was the last one.
+        :raises QueryExhausted: if it was the last one.
         """
-        ahead = PageAhead()
-        ahead.request = request.for_page(paging_state, ahead.complete)
-        self._inbox.put(ahead.request)
-        return ahead
+        return NextPage(request, paging_state, self._inbox.put)
 
     def refuse_on_loop(self, call: str, instead: str) -> None:
         """Raise RuntimeError if a blocking call is made from the engine's own thread.

@@ -52,6 +52,7 @@ class Collector:
         "has_failed",
         "is_awaited",
         "is_exhausted",
+        "is_paused",
         "sent",
         "tell",
         "unusual",
@@ -76,6 +77,8 @@ class Collector:
         self.given = 0
         # Nothing more is taken from the statements.
         self.is_exhausted = False
+        # Nothing more is wanted of the statements for now.
+        self.is_paused = False
         # An outcome was an error.
         self.has_failed = False
         # True while the reader waits: `tell` is called, once, as soon as it may go on.
@@ -110,6 +113,7 @@ class Collector:
         """True if it is time to take statements: not for each outcome, but for many at a time."""
         return (
             not self.is_exhausted
+            and not self.is_paused
             and self.under_way <= self._concurrency // 2
             and self.sent - self.given < 2 * self._concurrency
         )

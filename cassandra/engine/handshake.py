@@ -47,6 +47,7 @@ from cassandra.protocol.connection import (
     Failed,
     ProtocolConnection,
     Ready,
+    ScyllaExtensions,
     Send,
     SetCompression,
     VersionRefused,
@@ -299,13 +300,15 @@ class _Handshake:
             connection.version,
             compression=settings.compression,
             startup_options=settings.startup_options,
-            scylla_options=partial(settings.scylla_options, connection.is_control_connection)
-            if settings.scylla_options is not None
-            else None,
             cql_version=settings.cql_version,
             allow_beta=settings.allow_beta_protocol_version,
-            tablets_routing_v2=True,
-            use_metadata_id=True,
+            extensions=ScyllaExtensions(
+                partial(settings.scylla_options, connection.is_control_connection)
+                if settings.scylla_options is not None
+                else None,
+                tablets_routing_v2=True,
+                use_metadata_id=True,
+            ),
         )
 
     async def run(self) -> None:

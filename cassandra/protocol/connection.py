@@ -1,4 +1,4 @@
-"""The handshake and the streams of one connection, without a socket, loop or clock.
+"""The handshake of one connection, without a socket, loop or clock.
 
 Theory of operation. A `ProtocolConnection` is told to `start()`, and then each message that was
 received. It answers with actions: send this, switch that, ask the caller. The handshake is a table:
@@ -47,7 +47,6 @@ from cassandra.protocol.messages.control import (
 )
 from cassandra.protocol.messages.decode import decode_response
 from cassandra.protocol.messages.errors import BadCredentials, ErrorMessage, ProtocolException
-from cassandra.protocol.streams import MAX_STREAMS, StreamIds
 from cassandra.versions import ProtocolVersion
 
 
@@ -163,21 +162,32 @@ def offered_versions(options: Mapping[str, Sequence[str]] | str) -> tuple[int, .
     )
 
 
+class ScyllaExtensions(NamedTuple):
+    """What a client agrees on with servers of ScyllaDB, if they have it."""
+
+    startup_options: Callable[[], Mapping[str, str]] | None = None
+    """Gives further options for STARTUP; called once SUPPORTED shows such a server."""
+
+    tablets_routing_v2: bool = False
+    """Every EXECUTE must then end with the byte of that extension."""
+
+    use_metadata_id: bool = False
+    """Every EXECUTE of version 4 must then have a result metadata id, as in version 5."""
+
+
+NO_EXTENSIONS = ScyllaExtensions()
+
+
 class ProtocolConnection:
-    """The client's side of a handshake, and the accounting of its streams.
+    """The client's side of a handshake.
 
     :param version: protocol version to speak.
     :param compression: True for the first algorithm that both sides have. A name insists on that
         one. None or False turns compression off.
     :param startup_options: further options for STARTUP, such as DRIVER_NAME.
-    :param scylla_options: gives further ones for servers of ScyllaDB.
     :param cql_version: CQL version to insist on.
     :param allow_beta: opt in to a version that the server calls a beta.
-    :param tablets_routing_v2: agree on that extension if the server has it. Every EXECUTE must then
-        end with its byte.
-    :param use_metadata_id: agree on SCYLLA_USE_METADATA_ID if the server has it. Every EXECUTE of
-        version 4 must then have a result metadata id, as in version 5.
-    :param max_streams: most requests in flight.
+    :param extensions: what to agree on with servers of ScyllaDB.
     """
 
     def __init__(
@@ -186,24 +196,18 @@ class ProtocolConnection:
         *,
         compression: bool | str | None = None,
         startup_options: Mapping[str, str] | None = None,
-        scylla_options: Callable[[], Mapping[str, str]] | None = None,
         cql_version: str | None = None,
         allow_beta: bool = False,
-        tablets_routing_v2: bool = False,
-        use_metadata_id: bool = False,
-        max_streams: int = MAX_STREAMS,
+        extensions: ScyllaExtensions = NO_EXTENSIONS,
     ) -> None:
         self.version = version
         self.state = State.NEW
         self.features = ProtocolFeatures()
         self.supported: Mapping[str, Sequence[str]] = {}
         self.compression: str | None = None
-        self.streams = StreamIds(max_streams)
         self._wanted_compression = compression
-        self._tablets_routing_v2 = tablets_routing_v2
-        self._use_metadata_id = use_metadata_id
+        self._extensions = extensions
         self._startup_options = dict(startup_options or {})
-        self._scylla_options = scylla_options
         self._cql_version = cql_version
         # The engine's FrameWriter adds the flag too; here it serves programs that write by
         # themselves.
@@ -267,17 +271,18 @@ class ProtocolConnection:
         self.features = ProtocolFeatures.parse_from_supported(self.supported)
         # These two change the form of EXECUTE: agreed on with a server, and not written, they make
         # every one of them malformed.
-        self.features.tablets_routing_v2 &= self._tablets_routing_v2
+        extensions = self._extensions
+        self.features.tablets_routing_v2 &= extensions.tablets_routing_v2
         # Only the newest version that is read: the second includes the first.
         self.features.tablets_routing_v1 &= not self.features.tablets_routing_v2
-        self.features.use_metadata_id &= self._use_metadata_id
+        self.features.use_metadata_id &= extensions.use_metadata_id
         options = dict(self._startup_options)
         self.features.add_startup_options(options)
-        if self._scylla_options is not None and any(
+        if extensions.startup_options is not None and any(
             name.startswith("SCYLLA_") for name in self.supported
         ):
             # What the program has named by itself counts.
-            options = {**self._scylla_options(), **options}
+            options = {**extensions.startup_options(), **options}
         self.compression = self._choose_compression(self.supported.get("COMPRESSION", ()))
         if self.compression is not None:
             options["COMPRESSION"] = self.compression

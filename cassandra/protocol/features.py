@@ -55,7 +55,10 @@ class LwtInfo(NamedTuple):
     meta_bit_mask: int
 
     def get_lwt_flag(self, flags: int) -> bool:
-        """Return True if PREPARED metadata with these flags is of a lightweight transaction."""
+        """Return True if PREPARED metadata with these flags is of a lightweight transaction.
+
+        :param flags: the flags of the metadata.
+        """
         # All bits of the mask: its form lets a server choose a mask of more than one bit.
         return (flags & self.meta_bit_mask) == self.meta_bit_mask
 
@@ -108,7 +111,10 @@ class ProtocolFeatures:
 
     @staticmethod
     def parse_from_supported(supported: Options) -> ProtocolFeatures:
-        """Return the features that a SUPPORTED message's options offer."""
+        """Return the features that a SUPPORTED message's options offer.
+
+        :param supported: the values of each option, by its name.
+        """
         shard_id, sharding_info = _sharding(supported)
         return ProtocolFeatures(
             rate_limit_error=_number(
@@ -123,7 +129,10 @@ class ProtocolFeatures:
         )
 
     def add_startup_options(self, options: dict[str, str]) -> None:
-        """Add the options to STARTUP that tell the server which extensions the client takes."""
+        """Add the options to STARTUP that tell the server which extensions the client takes.
+
+        :param options: those of STARTUP so far.
+        """
         if self.rate_limit_error is not None:
             options[RATE_LIMIT_ERROR_EXTENSION] = ""
         if self.tablets_routing_v1:

@@ -20,8 +20,7 @@ from cassandra._impl import twin
 from cassandra.errors import DecodeError
 from tests.fuzz.kept import Shapes, keep, lines, numbers
 from tests.fuzz.running import run
-from tests.unit.cqltypes.test_parity import TYPES, mutated
-from tests.unit.cqltypes.test_wire import (
+from tests.unit.cqltypes.samples import (
     ADDRESS,
     CONTAINERS,
     SCALARS,
@@ -30,6 +29,7 @@ from tests.unit.cqltypes.test_wire import (
     tuple_of,
     vector_of,
 )
+from tests.unit.cqltypes.test_parity import TYPES, mutated
 
 NESTED = [
     list_of(map_of(t.UTF8Type, list_of(t.Int32Type))),

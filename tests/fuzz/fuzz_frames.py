@@ -32,7 +32,7 @@ from cassandra.query.row_factories import (
     tuple_factory,
 )
 from tests.fuzz.kept import Shapes, keep, lines, numbers
-from tests.unit.protocol.test_responses import WHOLE
+from tests.unit.protocol.messages.test_decode import WHOLE
 from tests.unit.protocol.wire import envelope, int32, short, string, value
 
 SETTINGS: list[tuple[int, str | None]] = [

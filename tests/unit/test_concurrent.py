@@ -17,7 +17,8 @@ from cassandra.concurrent import (
     execute_concurrent_async,
     execute_concurrent_with_args,
 )
-from cassandra.testing.fake import FakeNode, Opcode, void
+from cassandra.errors import InvalidRequest
+from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error, void
 
 
 class FakeFuture:
@@ -276,6 +277,16 @@ def test_a_generator_that_an_error_has_ended_sends_no_more() -> None:
     del outcomes
     assert len(sent) < 20
     assert background() == []
+
+
+def test_nothing_is_sent_after_an_error_that_will_be_raised() -> None:
+    with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
+        session = cluster.connect()
+        insert = session.prepare("INSERT INTO t (a) VALUES (?)")
+        node.prime("INSERT INTO t (a) VALUES (?)", error(ErrorCode.INVALID, "no"))
+        with pytest.raises(InvalidRequest, match="no"):
+            execute_concurrent_with_args(session, insert, [()] * 100, concurrency=2)
+        assert len(executed(node)) == 2
 
 
 @pytest.mark.parametrize("make", [Mock, lambda: MagicMock(spec=Session)], ids=["Mock", "spec"])

@@ -31,10 +31,16 @@ def public_names(module: Any) -> list[str]:
     return list(getattr(module, "__all__", own))
 
 
+# Names that programs can import, and whose use is refused, whatever the parameters.
+REFUSED = "cassandra.datastax.graph"
+
+
 def documented() -> dict[str, Any]:
     """Functions and classes of the documented modules, and documented classes, by name."""
     found = {}
     for module_name in directives("automodule"):
+        if module_name.startswith(REFUSED):
+            continue
         module = importlib.import_module(module_name)
         for name in public_names(module):
             found[f"{module_name}.{name}"] = getattr(module, name)

@@ -1,70 +1,13 @@
-"""Client-side timestamps: never repeated, never going back, and a warning where they run ahead of
-the clock.
-"""
+"""Client-side timestamps, and a warning if they run ahead of the clock."""
 
 from __future__ import annotations
 
 import logging
-import threading
 import time
-from typing import Any
 
 import pytest
 
 from cassandra.timestamps import MonotonicTimestampGenerator
-from tests.conftest import Twins
-
-
-def make(twins: Twins, tolerance: int = 10**6) -> tuple[Any, list[tuple[int, int]]]:
-    drifts: list[tuple[int, int]] = []
-    return twins.clock.MicrosecondClock(
-        tolerance, lambda now, last: drifts.append((now, last))
-    ), drifts
-
-
-def test_it_tells_the_time_in_microseconds(twins: Twins) -> None:
-    clock, drifts = make(twins)
-    before = time.time_ns() // 1000
-    value = clock.next()
-    assert before <= value <= time.time_ns() // 1000 + 1
-    assert clock.last == value
-    assert not drifts
-
-
-def test_values_increase_where_the_clock_stands(twins: Twins) -> None:
-    clock, drifts = make(twins)
-    ahead = time.time_ns() // 1000 + 500_000
-    clock.last = ahead
-    assert [clock.next() for _ in range(3)] == [ahead + 1, ahead + 2, ahead + 3]
-    assert not drifts
-
-
-def test_drift_beyond_the_tolerance_is_told(twins: Twins) -> None:
-    clock, drifts = make(twins)
-    ahead = time.time_ns() // 1000 + 60_000_000
-    clock.last = ahead
-    assert clock.next() == ahead + 1
-    ((now, last),) = drifts
-    assert last == ahead
-    assert last - now > 10**6
-
-
-def test_threads_never_get_the_same_value(twins: Twins) -> None:
-    clock, _ = make(twins)
-    values: list[list[int]] = [[] for _ in range(4)]
-    begin = threading.Barrier(4)
-
-    def draw(mine: list[int]) -> None:
-        begin.wait()
-        mine.extend(clock.next() for _ in range(20_000))
-
-    threads = [threading.Thread(target=draw, args=(mine,)) for mine in values]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert all(mine == sorted(mine) for mine in values)
-    assert len({value for mine in values for value in mine}) == 80_000
 
 
 def test_the_generator_warns_once_in_an_interval(caplog: pytest.LogCaptureFixture) -> None:

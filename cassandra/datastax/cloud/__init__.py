@@ -1,4 +1,4 @@
-"""The path of secure connect bundles, which `Cluster` refuses by the name of its setting."""
+"""The path of secure connect bundles, which `Cluster` reads itself (its setting `cloud`)."""
 
 from cassandra._lazy import lazy_names
 

@@ -4,11 +4,10 @@ refused.
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import sys
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -17,13 +16,14 @@ import pytest
 from cassandra import aio
 from cassandra import cqltypes as t
 from cassandra.aio.result import ResultSet as AioResultSet
+from cassandra.client.paging import NextPage
 from cassandra.cluster import Cluster, ResultSet
 from cassandra.errors import DecodeError, DependencyException
 from cassandra.protocol.messages.results import ResultMessage
 from cassandra.query.row_factories import named_tuple_factory, tuple_factory
 from cassandra.testing.fake import FakeNode, paged
 from tests.processes import WITH_TESTS, run_python
-from tests.unit.cqltypes.test_wire import list_of, map_of, vector_of
+from tests.unit.cqltypes.samples import list_of, map_of, vector_of
 from tests.unit.protocol.pages import message_of
 from tests.unit.protocol.wire import int32, value
 
@@ -63,21 +63,27 @@ class FakeFuture:
 
 class FakeRequest:
     attempts: Sequence[Any] = ()
+    error = None
 
-    def __init__(self, response: Any) -> None:
+    def __init__(self, response: Any, following: Sequence[Any] = ()) -> None:
         self.response = response
+        self.following = following
+
+    def for_page(self, state: bytes, on_done: Callable[[FakeRequest], None]) -> FakeRequest:
+        request = FakeRequest(self.following[0], self.following[1:])
+        request.on_done = on_done  # type: ignore[attr-defined]
+        return request
+
+    def start(self) -> None:
+        self.on_done(self)  # type: ignore[attr-defined]
 
 
 class FakeSession:
-    def __init__(self, pages: Sequence[Any]) -> None:
-        self.pages = list(pages)
-        self.asked = 0
+    asked = 0
 
-    def send_next_page(self, request: Any, state: bytes) -> Any:
+    def next_page(self, request: Any, state: bytes) -> Any:
         self.asked += 1
-        future = asyncio.get_running_loop().create_future()
-        future.set_result(FakeRequest(self.pages[self.asked]))
-        return future
+        return NextPage(request, state, FakeRequest.start)  # type: ignore[arg-type]
 
 
 class Face:
@@ -90,7 +96,8 @@ class Face:
         for page in pages[:-1]:
             page.paging_state = b"more"
         if self.is_aio:
-            return AioResultSet(FakeSession(pages), FakeRequest(pages[0]), named_tuple_factory)  # type: ignore[arg-type]
+            request: Any = FakeRequest(pages[0], pages[1:])
+            return AioResultSet(FakeSession(), request, named_tuple_factory)  # type: ignore[arg-type]
         return ResultSet(FakeFuture(pages), pages[0])
 
     async def make(self, result: Any, form: str, **options: Any) -> Any:

@@ -18,9 +18,8 @@ from cassandra.errors import NoHostAvailable
 from cassandra.metadata.host import Host
 from cassandra.policies import HostDistance, ReconnectionPolicy
 from cassandra.testing.fake import FakeNode, Message, Opcode, Request, hold, message
-
-from ..engine.faults import READ, WAIT, connected, number, only_connection, thread
-from ..engine.test_routing import until
+from tests.unit.engine.faults import READ, WAIT, connected, number, only_connection, thread
+from tests.unit.metadata.placement.test_routing import until
 
 
 def test_one_connection_by_default_and_bounds() -> None:

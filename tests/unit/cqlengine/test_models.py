@@ -17,12 +17,6 @@ from cassandra.cqlengine.models import (
     ModelException,
     PolymorphicModelException,
 )
-from cassandra.cqlengine.query import (
-    BatchQuery,
-    ContextQuery,
-    IfExistsWithCounterColumn,
-    IfNotExistsWithCounterColumn,
-)
 
 from .conftest import FakeSession
 
@@ -241,51 +235,6 @@ def test_values_are_checked_with_model_column_and_value() -> None:
         person.validate()
 
 
-def test_statements_of_instances(session: FakeSession) -> None:
-    Person.create(id=1, name=None, tags={"a"})
-    assert session.last == (
-        'INSERT INTO ks.person ("id", "nm", "age", "tags") VALUES (?, ?, ?, ?)',
-        [1, None, 3, {"a"}],
-    )
-    session.give(nm="x", age=4, tags={"a"}, scores={"a": 1, "b": 2})
-    person = Person.get(id=1)
-    assert session.last == (
-        'SELECT "nm", "age", "tags", "scores" FROM ks.person WHERE "id" = ? LIMIT ?',
-        [1, 2],
-    )
-    assert person._row == (1, "x", 4, {"a"}, {"a": 1, "b": 2})
-    count = len(session.done)
-    assert person.save() is person
-    assert len(session.done) == count
-    person.age = None
-    person.scores["c"] = 3
-    del person.scores["a"]
-    person.save()
-    assert session.last == (
-        'UPDATE ks.person SET "age" = ?, "scores"[?] = ?, "scores"[?] = ? WHERE "id" = ?', [None, "c", 3, "a", None, 1]
-    )  # fmt: skip
-    person.ttl(5).timestamp(7).update(name="z")
-    assert session.last == (
-        'UPDATE ks.person USING TTL ? AND TIMESTAMP ? SET "nm" = ? WHERE "id" = ?',
-        [5, 7, "z", 1],
-    )
-    person.update(name="y")
-    assert session.last == ('UPDATE ks.person USING TTL ? SET "nm" = ? WHERE "id" = ?', [5, "y", 1])
-    person.timeout(3).consistency(4).delete()
-    assert session.last == ('DELETE FROM ks.person WHERE "id" = ?', [1])
-    assert (session.done[-1].timeout, session.done[-1].consistency) == (3, 4)
-
-
-def test_each_shape_is_prepared_once(session: FakeSession) -> None:
-    session.give(nm="x", age=4, tags=None, scores=None)
-    for number in range(5):
-        Person.create(id=number, name="x")
-        Person.get(id=number)
-        list(Person.objects(id__in=range(number)).limit(number + 1))
-        Person.objects(id=number).update(name=str(number))
-    assert len(session.prepared) == len(set(session.prepared)) == 4
-
-
 def test_the_cache_of_statements_is_bounded(
     session: FakeSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -297,21 +246,6 @@ def test_the_cache_of_statements_is_bounded(
         Person.objects(id=1).limit(None if number % 2 else 5).count()
         Person.objects.using(keyspace=f"ks{number}").filter(id=1).delete()
         assert len(made.prepared) <= 3
-
-
-def test_counters(session: FakeSession) -> None:
-    hits = Hits.create(page=uuid.UUID(int=1), views=4)
-    assert session.last == (
-        'UPDATE other."AllHits" SET "views" = "views" + ? WHERE "page" = ?',
-        [4, uuid.UUID(int=1)],
-    )
-    hits.views -= 3
-    hits.save()
-    assert session.last[1] == [3, uuid.UUID(int=1)]
-    with pytest.raises(IfNotExistsWithCounterColumn):
-        Hits.if_not_exists()
-    with pytest.raises(IfExistsWithCounterColumn):
-        hits.if_exists()
 
 
 def test_discriminators(session: FakeSession) -> None:
@@ -332,47 +266,6 @@ def test_discriminators(session: FakeSession) -> None:
     assert str(Pet.objects(id=1)) == 'SELECT * FROM ks.pet WHERE "id" = %(0)s LIMIT 10000'
     session.give(id=1)
     assert [type(one) for one in Pet.objects.distinct()] == [Pet]
-
-
-def test_a_failure_leaves_the_instance_as_it_was(session: FakeSession) -> None:
-    session.give(nm="x", age=4, tags={"a"}, scores=None)
-    person = Person.get(id=1)
-    session.error = TimeoutError("gone")
-    with pytest.raises(TimeoutError):
-        person.update(name="y", age=5, tags={"b"})
-    assert (person.name, person.age, person.tags) == ("x", 4, {"a"})
-    assert person.get_changed_columns() == []
-    person.name = "y"
-    with pytest.raises(TimeoutError):
-        person.save()
-    assert person.get_changed_columns() == ["name"]
-    session.error = None
-    person.save()
-    assert session.last[1] == ["y", 1]
-
-
-def test_options_that_do_not_go_together() -> None:
-    batch = BatchQuery()
-    with pytest.raises(AssertionError, match="timeout and batch"):
-        Person(id=1).timeout(3).batch(batch)
-    with pytest.raises(AssertionError, match="timeout and batch"):
-        Person(id=1).batch(batch).timeout(3)
-    with pytest.raises(CQLEngineException, match="connection"):
-        Person(id=1).using(connection="a").batch(batch)
-    with pytest.raises(CQLEngineException, match="BatchQuery"):
-        Person(id=1).batch(4)
-
-
-def test_contexts(session: FakeSession) -> None:
-    with ContextQuery(Person, Cat, keyspace="elsewhere") as (person, cat):
-        assert person.column_family_name() == "elsewhere.person"
-        assert cat.column_family_name() == "elsewhere.pet"
-        person.create(id=1)
-    assert session.last[0] == 'INSERT INTO elsewhere.person ("id", "age") VALUES (?, ?)'
-    assert Person.column_family_name() == "ks.person"
-    for wrong in ((), (4,)):
-        with pytest.raises(ValueError, match=r"[Mm]odel"):
-            ContextQuery(*wrong)
 
 
 def test_columns_of_a_program_s_own_class(session: FakeSession) -> None:

@@ -18,7 +18,7 @@ from cassandra.protocol.column_specs import ColumnMetadata
 from cassandra.query import BatchStatement, PreparedStatement
 from cassandra.query.tables.rows import rows_of
 from tests.conftest import Twins
-from tests.unit.cqltypes.test_wire import list_of, map_of, set_of, tuple_of, vector_of
+from tests.unit.cqltypes.samples import list_of, map_of, set_of, tuple_of, vector_of
 
 NULL = b"\xff\xff\xff\xff"
 MISSING = [numpy.ma.masked, pandas.NaT, pandas.NA, numpy.ma.array(5, mask=True)]

@@ -24,7 +24,7 @@ from cassandra.cqltypes import codecs as reference
 from cassandra.errors import DecodeError
 from cassandra.util.temporal import Date, Duration, Time
 from tests.conftest import Twins
-from tests.unit.cqltypes.test_wire import (
+from tests.unit.cqltypes.samples import (
     ADDRESS,
     ALSO_WRITTEN,
     CONTAINERS,

@@ -1,5 +1,5 @@
-"""What the drop-in names do that have no home of their own: constants, ports of shards, futures of
-many executions, refused settings.
+"""What the drop-in names do that have no home of their own: constants, futures of many executions,
+refused settings.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import pytest
 from cassandra import connection
 from cassandra.cluster import Cluster, ShardAwareOptions
 from cassandra.concurrent import execute_concurrent_async
-from cassandra.connection import DefaultShardAwarePortGenerator, ShardAwarePortGenerator
 from cassandra.errors import CrcException, InvalidRequest
 from cassandra.query import PseudoNamedTupleRow, pseudo_namedtuple_factory
 from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, Opcode, error, rows
@@ -31,21 +30,6 @@ def test_constants_of_the_wire() -> None:
 def test_compressions_go_both_ways() -> None:
     for name, (compress, decompress) in connection.locally_supported_compressions.items():
         assert decompress(compress(b"some bytes " * 100)) == b"some bytes " * 100, name
-
-
-@pytest.mark.parametrize(("shard", "shards"), [(0, 1), (0, 8), (7, 8), (3, 5)])
-def test_ports_lead_to_their_shard(shard: int, shards: int) -> None:
-    ports = list(ShardAwarePortGenerator(50_000, 50_100).generate(shard, shards))
-    assert sorted(ports) == [port for port in range(50_000, 50_101) if port % shards == shard]
-    assert next(DefaultShardAwarePortGenerator.generate(shard, shards)) % shards == shard
-
-
-def test_ports_that_make_no_sense() -> None:
-    assert list(ShardAwarePortGenerator(50_000, 50_001).generate(5, 100)) == []
-    with pytest.raises(ValueError, match="50002"):
-        ShardAwarePortGenerator(50_002, 50_001)
-    with pytest.raises(ValueError, match="8"):
-        list(DefaultShardAwarePortGenerator.generate(8, 8))
 
 
 def test_rows_for_many_columns() -> None:
@@ -96,9 +80,6 @@ def test_cassandra_is_told_neither() -> None:
         cluster.connect(wait_for_all_pools=True)
         for request in node.requests:
             assert not {"SESSION_ID", "DRIVER_CONFIG"} & set(request.options)
-
-
-# -- execute_concurrent_async ----------------------------------------------------------------------
 
 
 def test_a_future_of_many_executions() -> None:

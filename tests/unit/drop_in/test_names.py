@@ -156,3 +156,10 @@ def test_the_check_of_parameters_finds_what_is_wrong() -> None:
         "query=", "x", "**y",
     ]  # fmt: skip
     assert missing_parameters(Name("cassandra.query", "nothing", ("x",), "both")) == ["x"]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_the_api_reference_has_each_module(module: str) -> None:
+    pages = (page.read_text() for page in sorted((HERE.parents[2] / "docs" / "api").glob("*.rst")))
+    named = re.compile(rf"^\.\. automodule:: {re.escape(module)}$|``{re.escape(module)}``", re.M)
+    assert any(named.search(page) for page in pages)

@@ -18,9 +18,8 @@ import pytest
 
 from cassandra.query.settings import CallOptions
 from tests.conftest import Twins
-
-from .faults import WAIT
-from .loops import Loops
+from tests.unit.engine.faults import WAIT
+from tests.unit.loops import Loops
 
 Check = Callable[["World"], Awaitable[None]]
 

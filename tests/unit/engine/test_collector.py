@@ -143,6 +143,21 @@ def test_nothing_more_is_wanted_of_an_exhausted_one(twins: Twins) -> None:
     assert collector.is_ready
 
 
+def test_nothing_more_is_wanted_of_a_paused_one(twins: Twins) -> None:
+    collector = collector_of(twins, 2)
+    given = statements(4)
+    take(collector, given)
+    collector.put(1, True, 1)
+    assert collector.wants_more
+    collector.is_paused = True
+    assert not collector.wants_more
+    assert not collector.is_ready or twins.impl == "python"  # which has not put it in its place
+    assert collector.take() == []
+    assert not collector.is_ready
+    collector.is_paused = False
+    assert take(collector, given) == [2]
+
+
 def test_the_reader_is_told_once(twins: Twins) -> None:
     told: list[int] = []
     collector = collector_of(twins, 4)

@@ -19,9 +19,8 @@ from cassandra.protocol.opcodes import RESULT
 from cassandra.query import SimpleStatement
 from cassandra.testing.fake import ErrorCode, FakeNode, error
 from tests.conftest import Twins
-
-from .loops import Loops
-from .test_flight import Life, Message
+from tests.unit.engine.test_flight import Life, Message
+from tests.unit.loops import Loops
 
 ENDINGS = [SystemExit, KeyboardInterrupt, GeneratorExit, StopIteration]
 

@@ -17,6 +17,7 @@ from cassandra.protocol.connection import (
     Failed,
     ProtocolConnection,
     Ready,
+    ScyllaExtensions,
     Send,
     SetCompression,
     State,
@@ -206,10 +207,18 @@ def test_scylla_extensions_are_agreed_on(twins: Twins) -> None:
     assert not features.tablets_routing_v2
     assert not features.use_metadata_id
     server = Server(twins, options=options)
-    assert Client(twins, 4, use_metadata_id=True).run(server).features.use_metadata_id
+    assert (
+        Client(twins, 4, extensions=ScyllaExtensions(use_metadata_id=True))
+        .run(server)
+        .features.use_metadata_id
+    )
     assert "SCYLLA_USE_METADATA_ID" in server.startup
     server = Server(twins, options=options)
-    assert Client(twins, 4, tablets_routing_v2=True).run(server).features.tablets_routing_v2
+    assert (
+        Client(twins, 4, extensions=ScyllaExtensions(tablets_routing_v2=True))
+        .run(server)
+        .features.tablets_routing_v2
+    )
     assert "TABLETS_ROUTING_V2_EXPERIMENTAL_V2" in server.startup
 
 

@@ -19,7 +19,7 @@ from cassandra.protocol import (
     get_registered_classes,
 )
 from cassandra.query.row_factories import dict_factory, tuple_factory
-from tests.unit.protocol.test_responses import TABLE, rows
+from tests.unit.protocol.messages.test_results import TABLE, rows
 from tests.unit.protocol.wire import int32, short, string, value
 
 

@@ -1,21 +1,15 @@
-"""Segments: native_protocol_v5.spec, sections 2.1 and 2.2.
-
-The compiled modules have no segments of their own to call: what frames write and read is compared
-with segments by the book, on both implementations.
-"""
+"""`cassandra.segment`, for programs that frame for themselves."""
 
 from __future__ import annotations
 
 import random
 import zlib
-from io import BytesIO
 from typing import Any
 
 import pytest
 from lz4 import block
 
-from cassandra import segment as public
-from cassandra.errors import CrcException, ProtocolError
+from cassandra.errors import CrcException
 from cassandra.protocol import segment
 from cassandra.protocol.compression import compression
 from tests.conftest import Twins
@@ -116,8 +110,6 @@ def test_a_damaged_payload_is_found() -> None:
         segment.check_payload(b"paXload", crc32_by_the_book(b"payload"))
 
 
-# -- as frames write and read them -----------------------------------------------------------------
-
 NOISE = random.Random(7).randbytes(600)
 
 
@@ -211,41 +203,3 @@ def test_a_damaged_payload_is_found_by_the_reader(twins: Twins, algorithm: str |
     whole[-6] ^= 1
     with pytest.raises(CrcException, match=r"payload of a segment \(13 bytes\) has the CRC32"):
         reader_of(twins, algorithm).feed(bytes(whole))
-
-
-# -- the public face -------------------------------------------------------------------------------
-
-
-def test_the_public_codec() -> None:
-    codec = public.SegmentCodec()
-    target = BytesIO()
-    codec.encode(target, b"message")
-    assert target.getvalue() == by_hand(b"message", True)
-    target.seek(0)
-    header = codec.decode_header(target)
-    assert (
-        header.payload_length,
-        header.uncompressed_payload_length,
-        header.is_self_contained,
-    ) == (7, -1, True)
-    assert header.segment_length == len(target.getvalue())
-    decoded = codec.decode(target, header)
-    assert (decoded.payload, decoded.is_self_contained) == (b"message", True)
-    with pytest.raises(ProtocolError, match="has 6 bytes, and 2 are there"):
-        codec.decode_header(BytesIO(b"\x00\x00"))
-    with pytest.raises(ProtocolError, match="cut short"):
-        codec.decode(BytesIO(b"mess"), header)
-
-
-def test_the_public_codec_with_lz4() -> None:
-    lz4 = compression("lz4")
-    assert lz4.compress_segment is not None
-    codec = public.SegmentCodec(lz4.compress_segment, lz4.decompress_segment)
-    target = BytesIO()
-    codec.encode(target, b"ab" * 5000)
-    target.seek(0)
-    header = codec.decode_header(target)
-    assert header.uncompressed_payload_length == 10000
-    assert codec.decode(target, header).payload == b"ab" * 5000
-    assert public.compute_crc24(0x20003, 3) == crc24_by_the_book(b"\x03\x00\x02")
-    assert public.compute_crc32(b"x", public.CRC32_INITIAL) == crc32_by_the_book(b"x")

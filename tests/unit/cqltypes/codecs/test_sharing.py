@@ -15,7 +15,7 @@ import pytest
 
 from cassandra import cqltypes as t
 from tests.conftest import Twins
-from tests.unit.cqltypes.test_wire import (
+from tests.unit.cqltypes.samples import (
     ADDRESS,
     CONTAINERS,
     INT,

@@ -19,7 +19,7 @@ from cassandra.protocol.columnar.arrow_capsules import _Array, _capsule_pointer,
 from cassandra.protocol.columnar.layouts import ColumnArray, row_layout
 from tests.conftest import Twins
 from tests.processes import WITH_TESTS, run_python
-from tests.unit.cqltypes.test_wire import ADDRESS, list_of, map_of, vector_of
+from tests.unit.cqltypes.samples import ADDRESS, list_of, map_of, vector_of
 from tests.unit.protocol.pages import column_plan, page_of
 from tests.unit.protocol.wire import int32, value
 

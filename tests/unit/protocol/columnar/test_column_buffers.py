@@ -18,8 +18,7 @@ from cassandra.errors import DecodeError
 from cassandra.protocol.columnar.layouts import ColumnOptions, layout_of, object_layout
 from cassandra.protocol.columnar.pages import ArrowPage, ArrowSchema, arrow_array
 from tests.conftest import Twins
-from tests.unit.cqltypes.test_parity import TYPES, mutated, typed_values
-from tests.unit.cqltypes.test_wire import (
+from tests.unit.cqltypes.samples import (
     ADDRESS,
     CONTAINERS,
     SCALARS,
@@ -29,6 +28,7 @@ from tests.unit.cqltypes.test_wire import (
     tuple_of,
     vector_of,
 )
+from tests.unit.cqltypes.test_parity import TYPES, mutated, typed_values
 from tests.unit.protocol.pages import as_column, column_plan, dumped, page_of, plainly
 from tests.unit.protocol.wire import int32, value
 

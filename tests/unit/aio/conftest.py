@@ -1,0 +1,32 @@
+"""A node, a cluster and a session of the asyncio face."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from cassandra import aio
+from cassandra.testing.fake import FakeNode, rows
+from tests.unit.metadata.schema.rows import schema
+
+READ = "SELECT k, v FROM t"
+
+
+@pytest.fixture
+def node() -> Iterator[FakeNode]:
+    with FakeNode() as one:
+        one.prime(READ, rows([("k", "int"), ("v", "text")], [(1, "a"), (2, "b")]))
+        one.schema = schema("ks", tables=1)
+        yield one
+
+
+@pytest.fixture
+async def cluster(node: FakeNode) -> AsyncIterator[aio.Cluster]:
+    async with aio.Cluster([node.address], port=node.port) as made:
+        yield made
+
+
+@pytest.fixture
+async def session(cluster: aio.Cluster) -> aio.Session:
+    return await cluster.connect()

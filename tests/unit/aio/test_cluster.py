@@ -1,0 +1,136 @@
+"""The cluster of the asyncio face: connecting, what needs a connection, and the end."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.cluster import ExecutionProfile
+from cassandra.errors import (
+    ConnectionException,
+    ConnectionShutdown,
+    InvalidRequest,
+    NoHostAvailable,
+    UserTypeDoesNotExist,
+)
+from cassandra.policies import RoundRobinPolicy
+from cassandra.testing.fake import ErrorCode, FakeNode, error, set_keyspace
+from tests.unit.aio.conftest import READ
+from tests.unit.metadata.schema.rows import schema
+
+
+def startups(node: FakeNode) -> int:
+    return sum(request.opcode == 1 for request in node.requests)
+
+
+async def test_calls_that_come_together_share_one_attempt(
+    node: FakeNode, cluster: aio.Cluster
+) -> None:
+    first, second = await asyncio.gather(cluster.connect(), cluster.connect())
+    assert first is not second
+    # The control connection, and a pool for each session.
+    assert startups(node) == 3
+    for session in (first, second):
+        assert (await session.execute(READ)).one().k == 1
+
+
+async def test_one_caller_that_gives_up_leaves_the_others_alone(cluster: aio.Cluster) -> None:
+    given_up = asyncio.ensure_future(cluster.connect())
+    kept = asyncio.ensure_future(cluster.connect())
+    await asyncio.sleep(0)
+    given_up.cancel()
+    assert (await (await kept).execute(READ)).one().k == 1
+    assert given_up.cancelled()
+
+
+async def test_a_failure_is_not_remembered(node: FakeNode, cluster: aio.Cluster) -> None:
+    node.stop()
+    with pytest.raises(NoHostAvailable):
+        await cluster.connect()
+    node.start()
+    assert (await (await cluster.connect()).execute(READ)).one().k == 1
+
+
+async def test_a_keyspace_that_does_not_exist(node: FakeNode, cluster: aio.Cluster) -> None:
+    node.prime('USE "shop"', set_keyspace("shop"))
+    node.prime('USE "none"', error(ErrorCode.INVALID, "no such keyspace"))
+    with pytest.raises(InvalidRequest, match="no such keyspace"):
+        await cluster.connect("none")
+    assert (await cluster.connect("shop")).keyspace == "shop"
+    with pytest.raises(TypeError, match="a keyspace is a str"):
+        await cluster.connect(5)  # type: ignore[arg-type]
+
+
+async def test_what_needs_a_connection(node: FakeNode, cluster: aio.Cluster) -> None:
+    assert cluster.get_control_connection_host() is None
+    for call in (cluster.refresh_nodes, cluster.refresh_schema_metadata):
+        with pytest.raises(ConnectionException, match="not connected"):
+            await call()
+    await cluster.connect()
+    host = cluster.get_control_connection_host()
+    assert (host.address, host.datacenter) == (node.address, "datacenter1")
+    node.schema = {
+        **schema("ks", tables=1),
+    }
+    await cluster.refresh_schema_metadata(max_schema_agreement_wait=0)
+    assert list(cluster.metadata.keyspaces["ks"].tables) == ["t0"]
+    node.datacenter = "elsewhere"
+    await cluster.refresh_nodes()
+    assert [one.datacenter for one in cluster.metadata.all_hosts()] == ["elsewhere"]
+
+
+async def test_profiles_that_come_later(cluster: aio.Cluster) -> None:
+    await cluster.add_execution_profile("early", ExecutionProfile(RoundRobinPolicy()))
+    session = await cluster.connect()
+    await cluster.add_execution_profile("late", ExecutionProfile(RoundRobinPolicy()))
+    for name in ("early", "late"):
+        assert (await session.execute(READ, execution_profile=name)).one().k == 1
+    with pytest.raises(ValueError, match="late"):
+        cluster.add_execution_profile("late", ExecutionProfile())
+
+
+async def test_types_are_remembered_before_and_looked_up_after_connecting(
+    cluster: aio.Cluster,
+) -> None:
+    await cluster.register_user_type("ks", "later", dict)
+    await cluster.connect()
+    with pytest.raises(UserTypeDoesNotExist, match=r"ks\.none"):
+        await cluster.register_user_type("ks", "none", dict)
+
+
+async def test_after_its_end(node: FakeNode, cluster: aio.Cluster) -> None:
+    session = await cluster.connect()
+    await cluster.shutdown()
+    await cluster.shutdown()
+    assert (cluster.is_shutdown, session.is_shutdown) == (True, True)
+    calls: list[Any] = [cluster.connect, cluster.refresh_nodes]
+    for call in calls:
+        with pytest.raises(ConnectionShutdown):
+            await call()
+    with pytest.raises(ConnectionShutdown):
+        await session.execute(READ)
+
+
+async def test_a_connect_that_is_under_way_at_the_end(cluster: aio.Cluster) -> None:
+    connecting = asyncio.ensure_future(cluster.connect())
+    await asyncio.sleep(0)
+    await cluster.shutdown()
+    with pytest.raises(ConnectionShutdown):
+        await connecting
+
+
+def test_another_loop_needs_another_cluster(node: FakeNode) -> None:
+    cluster = aio.Cluster([node.address], port=node.port)
+    loop, other = asyncio.new_event_loop(), asyncio.new_event_loop()
+    try:
+        loop.run_until_complete(cluster.connect())
+        with pytest.raises(RuntimeError, match="belongs to another event loop"):
+            other.run_until_complete(cluster.connect())
+        loop.run_until_complete(cluster.shutdown())
+    finally:
+        for one in (loop, other):
+            one.run_until_complete(one.shutdown_default_executor())
+            one.close()

@@ -1,0 +1,77 @@
+"""The session of the asyncio face: its calls, and its end."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pytest
+
+from cassandra import aio
+from cassandra.errors import ConnectionShutdown, InvalidRequest
+from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error, set_keyspace
+from tests.unit.aio.conftest import READ
+
+PREPARED = "SELECT v FROM t WHERE k = ?"
+
+
+class Row(NamedTuple):
+    k: int
+    v: str
+
+
+async def test_rows_as_instances_of_a_class(session: aio.Session) -> None:
+    result = await session.execute(READ, row_type=Row)
+    assert result.all() == [Row(1, "a"), Row(2, "b")]
+    with pytest.raises(TypeError):
+        session.execute(READ, row_type=5)  # type: ignore[call-overload]
+
+
+async def test_the_keyspace(node: FakeNode, session: aio.Session) -> None:
+    node.prime('USE "Shop"', set_keyspace("Shop"))
+    node.prime('USE "none"', error(ErrorCode.INVALID, "no such keyspace"))
+    await session.set_keyspace("Shop")
+    assert session.keyspace == "Shop"
+    with pytest.raises(InvalidRequest, match="no such keyspace"):
+        await session.set_keyspace("none")
+    assert session.keyspace == "Shop"
+    with pytest.raises(TypeError, match="a keyspace is a str"):
+        await session.set_keyspace(5)  # type: ignore[arg-type]
+
+
+async def test_preparing_one_and_many(node: FakeNode, session: aio.Session) -> None:
+    prepared = await session.prepare(PREPARED)
+    others = await session.prepare_all([READ, PREPARED])
+    assert [one.query_string for one in (prepared, *others)] == [PREPARED, READ, PREPARED]
+    assert [request.query for request in node.requests if request.opcode == Opcode.PREPARE] == [
+        PREPARED,
+        READ,
+        PREPARED,
+    ]
+    with pytest.raises(TypeError, match="not a single text"):
+        await session.prepare_all(READ)
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+async def test_many_at_a_time(session: aio.Session, in_order: bool) -> None:
+    outcomes = session.execute_concurrent(
+        [(READ, None)] * 5, concurrency=2, row_type=Row, in_order=in_order
+    )
+    found = [one async for one in outcomes]
+    assert [one.result_or_exc.one() for one in found] == [Row(1, "a")] * 5
+    if not in_order:
+        assert sorted(one.position for one in found) == list(range(5))
+    wrong: Any = 5
+    with pytest.raises(TypeError):
+        session.execute_concurrent([], row_type=wrong)
+
+
+async def test_after_its_end(node: FakeNode, cluster: aio.Cluster) -> None:
+    async with await cluster.connect() as session:
+        assert repr(session) == "<aio.Session: keyspace=None, 1 hosts>"
+    await session.shutdown()
+    assert session.is_shutdown
+    assert repr(session) == "<aio.Session: keyspace=None, shut down>"
+    with pytest.raises(ConnectionShutdown):
+        await session.execute(READ)
+    # Others of the cluster go on.
+    assert (await (await cluster.connect()).execute(READ)).one().k == 1

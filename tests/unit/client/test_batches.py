@@ -1,0 +1,398 @@
+"""Batches on fake nodes: prepared and forgotten statements, warnings, all faces."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from cassandra.cluster import Cluster, ExecutionProfile
+from cassandra.errors import InvalidRequest, OperationTimedOut
+from cassandra.policies.balancing import RoundRobinPolicy
+from cassandra.protocol.messages.errors import PreparedQueryNotFound
+from cassandra.query import BatchStatement, BatchType, SimpleStatement
+from cassandra.testing.fake import (
+    ErrorCode,
+    FakeCluster,
+    FakeNode,
+    Opcode,
+    error,
+    hold,
+    sequence,
+    silence,
+    void,
+)
+from tests.unit.engine.faults import connected, fails, thread
+
+TEXTS = [f"INSERT INTO t{number} (k, v) VALUES (?, ?)" for number in range(3)]
+COLUMNS = [("k", "int"), ("v", "text")]
+
+
+def primed(node: FakeNode) -> None:
+    for text in TEXTS:
+        node.prime_prepare(text, COLUMNS, pk_indexes=[0])
+
+
+@pytest.fixture(params=[3, 4, 5], ids=["v3", "v4", "v5"])
+async def node(request: pytest.FixtureRequest) -> AsyncIterator[FakeNode]:
+    with FakeNode(max_version=request.param) as running:
+        primed(running)
+        yield running
+        assert running.malformed == []
+
+
+@pytest.fixture
+async def nodes() -> AsyncIterator[FakeCluster]:
+    with FakeCluster(3) as running:
+        for one in running.nodes:
+            primed(one)
+        yield running
+
+
+def text_batch(start: int = 0) -> BatchStatement:
+    batch = BatchStatement()
+    for text in TEXTS:
+        batch.add(text, (start, "a")).add_many(text, [(start + 1, "b"), {"k": start + 2, "v": "c"}])
+    return batch.add("INSERT INTO t9 (k) VALUES (%s)", (start,))
+
+
+def prepares(node: FakeNode) -> Counter[Any]:
+    return Counter(
+        request.queries[0] for request in node.requests if request.opcode == Opcode.PREPARE
+    )
+
+
+def sent(node: FakeNode) -> list[tuple[str | None, list[Any]]]:
+    (request,) = [request for request in node.requests if request.opcode == Opcode.BATCH][-1:]
+    return [(statement.query, list(statement.values)) for statement in request.statements]
+
+
+EXPECTED = [
+    *[
+        (text, [bytes([0, 0, 0, k]), v])
+        for text in TEXTS
+        for k, v in ((0, b"a"), (1, b"b"), (2, b"c"))
+    ],
+    ("INSERT INTO t9 (k) VALUES (0)", []),
+]
+
+
+async def test_texts_are_prepared_once_and_at_the_same_time(node: FakeNode) -> None:
+    held = hold(node._on_prepare)
+    node.prime(Opcode.PREPARE, held)
+    async with connected(node) as (_, session):
+        task = session.execute(text_batch())
+        await thread(held.wait, 3)
+        held.open()
+        await task
+        assert sent(node) == EXPECTED
+        await session.execute(text_batch())
+        await session.execute(TEXTS[1], (5, "x"))
+        assert prepares(node) == dict.fromkeys(TEXTS, 1)
+
+
+async def test_each_statement_is_prepared_once_on_each_host_for_a_hundred_batches(
+    nodes: FakeCluster,
+) -> None:
+    async with connected(nodes) as (_, session):
+        await asyncio.gather(*(session.execute(text_batch(number)) for number in range(100)))
+        assert [prepares(one) for one in nodes.nodes] == [dict.fromkeys(TEXTS, 1)] * 3
+        batches = [request for request in nodes.requests if request.opcode == Opcode.BATCH]
+        assert len(batches) == 100
+
+
+async def test_the_blocking_and_future_faces(nodes: FakeCluster) -> None:
+    def work() -> None:
+        with (
+            Cluster(nodes.contact_points, port=nodes.port) as cluster,
+            cluster.connect() as session,
+        ):
+            session.execute(text_batch())
+            futures = [session.execute_async(text_batch(number)) for number in range(100)]
+            for future in futures:
+                future.result()
+
+    await asyncio.to_thread(work)
+    assert [prepares(one) for one in nodes.nodes] == [dict.fromkeys(TEXTS, 1)] * 3
+
+
+async def test_a_text_that_cannot_be_prepared(node: FakeNode) -> None:
+    def is_it(request: Any) -> bool:
+        return request.opcode == Opcode.PREPARE and list(request.queries) == [TEXTS[1]]
+
+    node.prime(is_it, error(ErrorCode.INVALID, "no such table"), times=1)
+    async with connected(node) as (_, session):
+        failure = await fails(session.execute(text_batch()))
+        assert isinstance(failure, InvalidRequest)
+        assert "no such table" in str(failure)
+        assert node.count(Opcode.BATCH) == 0
+        await session.execute(text_batch())
+        assert sent(node) == EXPECTED
+
+
+async def test_rows_that_do_not_fit_a_text(node: FakeNode) -> None:
+    async with connected(node) as (_, session):
+        batch = BatchStatement().add_many(TEXTS[0], [(1, "a"), (2, 3)])
+        for _ in range(2):  # the second time it is known, and said by the call itself
+            with pytest.raises(
+                TypeError, match=r'row 1: column "v" \((text|varchar), \w+\): 3.*INSERT INTO t0'
+            ):
+                await session.execute(batch)
+        assert node.count(Opcode.BATCH) == 0
+        with pytest.raises(ValueError, match="one kind"):
+            batch.add("INSERT INTO t (k, v) VALUES (?, %s)", (1, 2))
+
+
+async def test_the_deadline_covers_preparing(node: FakeNode) -> None:
+    node.prime(Opcode.PREPARE, silence())
+    async with connected(node) as (_, session):
+        failure = await fails(session.execute(text_batch(), timeout=0.05))
+        assert isinstance(failure, OperationTimedOut)
+
+
+async def test_only_what_is_forgotten_is_prepared_again(node: FakeNode) -> None:
+    async with connected(node) as (_, session):
+        statements = await session.prepare_all(TEXTS)
+        batch = BatchStatement()
+        for statement in statements:
+            batch.add_many(statement, [(0, "a"), (1, "b"), (2, "c")])
+        batch.add("INSERT INTO t9 (k) VALUES (%s)", (0,))
+        node.forget_requests()
+        node.prime(
+            Opcode.BATCH,
+            error(ErrorCode.UNPREPARED, "gone", query_id=statements[1].query_id),
+            times=1,
+        )
+        result = await session.execute(batch)
+        assert prepares(node) == {TEXTS[1]: 1}
+        assert sent(node) == EXPECTED
+        assert len(result.attempts) == 1
+
+
+async def test_unprepared_twice_in_a_row_is_the_error(node: FakeNode) -> None:
+    async with connected(node) as (_, session):
+        statements = await session.prepare_all(TEXTS)
+        batch = BatchStatement()
+        for statement in statements:
+            batch.add(statement, (0, "a"))
+        node.forget_requests()
+        gone = [
+            error(ErrorCode.UNPREPARED, "gone", query_id=statement.query_id)
+            for statement in statements
+        ]
+        node.prime(Opcode.BATCH, sequence(gone[0], gone[2], gone[2], void()))
+        failure = await fails(session.execute(batch))
+        assert isinstance(failure, PreparedQueryNotFound)
+        assert "INSERT INTO t2 (k, v) VALUES (?, ?)" in "".join(vars(failure)["__notes__"])
+        assert prepares(node) == {TEXTS[0]: 1, TEXTS[2]: 1}
+        assert node.count(Opcode.BATCH) == 3
+
+
+async def test_another_id_after_preparing_again(node: FakeNode) -> None:
+    async with connected(node) as (_, session):
+        statement = await session.prepare(TEXTS[0])
+        batch = BatchStatement().add_many(statement, [(0, "a"), (1, "b")])
+        node.forget_prepared()
+        node.prime_prepare(TEXTS[0], COLUMNS, pk_indexes=[0], query_id=b"another")
+        await session.execute(batch)
+        (request,) = [request for request in node.requests if request.opcode == Opcode.BATCH][-1:]
+        assert [one.query_id for one in request.statements] == [b"another"] * 2
+
+
+async def test_an_id_that_another_request_has_replaced_meanwhile(node: FakeNode) -> None:
+    """The server does not know the id that was sent, which is not the statement's any more: it is
+    prepared again all the same.
+    """
+    held = hold()
+    async with connected(node) as (_, session):
+        statements = await session.prepare_all(TEXTS[:2])
+        node.prime(Opcode.BATCH, held, times=1)
+        batch = BatchStatement().add(statements[0], (0, "a")).add(statements[1], (1, "b"))
+        task = session.execute(batch)
+        await thread(held.wait, 1)
+        gone, statements[1].query_id = statements[1].query_id, b"by another request"
+        node.prime_prepare(TEXTS[1], COLUMNS, pk_indexes=[0], query_id=b"another")
+        held.release(error(ErrorCode.UNPREPARED, "gone", query_id=gone))
+        await task
+        (request,) = [request for request in node.requests if request.opcode == Opcode.BATCH][-1:]
+        assert [one.query_id for one in request.statements] == [statements[0].query_id, b"another"]
+
+
+async def test_a_batch_that_grows_while_it_is_under_way(node: FakeNode) -> None:
+    held = hold()
+    node.prime(Opcode.BATCH, held)
+    async with connected(node) as (_, session):
+        statement = await session.prepare(TEXTS[0])
+        batch = BatchStatement().add(statement, (0, "a"))
+        first = session.execute(batch)
+        batch.add(statement, (1, "b"))
+        second = session.execute(batch)
+        await thread(held.wait, 2)
+        held.open()
+        await asyncio.gather(first, second)
+        counts = [
+            len(request.statements) for request in node.requests if request.opcode == Opcode.BATCH
+        ]
+        assert counts == [1, 2]
+
+
+async def test_the_keyspace_of_a_prepared_statement_is_not_the_batchs(node: FakeNode) -> None:
+    async with connected(node) as (_, session):
+        batch = (
+            BatchStatement()
+            .add(await session.prepare(TEXTS[0]), (0, "a"))
+            .add("INSERT INTO t9 (k) VALUES (1)")
+        )
+        await session.execute(batch)
+        if node.queries()[-1].version >= 4:  # which says where the partition key is
+            assert batch.keyspace is not None
+        assert node.queries()[-1].keyspace is None
+        batch.keyspace = "mine"
+        await session.execute(batch)
+        assert node.queries()[-1].keyspace == ("mine" if node.queries()[-1].version >= 5 else None)
+
+
+async def test_the_settings_of_a_batch_are_sent(node: FakeNode) -> None:
+    async with connected(node) as (_, session):
+        batch = BatchStatement(BatchType.UNLOGGED, consistency_level=4, serial_consistency_level=9)
+        await session.execute(batch.add(TEXTS[0], (0, "a")))
+        request = node.queries()[-1]
+        assert (request.batch_type, request.consistency, request.serial_consistency) == (1, 4, 9)
+        assert request.timestamp is not None
+
+
+async def test_listeners_and_handlers_see_every_row(node: FakeNode) -> None:
+    async with connected(node) as (_, session):
+        seen: list[Any] = []
+        session.add_request_init_listener(lambda future: seen.append(future.request.request_body))
+        statement = await session.prepare(TEXTS[0])
+        await session.execute(BatchStatement().add_many(statement, [(0, "a"), (1, "b")]).add("x"))
+        assert [query[0] for query in seen[-1].message.queries] == [True, True, False]
+        assert [values for _, values in sent(node)] == [
+            [b"\0\0\0\0", b"a"],
+            [b"\0\0\0\1", b"b"],
+            [],
+        ]
+
+
+# -- size ------------------------------------------------------------------------------------------
+
+
+def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [
+        record.getMessage()
+        for record in caplog.records
+        if "batch_size_warn_threshold" in record.getMessage()
+    ]
+
+
+async def test_large_batches_are_warned_of_once_in_a_while(
+    node: FakeNode, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "cassandra.cluster")
+    async with connected(node) as (_, session):
+        statement = await session.prepare(TEXTS[0])
+        large = BatchStatement().add_many(statement, [(k, "x" * 1000) for k in range(50)])
+        session.batch_size_warn_threshold = None
+        await session.execute(large)
+        session.batch_size_warn_threshold = 60_000
+        await session.execute(large)
+        assert warnings_of(caplog) == []
+        session.batch_size_warn_threshold = 10_000
+        await session.execute(large)
+        await session.execute(large)
+        (warning,) = warnings_of(caplog)
+        assert warning.startswith(f"a batch of 50 that begins with '{TEXTS[0]}' has 5")
+        assert "more than the 10000 of" in warning
+        assert ("for 50 partitions" in warning) == (node.queries()[-1].version >= 4)
+
+
+async def test_batches_in_one_partition_are_not_warned_of(
+    node: FakeNode, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "cassandra.cluster")
+    async with connected(node) as (_, session):
+        statement = await session.prepare(TEXTS[0])
+        await session.execute(BatchStatement().add_many(statement, [(1, "x" * 1000)] * 50))
+        # Version 3 does not say where the partition key is.
+        assert len(warnings_of(caplog)) == (node.queries()[-1].version < 4)
+
+
+# -- single statements by attribute ----------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class Row:
+    k: int
+    v: str
+
+
+@dataclasses.dataclass
+class Wide(Row):
+    more: int = 1
+
+
+class Plain:
+    def __init__(self, **named: Any) -> None:
+        self.__dict__.update(named)
+
+
+@pytest.mark.parametrize(
+    "query_of", [lambda prepared: prepared, lambda prepared: TEXTS[0]], ids=["prepared", "text"]
+)
+async def test_parameters_as_objects(node: FakeNode, query_of: Callable[[Any], Any]) -> None:
+    async with connected(node) as (_, session):
+        statement = await session.prepare(TEXTS[0])
+        query = query_of(statement)
+        for row in (Row(1, "a"), Plain(k=1, v="a", more=5)):
+            await session.execute(query, row)
+            assert node.queries()[-1].values == [b"\0\0\0\1", b"a"]
+        with pytest.raises(
+            ValueError,
+            match=r"Wide has the field 'more', but the bind markers are k, v.*INSERT INTO t0",
+        ):
+            await session.execute(query, Wide(1, "a"))
+        with pytest.raises(TypeError, match="none of the attributes k, v"):
+            await session.execute(query, Plain(z=1))
+        with pytest.raises(
+            (ValueError, KeyError), match=r"(the partition key needs a|no) value for (column )?'k'"
+        ):
+            await session.execute(query, Plain(v="a"))
+        for wrong in (5, "abc", object(), iter([1])):
+            with pytest.raises(TypeError, match="parameters must be a sequence or a mapping"):
+                await session.execute(query, wrong)
+        with pytest.raises(TypeError, match="parameters must be a sequence or a mapping"):
+            await session.execute("SELECT %s", Row(1, "a"))
+
+
+async def test_attributes_that_are_missing(node: FakeNode) -> None:
+    async with connected(node) as (_, session):
+        statement = await session.prepare(TEXTS[0])
+        if statement.protocol_version < 4:
+            with pytest.raises(KeyError, match="'v'"):
+                await session.execute(statement, Plain(k=1))
+        else:
+            await session.execute(statement, Plain(k=1))
+            assert node.queries()[-1].values[0] == b"\0\0\0\1"
+
+
+async def test_a_text_goes_where_its_rows_belong(nodes: FakeCluster) -> None:
+    """Once it is prepared, the first row's partition decides."""
+
+    class Keys(RoundRobinPolicy):
+        seen: list[Any] = []
+
+        def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Any:
+            self.seen.append(getattr(query, "routing_key", None))
+            return super().make_query_plan(working_keyspace, query)
+
+    profile = ExecutionProfile(load_balancing_policy=Keys())
+    async with connected(nodes, execution_profiles={"keys": profile}) as (_, session):
+        batch = BatchStatement().add("x").add(SimpleStatement(TEXTS[0]), (7, "a"))
+        await session.execute(batch, execution_profile="keys")
+        assert Keys.seen[-1] == b"\0\0\0\7"

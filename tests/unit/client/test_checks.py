@@ -1,0 +1,91 @@
+"""Checks of what a program passes to a call."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import pytest
+
+from cassandra.client import checks
+from cassandra.errors import DependencyException
+from tests.unit.engine.partners import host
+
+
+class Point:
+    def __init__(self) -> None:
+        self.x = 1
+
+
+def test_parameters() -> None:
+    for taken in ((), [1], {"a": 1}, "a", Point()):
+        checks.check_parameters(taken)
+    for refused in ("ab", b"ab", 5):
+        with pytest.raises(TypeError, match=r"must be a sequence or a mapping.*written \(value,\)"):
+            checks.check_parameters(refused)
+    for by_name in ("a", Point()):
+        with pytest.raises(TypeError, match="must be a sequence or a mapping"):
+            checks.check_parameters(by_name, named=False)
+
+
+@pytest.mark.parametrize(
+    ("timeout", "error"),
+    [
+        (True, TypeError),
+        ("1", TypeError),
+        (0, ValueError),
+        (-1, ValueError),
+        (math.nan, ValueError),
+        (math.inf, ValueError),
+    ],
+)
+def test_timeouts(timeout: Any, error: type[Exception]) -> None:
+    for taken in (None, 0.1, 5):
+        checks.check_timeout(taken)
+    with pytest.raises(error, match=f"{timeout}"):
+        checks.check_timeout(timeout)
+
+
+def test_a_row_type_makes_a_factory() -> None:
+    class Row(NamedTuple):
+        a: int
+
+    assert checks.typed_factory(Row)(["a"], [(1,)]) == [Row(1)]
+    with pytest.raises(TypeError):
+        checks.typed_factory(5)  # type: ignore[arg-type]
+
+
+def test_keyspaces_and_hosts() -> None:
+    checks.check_keyspace("ks")
+    with pytest.raises(TypeError, match="a keyspace is a str, not int: 5"):
+        checks.check_keyspace(5)
+    with pytest.raises(ValueError, match="must not be empty"):
+        checks.check_keyspace("")
+    checks.check_host(host("10.0.0.1"))
+    with pytest.raises(TypeError, match=r"host must be a Host.*but is '10\.0\.0\.1'"):
+        checks.check_host("10.0.0.1")
+
+
+def test_ways_to_read_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    def request(vectors: str) -> Any:
+        return SimpleNamespace(vectors=vectors)
+
+    for taken in checks.VECTOR_TYPES:
+        checks.check_vectors(request(taken))
+    with pytest.raises(ValueError, match="not as 'tensor'"):
+        checks.check_vectors(request("tensor"))
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    checks.check_vectors(request("array"))
+    with pytest.raises(DependencyException, match=r"turbocql\[numpy\]"):
+        checks.check_vectors(request("numpy"))
+
+
+def test_lists_of_queries() -> None:
+    queries = ("a", "b")
+    assert checks.list_of_queries(queries) == ["a", "b"]
+    with pytest.raises(TypeError, match="not a single text"):
+        checks.list_of_queries("ab")
+    with pytest.raises(TypeError, match="a query to prepare is a str, not int: 5"):
+        checks.list_of_queries(["a", 5])  # type: ignore[list-item]

@@ -1,0 +1,75 @@
+"""Contact points that are no good, each in its own way: the others are tried, and what escapes
+names each cause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.cluster import Cluster
+from cassandra.engine.hosts.topology import LOCAL_QUERY
+from cassandra.errors import NoHostAvailable
+from cassandra.testing.fake import FakeCluster, FakeNode, garbage, rows
+from tests.unit.engine.faults import fails, thread
+
+BAD_NAMES = [
+    "db..example.com",
+    "a" * 64 + ".example.com",
+    "\x00",
+    "x\x00y",
+    "\udcff",
+    "-",
+    ".",
+    "%",
+]
+BAD_TABLES: dict[str, Any] = {
+    "no columns": rows([], [()]),
+    "no rows": rows([("host_id", "uuid")], []),
+    "a number as address": rows(
+        [("rpc_address", "int"), ("host_id", "int"), ("tokens", "int")], [(1, 2, 3)]
+    ),
+    "garbage": garbage(),
+}
+
+
+@pytest.fixture
+def good() -> Iterator[FakeNode]:
+    with FakeNode() as node:
+        yield node
+
+
+@pytest.fixture(autouse=True)
+def in_the_given_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("random.shuffle", lambda items: None)
+
+
+@pytest.mark.parametrize("name", BAD_NAMES)
+async def test_a_name_that_is_none(name: str, good: FakeNode) -> None:
+    async with aio.Cluster([name, good.address], port=good.port, connect_timeout=2) as cluster:
+        await cluster.connect()
+    async with aio.Cluster([name], port=good.port, connect_timeout=2) as alone:
+        failure = await fails(alone.connect())
+        assert isinstance(failure, NoHostAvailable)
+        assert list(failure.errors) == [f"{name}:{good.port}"]
+    with Cluster([name, good.address], port=good.port, connect_timeout=2) as blocking:
+        await thread(blocking.connect)
+
+
+@pytest.mark.parametrize("kind", BAD_TABLES)
+async def test_a_node_whose_system_table_has_other_types(kind: str) -> None:
+    with FakeCluster(2) as nodes:
+        good, bad = nodes.nodes
+        bad.prime(LOCAL_QUERY, BAD_TABLES[kind])
+        async with aio.Cluster(
+            [bad.address, good.address], port=nodes.port, connect_timeout=2
+        ) as cluster:
+            await cluster.connect()
+            assert cluster.get_control_connection_host().address == good.address
+        async with aio.Cluster([bad.address], port=nodes.port, connect_timeout=2) as alone:
+            failure = await fails(alone.connect())
+            assert isinstance(failure, NoHostAvailable), failure
+            assert list(failure.errors) == [f"{bad.address}:{bad.port}"]

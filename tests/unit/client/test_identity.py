@@ -1,0 +1,44 @@
+"""How a program names itself, and what ScyllaDB is told of a cluster."""
+
+from __future__ import annotations
+
+import json
+import uuid
+
+import pytest
+
+from cassandra.client.identity import Identity, scylla_options
+from cassandra.cluster import Cluster
+
+
+def test_the_application() -> None:
+    identity = Identity()
+    options: dict[str, str] = {}
+    identity._application().add_startup_options(options)
+    assert options == {}
+    identity.application_name, identity.client_id = "shop", uuid.UUID(int=5)
+    identity._application().add_startup_options(options)
+    assert options == {"APPLICATION_NAME": "shop", "CLIENT_ID": str(uuid.UUID(int=5))}
+
+
+def test_what_is_refused_at_once() -> None:
+    identity = Identity()
+    identity._check_identity()
+    identity.application_version = 5  # type: ignore[assignment]
+    with pytest.raises(TypeError, match="application_version must be a str or None, but is 5"):
+        identity._check_identity()
+    identity.application_version = None
+    identity.monitor_reporting_enabled = True
+    with pytest.raises(NotImplementedError, match="Insights"):
+        identity._check_identity()
+
+
+def test_options_for_scylladb() -> None:
+    cluster = Cluster(["127.0.0.1"])
+    session = {"SESSION_ID": str(cluster.session_id)}
+    assert scylla_options(cluster, False) == session
+    told = scylla_options(cluster, True)
+    assert told.items() >= session.items()
+    assert json.loads(told["DRIVER_CONFIG"])
+    cluster.driver_config_reporting_enabled = False
+    assert scylla_options(cluster, True) == session

@@ -1,0 +1,215 @@
+"""The next page: asked for once, while a page is read, and taken by whoever wants it; both faces."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.client.paging import NextPage
+from cassandra.cluster import Cluster, Session
+from cassandra.errors import InvalidRequest, QueryExhausted
+from cassandra.query import SimpleStatement
+from cassandra.testing.fake import ErrorCode, FakeNode, Request, error, hold, paged
+
+READ = "SELECT k FROM t"
+PAGE = 10
+ROWS = 45
+
+
+@pytest.fixture
+def node() -> Iterator[FakeNode]:
+    with FakeNode() as one:
+        one.prime(READ, paged([("k", "int")], [(k,) for k in range(ROWS)]))
+        yield one
+
+
+@pytest.fixture
+def session(node: FakeNode) -> Iterator[Session]:
+    with Cluster([node.address], port=node.port) as cluster:
+        yield cluster.connect()
+
+
+def asked(node: FakeNode) -> int:
+    return len(node.queries(READ))
+
+
+def test_the_next_page_is_asked_for_while_one_is_read(node: FakeNode, session: Session) -> None:
+    result = session.execute(SimpleStatement(READ, fetch_size=PAGE))
+    rows = iter(result)
+    assert asked(node) == 1
+    state = result.paging_state
+    assert next(rows).k == 0
+    node.wait_for(lambda one: asked(one) == 2)
+    # The page at hand is still the first one.
+    assert result.paging_state == state
+    assert [next(rows).k for _ in range(PAGE - 1)] == list(range(1, PAGE))
+    assert asked(node) == 2
+    assert [row.k for row in rows] == list(range(PAGE, ROWS))
+    assert asked(node) == 5
+    assert not result.has_more_pages
+
+
+def test_pages_that_are_fetched_by_hand_are_asked_for_once(
+    node: FakeNode, session: Session
+) -> None:
+    result = session.execute(SimpleStatement(READ, fetch_size=PAGE))
+    next(iter(result))
+    node.wait_for(lambda one: asked(one) == 2)
+    result.fetch_next_page()
+    assert [row.k for row in result.current_rows] == list(range(PAGE, 2 * PAGE))
+    assert asked(node) == 2
+
+
+def test_a_page_ahead_that_failed_is_an_error_when_it_is_wanted(
+    node: FakeNode, session: Session
+) -> None:
+    def later_page(request: Request) -> bool:
+        return request.query == READ and bool(request.paging_state)
+
+    node.prime(later_page, error(ErrorCode.INVALID, "no such page"), times=1)
+    result = session.execute(SimpleStatement(READ, fetch_size=PAGE))
+    rows = iter(result)
+    assert [next(rows).k for _ in range(PAGE)] == list(range(PAGE))
+    with pytest.raises(InvalidRequest, match="no such page"):
+        next(rows)
+    # Asked for again, it goes on where it failed.
+    assert [row.k for row in result] == list(range(PAGE, ROWS))
+
+
+def test_callbacks_ask_for_pages_by_themselves(node: FakeNode, session: Session) -> None:
+    future = session.execute_async(SimpleStatement(READ, fetch_size=PAGE))
+    future.add_callback(lambda rows: None)
+    rows = iter(future.result())
+    assert [next(rows).k for _ in range(PAGE)] == list(range(PAGE))
+    assert asked(node) == 1
+
+
+# -- the page itself, without a session ------------------------------------------------------------
+
+
+class Sent:
+    """A request, of which the next page's is made."""
+
+    def __init__(self) -> None:
+        self.state: bytes | None = None
+        self.started = 0
+
+    def for_page(self, state: bytes, on_done: Callable[[Any], None]) -> Any:
+        self.state, self.complete = state, on_done
+        return self
+
+    def start(self) -> None:
+        self.started += 1
+
+
+def sent() -> Any:
+    return Sent()
+
+
+def test_a_page_is_sent_once_and_kept_until_it_is_taken() -> None:
+    taken: list[Any] = []
+    request = sent()
+    page = NextPage(request, b"state", Sent.start)  # type: ignore[arg-type]
+    assert (request.state, request.started, page.request) == (b"state", 1, request)
+    request.complete(request)
+    page.take(taken.append)
+    page.take(taken.append)
+    assert taken == [request, request]
+    assert request.started == 1
+
+
+def test_all_that_want_a_page_get_it_when_it_comes() -> None:
+    taken: list[Any] = []
+    request = sent()
+    page = NextPage(request, b"state", Sent.start)  # type: ignore[arg-type]
+    page.take(lambda request: taken.append("first"))
+    page.take(lambda request: taken.append("second"))
+    assert taken == []
+    request.complete(request)
+    assert taken == ["first", "second"]
+
+
+def test_after_the_last_page_nothing_is_sent() -> None:
+    request = sent()
+    with pytest.raises(QueryExhausted, match="no more pages"):
+        NextPage(request, None, Sent.start)  # type: ignore[arg-type]
+    assert request.started == 0
+
+
+# -- asyncio ---------------------------------------------------------------------------------------
+
+
+async def result_of(node: FakeNode, cluster: aio.Cluster) -> aio.ResultSet[Any]:
+    session = await cluster.connect()
+    return await session.execute(SimpleStatement(READ, fetch_size=PAGE))
+
+
+async def test_one_page_ahead_on_asyncio(node: FakeNode) -> None:
+    async with aio.Cluster([node.address], port=node.port) as cluster:
+        result = await result_of(node, cluster)
+        rows = result.__aiter__()
+        assert (await rows.__anext__()).k == 0
+        await asyncio.to_thread(node.wait_for, lambda one: asked(one) == 2)
+        assert [(await rows.__anext__()).k for _ in range(PAGE - 1)] == list(range(1, PAGE))
+        assert asked(node) == 2
+        assert [row.k async for row in rows] == list(range(PAGE, ROWS))
+        assert asked(node) == 5
+        with pytest.raises(QueryExhausted):
+            await result.fetch_next_page()
+
+
+async def test_a_page_ahead_that_failed_on_asyncio(
+    node: FakeNode, caplog: pytest.LogCaptureFixture
+) -> None:
+    def later_page(request: Request) -> bool:
+        return request.query == READ and bool(request.paging_state)
+
+    node.prime(later_page, error(ErrorCode.INVALID, "no such page"), times=2)
+    async with aio.Cluster([node.address], port=node.port) as cluster:
+        # A reader that stops leaves the error behind, and nothing is said of it.
+        async for _ in await result_of(node, cluster):
+            break
+        await asyncio.to_thread(node.wait_for, lambda one: asked(one) == 2)
+        result = await result_of(node, cluster)
+        with pytest.raises(InvalidRequest, match="no such page"):
+            await result.fetch_next_page()
+        # Asked for again, it goes on where it failed.
+        assert [row.k for row in result.current_rows] == list(range(PAGE))
+        await result.fetch_next_page()
+        assert [row.k for row in result.current_rows] == list(range(PAGE, 2 * PAGE))
+    assert caplog.records == []
+
+
+async def test_two_tasks_that_want_a_page_ask_for_it_once(node: FakeNode) -> None:
+    async with aio.Cluster([node.address], port=node.port) as cluster:
+        result = await result_of(node, cluster)
+        await asyncio.gather(result.fetch_next_page(), result.fetch_next_page())
+        assert asked(node) == 2
+        assert [row.k for row in result.current_rows] == list(range(PAGE, 2 * PAGE))
+
+
+async def test_a_page_that_is_given_up_can_be_asked_for_again(node: FakeNode) -> None:
+    held = hold()
+
+    def later_page(request: Request) -> bool:
+        return request.query == READ and bool(request.paging_state)
+
+    node.prime(later_page, held, times=1)
+    async with aio.Cluster([node.address], port=node.port) as cluster:
+        result = await result_of(node, cluster)
+        waiting = asyncio.ensure_future(result.fetch_next_page())
+        await asyncio.to_thread(node.wait_for, lambda one: asked(one) == 2)
+        (pool,) = result._session._engine.pools.values()
+        (connection,) = pool.connections
+        assert (connection.in_flight, connection.orphans) == (1, 0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        # The request is given up: its stream is only waited for.
+        assert connection.orphans == 1
+        await result.fetch_next_page()
+        assert [row.k for row in result.current_rows] == list(range(PAGE, 2 * PAGE))

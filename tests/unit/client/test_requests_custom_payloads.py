@@ -1,0 +1,106 @@
+"""Custom payloads and flags as they reach a server; what cannot be sent is refused in the call, on
+each face.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cassandra.cluster import Cluster
+from cassandra.query import BatchStatement, SimpleStatement
+from cassandra.testing.fake import FakeNode, Opcode
+from tests.unit.engine.faults import connected
+from tests.unit.protocol.test_extras import WRONG
+
+INSERT = "INSERT INTO t (k) VALUES (?)"
+PAYLOAD = {"null": None, "some": b"bytes", "none": b""}
+KINDS = ["text", "bound", "batch", "markers", "own"]
+
+
+@pytest.fixture
+def node() -> Iterator[FakeNode]:
+    with FakeNode() as running:
+        running.prime_prepare(INSERT, [("k", "int")])
+        yield running
+        assert running.malformed == []
+
+
+def call(prepared: Any, kind: str, payload: Any) -> tuple[Any, Any, dict[str, Any]]:
+    """(statement, parameters, keywords)"""
+    batch = BatchStatement()
+    batch.add("INSERT INTO t (k) VALUES (1)")
+    own = SimpleStatement("SELECT 1")
+    own.custom_payload = payload
+    statement: Any = {
+        "text": "SELECT 1",
+        "bound": prepared.bind((1,)),
+        "batch": batch,
+        "markers": INSERT,
+        "own": own,
+    }[kind]
+    return (
+        statement,
+        (1,) if kind == "markers" else None,
+        {} if kind == "own" else {"custom_payload": payload},
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_asyncio(node: FakeNode, kind: str) -> None:
+    async with connected(node) as (_, session):
+        prepared = await session.prepare(INSERT, custom_payload=PAYLOAD)
+        statement, parameters, keywords = call(prepared, kind, PAYLOAD)
+        await session.execute(statement, parameters, **keywords)
+        assert node.queries()[-1].custom_payload == PAYLOAD
+        payload: Any
+        for payload, error, text in WRONG:
+            statement, parameters, keywords = call(prepared, kind, payload)
+            with pytest.raises(error, match=text):
+                session.execute(statement, parameters, **keywords)  # not awaited: the call refuses
+            with pytest.raises(error, match=text):
+                await session.prepare("SELECT 2", custom_payload=payload)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_blocking_and_futures(node: FakeNode, kind: str) -> None:
+    with Cluster([node.address], port=node.port) as cluster:
+        session = cluster.connect()
+        prepared = session.prepare(INSERT, custom_payload=PAYLOAD)
+        statement, parameters, keywords = call(prepared, kind, PAYLOAD)
+        session.execute(statement, parameters, **keywords)
+        assert node.queries()[-1].custom_payload == PAYLOAD
+        payload: Any
+        for payload, error, text in WRONG:
+            statement, parameters, keywords = call(prepared, kind, payload)
+            with pytest.raises(error, match=text):
+                session.execute_async(statement, parameters, **keywords)
+            with pytest.raises(error, match=text):
+                session.prepare("SELECT 2", custom_payload=payload)
+
+
+async def test_a_listener_that_adds_one(node: FakeNode) -> None:
+    async with connected(node) as (_, session):
+        session.add_request_init_listener(
+            lambda future: future.request.request_body.message.update_custom_payload(PAYLOAD)
+        )
+        await session.execute("SELECT 1")
+        assert node.queries()[-1].custom_payload == PAYLOAD
+
+
+async def test_every_request_of_a_beta_version_opts_in() -> None:
+    with FakeNode(max_version=6) as node:
+        node.prime_prepare(INSERT, [("k", "int")])
+        async with connected(node, protocol_version=6, allow_beta_protocol_version=True) as (
+            _,
+            session,
+        ):
+            await session.execute(await session.prepare(INSERT), (1,))
+            await session.execute("SELECT 1", trace=True)
+            await session.set_keyspace("ks")
+        assert {request.opcode for request in node.requests} >= {
+            Opcode.OPTIONS, Opcode.STARTUP, Opcode.REGISTER, Opcode.QUERY, Opcode.PREPARE, Opcode.EXECUTE,
+        }  # fmt: skip
+        assert [request for request in node.requests if not request.flags & 0x10] == []

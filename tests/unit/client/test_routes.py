@@ -1,0 +1,41 @@
+"""The setting `client_routes_config`, and what it does not go with."""
+
+from __future__ import annotations
+
+import ssl
+
+import pytest
+
+from cassandra.client.routes import check_names, contact_points_of, routes_of
+from cassandra.client_routes import ClientRouteProxy, ClientRoutesConfig
+from cassandra.engine.control.client_routes import ClientRoutes
+from cassandra.engine.tls import TlsClient
+
+CONFIG = ClientRoutesConfig([ClientRouteProxy("a", "proxy.one"), ClientRouteProxy("b")])
+
+
+def test_routes_are_made_of_a_config_alone() -> None:
+    assert isinstance(routes_of(CONFIG, has_factory=False), ClientRoutes)
+    with pytest.raises(TypeError, match="must be a ClientRoutesConfig instance, but is 'a'"):
+        routes_of("a", has_factory=False)
+    with pytest.raises(ValueError, match="mutually exclusive"):
+        routes_of(CONFIG, has_factory=True)
+
+
+def test_named_proxies_are_contact_points_once() -> None:
+    proxies = [
+        *CONFIG.proxies,
+        ClientRouteProxy("c", "proxy.two"),
+        ClientRouteProxy("d", "proxy.one"),
+    ]
+    assert contact_points_of(ClientRoutesConfig(proxies)) == ["proxy.one", "proxy.two"]
+
+
+def test_names_of_nodes_cannot_be_compared_with_addresses_of_proxies() -> None:
+    context = ssl.create_default_context()
+    check_names(None)
+    check_names(TlsClient(context, "nodes.example", None))
+    with pytest.raises(ValueError, match="check_hostname=True is incompatible"):
+        check_names(TlsClient(context, None, None))
+    context.check_hostname = False
+    check_names(TlsClient(context, None, None))

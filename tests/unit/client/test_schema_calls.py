@@ -1,0 +1,46 @@
+"""The calls that read a part of the schema again: which part each of them means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cassandra import UserAggregateDescriptor, UserFunctionDescriptor
+from cassandra.client.schema_calls import SchemaCalls
+from cassandra.engine.schema.targets import Target
+
+
+class Noting(SchemaCalls[Any]):
+    def _refresh_schema(self, target: Target, max_schema_agreement_wait: float | None) -> Any:
+        return target, max_schema_agreement_wait
+
+
+@pytest.mark.parametrize(
+    ("call", "arguments", "target"),
+    [
+        ("refresh_schema_metadata", (), Target()),
+        ("refresh_keyspace_metadata", ("ks",), Target("KEYSPACE", "ks")),
+        ("refresh_table_metadata", ("ks", "t"), Target("TABLE", "ks", "t")),
+        ("refresh_materialized_view_metadata", ("ks", "v"), Target("TABLE", "ks", "v")),
+        ("refresh_user_type_metadata", ("ks", "u"), Target("TYPE", "ks", "u")),
+        ("refresh_user_function_metadata", ("ks", "f"), Target("FUNCTION", "ks", "f")),
+        ("refresh_user_aggregate_metadata", ("ks", "g"), Target("AGGREGATE", "ks", "g")),
+        (
+            "refresh_user_function_metadata",
+            ("ks", UserFunctionDescriptor("f", ["int"])),
+            Target("FUNCTION", "ks", "f"),
+        ),
+        (
+            "refresh_user_aggregate_metadata",
+            ("ks", UserAggregateDescriptor("g", ["int"])),
+            Target("AGGREGATE", "ks", "g"),
+        ),
+    ],
+)
+def test_each_call_names_its_part(call: str, arguments: Any, target: Target) -> None:
+    calls = Noting()
+    found, wait = getattr(calls, call)(*arguments)
+    assert (found, wait) == (target, None)
+    assert getattr(calls, call)(*arguments, 2.5)[1] == 2.5
+    assert getattr(calls, call)(*arguments, max_schema_agreement_wait=0)[1] == 0

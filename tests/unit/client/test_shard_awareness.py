@@ -1,0 +1,59 @@
+"""The settings for shards, and what a cluster says of them."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cassandra.client.shard_awareness import ShardAwareness, ShardAwareOptions
+from cassandra.engine.pools.shards import ShardPool
+from tests.unit.engine.partners import host
+
+
+def settings(options: ShardAwareOptions) -> tuple[Any, ...]:
+    return options.disable, options.disable_shardaware_port, options.local_ports
+
+
+def test_options_of_each_form() -> None:
+    assert settings(ShardAwareOptions()) == (None, False, (49152, 65535))
+    made = ShardAwareOptions(disable=True, disable_shardaware_port=True, local_ports=(1000, 2000))
+    assert settings(made) == (True, True, (1000, 2000))
+    assert settings(ShardAwareOptions(made)) == settings(made)
+    assert settings(ShardAwareOptions({"disable": True, "local_ports": [5, 6]})) == (
+        True,
+        False,
+        (5, 6),
+    )
+    assert repr(made) == "ShardAwareOptions(disable=True, disable_shardaware_port=True)"
+
+
+def test_options_that_are_refused() -> None:
+    with pytest.raises(ValueError, match="no setting ports"):
+        ShardAwareOptions({"ports": 5})
+    with pytest.raises(ValueError, match="from 1 to 65535 and in order, but are 2000 and 1000"):
+        ShardAwareOptions(local_ports=(2000, 1000))
+
+
+def pool(count: int, connected: int) -> Any:
+    class Pool(ShardPool):
+        connected_shards = connected
+
+    made = Pool.__new__(Pool)
+    made.shards = SimpleNamespace(count=count)  # type: ignore[assignment]
+    return made
+
+
+def test_the_session_with_the_fewest_connections_counts() -> None:
+    cluster = ShardAwareness()
+    assert (cluster.is_shard_aware(), cluster.shard_aware_stats()) == (False, {})
+    first, second = host("10.0.0.1"), host("10.0.0.2")
+    sessions = [
+        SimpleNamespace(pools={first: pool(8, 8), second: object()}),
+        SimpleNamespace(pools={first: pool(8, 5)}),
+        SimpleNamespace(pools={first: pool(8, 7)}),
+    ]
+    cluster._core = SimpleNamespace(sessions=sessions)  # type: ignore[assignment]
+    assert cluster.shard_aware_stats() == {"10.0.0.1:9042": {"shards_count": 8, "connected": 5}}
+    assert cluster.is_shard_aware()

@@ -1,0 +1,76 @@
+"""TLS from the settings of a cluster: contexts that are made, and options that are refused."""
+
+from __future__ import annotations
+
+import ssl
+import warnings
+from typing import Any
+
+import pytest
+
+from cassandra.client.tls_settings import tls_client
+from cassandra.ssl_session_cache import SSLSessionCache
+
+NOT_VERIFIED = {"cert_reqs": ssl.CERT_NONE}
+
+
+def made(options: dict[str, Any]) -> ssl.SSLContext:
+    client = tls_client(None, options, None)
+    assert client is not None
+    context = client.source
+    assert isinstance(context, ssl.SSLContext)
+    return context
+
+
+def test_no_settings_are_no_tls() -> None:
+    assert tls_client(None, None, SSLSessionCache()) is None
+    with pytest.raises(ValueError, match="ssl_options is empty, which would connect without TLS"):
+        tls_client(None, {}, None)
+
+
+def test_a_context_is_taken_as_it_is() -> None:
+    context = ssl.create_default_context()
+    client = tls_client(context, {"server_hostname": "a.example"}, None)
+    assert client is not None
+    assert client.source is context
+    with pytest.raises(ValueError, match=r"ssl_options\['certfile'\] cannot be given beside"):
+        tls_client(context, {"certfile": "x"}, None)
+
+
+def test_without_authorities_nothing_is_verified_and_a_warning_says_so() -> None:
+    with pytest.warns(UserWarning, match="certificate is not verified"):
+        assert made({"ssl_version": None}).verify_mode == ssl.CERT_NONE
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        context = made(NOT_VERIFIED)
+    assert (context.verify_mode, context.check_hostname) == (ssl.CERT_NONE, False)
+
+
+def test_options_of_the_older_style() -> None:
+    version = made({**NOT_VERIFIED, "ssl_version": ssl.PROTOCOL_TLSv1_2})
+    assert version.minimum_version == version.maximum_version == ssl.TLSVersion.TLSv1_2
+    made({**NOT_VERIFIED, "ssl_version": ssl.PROTOCOL_TLS_CLIENT, "server_side": False})
+    named = made({**NOT_VERIFIED, "ciphers": "ECDHE-RSA-AES256-GCM-SHA384"})
+    assert "ECDHE-RSA-AES256-GCM-SHA384" in [one["name"] for one in named.get_ciphers()]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({**NOT_VERIFIED, "server_side": True}, ValueError, "can only be False here"),
+        ({**NOT_VERIFIED, "colour": "red"}, ValueError, r"\['colour'\] is unknown"),
+        ({**NOT_VERIFIED, "ssl_version": 99}, ValueError, r"\['ssl_version'\] cannot be 99"),
+        ({"server_hostname": 5}, TypeError, "must be a name, but is 5"),
+        ([1], TypeError, "must be a mapping, but is of type list"),
+    ],
+)
+def test_options_that_are_refused(options: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        tls_client(None, options, None)
+
+
+def test_wrong_objects() -> None:
+    with pytest.raises(TypeError, match=r"ssl_context must be an ssl\.SSLContext"):
+        tls_client("context", None, None)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="must be an SSLSessionCache, but is 5"):
+        tls_client(None, None, 5)  # type: ignore[arg-type]

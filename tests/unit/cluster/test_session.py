@@ -1,0 +1,96 @@
+"""The session of the blocking face: its calls, and its end."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pytest
+
+from cassandra.cluster import Cluster, Session
+from cassandra.errors import ConnectionShutdown, InvalidRequest
+from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error, set_keyspace
+from tests.unit.cluster.conftest import READ
+
+PREPARED = "SELECT v FROM t WHERE k = ?"
+
+
+class Row(NamedTuple):
+    k: int
+    v: str
+
+
+def test_rows_as_instances_of_a_class(blocking_session: Session) -> None:
+    assert blocking_session.execute(READ, row_type=Row).all() == [Row(1, "a"), Row(2, "b")]
+    future = blocking_session.execute_async(READ, row_type=Row)
+    assert future.result().all() == [Row(1, "a"), Row(2, "b")]
+    wrong: Any = 5
+    with pytest.raises(TypeError):
+        blocking_session.execute(READ, row_type=wrong)
+
+
+def test_the_keyspace(shop: FakeNode, blocking_session: Session) -> None:
+    shop.prime('USE "Shop"', set_keyspace("Shop"))
+    shop.prime('USE "none"', error(ErrorCode.INVALID, "no such keyspace"))
+    blocking_session.set_keyspace("Shop")
+    assert blocking_session.keyspace == "Shop"
+    with pytest.raises(InvalidRequest, match="no such keyspace"):
+        blocking_session.set_keyspace("none")
+    assert blocking_session.keyspace == "Shop"
+
+
+def test_preparing_one_and_many(shop: FakeNode, blocking_session: Session) -> None:
+    prepared = blocking_session.prepare(PREPARED)
+    others = blocking_session.prepare_all([READ, PREPARED])
+    assert [one.query_string for one in (prepared, *others)] == [PREPARED, READ, PREPARED]
+    assert sum(request.opcode == Opcode.PREPARE for request in shop.requests) == 3
+    with pytest.raises(TypeError, match="not a single text"):
+        blocking_session.prepare_all(READ)
+
+
+def test_a_blocking_call_in_a_callback_is_refused(blocking_session: Session) -> None:
+    outcomes: list[Any] = []
+
+    def call(rows: Any) -> None:
+        for blocking in (
+            lambda: blocking_session.execute(READ),
+            lambda: blocking_session.prepare(PREPARED),
+            lambda: blocking_session.execute_async(READ).result(),
+        ):
+            try:
+                outcomes.append(blocking())
+            except RuntimeError as refused:
+                outcomes.append(str(refused))
+
+    future = blocking_session.execute_async(READ)
+    future.add_callback(call)
+    future.result()
+    # Callbacks that are late are over when the next execution is.
+    blocking_session.execute(READ)
+    assert len(outcomes) == 3
+    assert all("in the driver's own event loop thread" in one for one in outcomes)
+
+
+def test_listeners_see_each_request_before_it_is_sent(
+    shop: FakeNode, blocking_session: Session
+) -> None:
+    def mark(future: Any, mark: bytes) -> None:
+        future.message.update_custom_payload({"mark": mark})
+
+    blocking_session.add_request_init_listener(mark, b"1")
+    blocking_session.execute(READ)
+    (request,) = shop.queries(READ)
+    assert request.custom_payload == {"mark": b"1"}
+    blocking_session.remove_request_init_listener(mark, b"1")
+    blocking_session.execute(READ)
+    assert not shop.queries(READ)[-1].custom_payload
+
+
+def test_after_its_end(blocking_cluster: Cluster) -> None:
+    with blocking_cluster.connect() as session:
+        assert repr(session).startswith("<Session: keyspace=None")
+    session.shutdown()
+    assert session.is_shutdown
+    with pytest.raises(ConnectionShutdown):
+        session.execute(READ)
+    # Others of the cluster go on.
+    assert blocking_cluster.connect().execute(READ).one() == (1, "a")

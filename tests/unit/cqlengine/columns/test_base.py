@@ -1,0 +1,151 @@
+"""Columns of times."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import ipaddress
+import uuid
+from typing import Any
+
+import pytest
+
+from cassandra.cqlengine import ValidationError
+from cassandra.cqlengine import columns as c
+from cassandra.util import Date, Duration, Time
+from tests.unit.cqlengine.test_usertype import Address
+
+ID = uuid.UUID(int=5)
+
+
+def named(column: c.Column[Any]) -> Any:
+    column.owner = "Model"
+    column.set_column_name("column")
+    return column
+
+
+TAKEN: list[tuple[c.Column[Any], Any, Any]] = [
+    (c.Ascii(), "a", "a"),
+    (c.Text(), bytearray(b"x"), "x"),
+    (c.Text(min_length=1, max_length=2), "ab", "ab"),
+    (c.Blob(), b"a", b"a"),
+    (c.Boolean(), 1, True),
+    (c.TinyInt(), "-128", -128),
+    (c.Integer(), 1.0, 1),
+    (c.BigInt(), 1 << 62, 1 << 62),
+    (c.VarInt(), 1 << 90, 1 << 90),
+    (c.Float(), "1.5", 1.5),
+    (c.Decimal(), 0.1, decimal.Decimal("0.1")),
+    (c.Decimal(), "2", decimal.Decimal(2)),
+    (c.UUID(), str(ID), ID),
+    (c.DateTime(), datetime.date(2020, 1, 2), datetime.datetime(2020, 1, 2)),
+    (c.DateTime(), 1.5, datetime.datetime(1970, 1, 1, 0, 0, 1, 500000)),
+    (c.Date(), datetime.datetime(1970, 1, 6, 7), Date(5)),
+    (c.Time(), datetime.time(0, 0, 1), Time(10**9)),
+    (c.Duration(), Duration(1, 2, 3), Duration(1, 2, 3)),
+    (c.Inet(), ipaddress.ip_address("::1"), "::1"),
+    (c.List(c.Integer), ("1", 2), [1, 2]),
+    (c.Set(c.Integer), frozenset({1}), {1}),
+    (c.Set(c.Integer, strict=False), [1, 1], {1}),
+    (c.Map(c.Text, c.Integer), {"a": "1"}, {"a": 1}),
+    (c.Tuple(c.Text, c.Integer), ["a", None], ("a", None)),
+    (c.Vector(c.Float, 2), (1, 2), [1.0, 2.0]),
+    (c.Vector(c.Text, 1), ["a"], ["a"]),
+    (c.UserDefinedType(Address), {"street": "a", "no": 1}, Address(street="a", number=1)),
+    (c.List(c.UserDefinedType(Address)), [Address(street="a")], [Address(street="a")]),
+]
+
+
+@pytest.mark.parametrize(("column", "given", "made"), TAKEN, ids=lambda value: repr(value)[:40])
+def test_taken(column: c.Column[Any], given: Any, made: Any) -> None:
+    found = named(column).validate(given)
+    assert found == made
+    assert type(found) is type(made)
+    if not getattr(column, "min_length", None):
+        assert column.validate(None) is None
+
+
+REFUSED: list[tuple[c.Column[Any], Any]] = [
+    (c.Ascii(), "ä"),
+    (c.Text(), 5),
+    (c.Text(min_length=2), "a"),
+    (c.Text(max_length=1), "ab"),
+    (c.Text(required=True), None),
+    (c.Text(required=True), ""),
+    (c.Blob(), "text"),
+    (c.TinyInt(), 128),
+    (c.SmallInt(), 1 << 15),
+    (c.Integer(), 1 << 31),
+    (c.BigInt(), -(1 << 63) - 1),
+    (c.Integer(), "x"),
+    (c.VarInt(), []),
+    (c.Float(), "x"),
+    (c.Decimal(), "x"),
+    (c.UUID(), "x"),
+    (c.UUID(), 5),
+    (c.DateTime(), "x"),
+    (c.DateTime(), 1e300),
+    (c.Date(), "x"),
+    (c.Time(), "x"),
+    (c.Duration(), 5),
+    (c.Inet(), "x"),
+    (c.List(c.Integer), "12"),
+    (c.List(c.Integer), {1: 2}),
+    (c.List(c.Integer), [None]),
+    (c.List(c.Integer), 5),
+    (c.Set(c.Integer), [1]),
+    (c.Map(c.Integer, c.Integer), [1]),
+    (c.Map(c.Integer, c.Integer), {"x": 1}),
+    (c.Map(c.Integer, c.Integer), {1: None}),
+    (c.Tuple(c.Integer), (1, 2)),
+    (c.Tuple(c.Integer), "1"),
+    (c.Vector(c.Float, 2), [1.0]),
+    (c.Vector(c.Float, 1), ["x"]),
+    (c.Vector(c.Float, 1), [None]),
+    (c.UserDefinedType(Address), 5),
+    (c.UserDefinedType(Address), {"number": "x"}),
+]
+
+
+@pytest.mark.parametrize(("column", "given"), REFUSED, ids=lambda value: repr(value)[:40])
+def test_refused(column: c.Column[Any], given: Any) -> None:
+    with pytest.raises(ValidationError) as refused:
+        named(column).validate(given)
+    # The model, the column and the value.
+    assert "Model.column" in str(refused.value) or "Address." in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "made", [c.List(c.Text), c.Set(c.Text), c.Map(c.Text, c.Integer), c.Text()]
+)
+def test_attributes_that_programs_set_do_not_change_a_columns_type(made: Any) -> None:
+    before = made.db_type
+    # django-cassandra-engine gives columns the attributes of Django's fields.
+    for name in ("name", "attname", "verbose_name", "model", "field", "validators", "serialize"):
+        setattr(made, name, "something")
+    assert made.db_type == before
+
+
+def test_defaults() -> None:
+    assert c.Integer(default=5).get_default() == 5
+    assert c.UUID(default=uuid.uuid4).get_default() != c.UUID(default=uuid.uuid4).get_default()
+    column = c.List(c.Integer, default=[1])
+    assert column.get_default() == [1]
+    assert column.get_default() is not column.get_default()
+
+
+def test_database_forms() -> None:
+    assert c.DateTime().to_database(datetime.datetime(1970, 1, 1, 0, 0, 1)) == 1000
+    assert c.Date().to_database(Date(5)) == 5 + 2**31
+    assert c.UserDefinedType(Address).to_database(Address(number=3)) == {"street": None, "no": 3}
+
+
+def test_value_managers() -> None:
+    manager = c.BaseValueManager(None, c.Text(), "a")
+    changed = [manager.changed]
+    manager.reset_previous_value()
+    changed.append(manager.changed)
+    assert changed == [True, False]
+    manager.delval()
+    assert (manager.deleted, manager.getval()) == (True, None)
+    assert c.CounterValueManager(None, c.Counter(), None).value == 0

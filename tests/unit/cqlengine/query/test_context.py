@@ -1,0 +1,23 @@
+"""Declaring models, and what instances do without a server."""
+
+from __future__ import annotations
+
+import pytest
+
+from cassandra.cqlengine.query import (
+    ContextQuery,
+)
+from tests.unit.cqlengine.conftest import FakeSession
+from tests.unit.cqlengine.test_models import Cat, Person
+
+
+def test_contexts(session: FakeSession) -> None:
+    with ContextQuery(Person, Cat, keyspace="elsewhere") as (person, cat):
+        assert person.column_family_name() == "elsewhere.person"
+        assert cat.column_family_name() == "elsewhere.pet"
+        person.create(id=1)
+    assert session.last[0] == 'INSERT INTO elsewhere.person ("id", "age") VALUES (?, ?)'
+    assert Person.column_family_name() == "ks.person"
+    for wrong in ((), (4,)):
+        with pytest.raises(ValueError, match=r"[Mm]odel"):
+            ContextQuery(*wrong)

@@ -1,0 +1,41 @@
+"""What queries raise."""
+
+from __future__ import annotations
+
+import pickle
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cassandra.cqlengine import CQLEngineException
+from cassandra.cqlengine.query import DoesNotExist, LWTException, QueryException
+from cassandra.cqlengine.query.errors import check_applied
+
+
+def result(names: list[str] | None, applied: bool, row: Any = None) -> Any:
+    return SimpleNamespace(column_names=names, was_applied=applied, one=lambda: row)
+
+
+def test_only_a_refused_transaction_is_an_error() -> None:
+    check_applied(object())
+    check_applied(result(None, False))
+    check_applied(result(["a"], False))
+    check_applied(result(["[applied]"], True))
+    with pytest.raises(LWTException, match="LWT Query was not applied") as refused:
+        check_applied(result(["[applied]", "a"], False, {"[applied]": False, "a": 5}))
+    assert refused.value.existing == {"[applied]": False, "a": 5}
+    with pytest.raises(LWTException) as refused:
+        check_applied(result(["[applied]"], False))
+    assert refused.value.existing == {"[applied]": False}
+
+
+def test_an_error_can_be_pickled() -> None:
+    error = pickle.loads(pickle.dumps(LWTException({"a": 5})))
+    assert (type(error), error.existing) == (LWTException, {"a": 5})
+
+
+def test_where_they_are_public() -> None:
+    assert LWTException.__module__ == DoesNotExist.__module__ == "cassandra.cqlengine.query"
+    assert issubclass(DoesNotExist, QueryException)
+    assert issubclass(LWTException, CQLEngineException)

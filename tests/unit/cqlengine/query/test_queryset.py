@@ -1,0 +1,175 @@
+"""Querysets without a server: texts, narrowing, mistakes."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import pytest
+
+from cassandra.cqlengine import CQLEngineException, ValidationError, columns, functions, statements
+from cassandra.cqlengine.models import Model
+from cassandra.cqlengine.named import NamedTable
+from cassandra.cqlengine.operators import QueryOperatorException
+from cassandra.cqlengine.query import BatchQuery, LWTException, QueryException
+from tests.unit.cqlengine.conftest import FakeSession
+
+pytestmark = pytest.mark.usefixtures("session")
+
+
+class Car(Model):
+    maker = columns.Text(partition_key=True)
+    line = columns.Integer(partition_key=True)
+    year = columns.Integer(primary_key=True)
+    model = columns.Text(db_field="mdl")
+    price = columns.Integer(index=True)
+    doors = columns.Integer(custom_index=True)
+    options = columns.Set(columns.Text)
+
+
+ONE = Car.objects.filter
+
+
+TEXTS = [
+    (lambda: Car.objects, "SELECT * FROM ks.car LIMIT 10000"),
+    (
+        lambda: Car.objects(maker="a", line=1),
+        'SELECT "year", "mdl", "price", "doors", "options" FROM ks.car WHERE "maker" = %(0)s AND '
+        '"line" = %(1)s LIMIT 10000',
+    ),
+    (lambda: Car.objects(Car.maker == "a").only(["model"]), 'SELECT "mdl" FROM ks.car WHERE "maker" = %(0)s LIMIT 10000'),
+    (lambda: Car.objects(maker__in=["a", "b"]), 'SELECT * FROM ks.car WHERE "maker" IN %(0)s LIMIT 10000'),
+    (lambda: Car.objects(year__gt=1, year__lte=3), 'SELECT * FROM ks.car WHERE "year" > %(0)s AND "year" <= %(1)s LIMIT 10000'),
+    (lambda: Car.objects(Car.year >= 1, Car.year < 3), 'SELECT * FROM ks.car WHERE "year" >= %(0)s AND "year" < %(1)s LIMIT 10000'),
+    (lambda: Car.objects(options__contains="x"), 'SELECT * FROM ks.car WHERE "options" CONTAINS %(0)s LIMIT 10000'),
+    (lambda: Car.objects(model__like="%x%"), 'SELECT * FROM ks.car WHERE "mdl" LIKE %(0)s LIMIT 10000'),
+    (lambda: Car.objects(statements.IsNotNull("model")), 'SELECT * FROM ks.car WHERE "mdl" IS NOT NULL LIMIT 10000'),
+    (
+        lambda: Car.objects(pk__token__gt=functions.Token("a", 1)),
+        'SELECT * FROM ks.car WHERE token("maker", "line") > token(%(0)s, %(1)s) LIMIT 10000',
+    ),
+    (lambda: Car.objects.order_by("-year").limit(5), 'SELECT * FROM ks.car ORDER BY "year" DESC LIMIT 5'),
+    (lambda: Car.objects.order_by("year").order_by().limit(None), "SELECT * FROM ks.car"),
+    (lambda: Car.objects.limit(0).allow_filtering(), "SELECT * FROM ks.car ALLOW FILTERING"),
+    (lambda: Car.objects.distinct(), 'SELECT DISTINCT "maker", "line" FROM ks.car LIMIT 10000'),
+    (lambda: Car.objects.defer(["options", "price"]), 'SELECT "maker", "line", "year", "mdl", "doors" FROM ks.car LIMIT 10000'),
+    (lambda: Car.objects.values_list("model"), 'SELECT "mdl" FROM ks.car LIMIT 10000'),
+    (lambda: Car.objects.using(keyspace="x"), "SELECT * FROM x.car LIMIT 10000"),
+    (lambda: NamedTable("a", "b").objects(c=1), 'SELECT * FROM a.b WHERE "c" = %(0)s LIMIT 10000'),
+    (lambda: NamedTable("a", "b").filter(NamedTable("a", "b").column("c") >= 4), 'SELECT * FROM a.b WHERE "c" >= %(0)s LIMIT 10000'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("made", "text"), TEXTS, ids=[text for _, text in TEXTS])
+def test_texts(made: Any, text: str) -> None:
+    assert str(made()) == text
+
+
+MISTAKES: list[tuple[Any, type[Exception], str]] = [
+    (lambda: ONE(zip=1), QueryException, "Can't resolve column name: 'zip'"),
+    (lambda: ONE(year__foo=1), QueryOperatorException, "foo doesn't map"),
+    (lambda: ONE(year="x"), ValidationError, r"Car\.year 'x'"),
+    (lambda: ONE(year=None), CQLEngineException, "None values on filter"),
+    (lambda: ONE(year__in=5), CQLEngineException, "list of values"),
+    (lambda: ONE(4), QueryException, "4 is not a valid query operator"),
+    (lambda: ONE(year__gt=functions.Token(1)), QueryException, "pk__token"),
+    (lambda: ONE(pk__token__gt=1), QueryException, "Token"),
+    (lambda: ONE(pk__token__gt=functions.Token(1)), QueryException, "received 1 arguments but model has 2"),
+    (lambda: Car.objects.order_by("model"), QueryException, "Can't order on 'model'"),
+    (lambda: Car.objects.order_by("zip"), QueryException, "Can't resolve the column name: 'zip'"),
+    (lambda: Car.objects.order_by("line"), QueryException, "partition key"),
+    (lambda: Car.objects.only(["zip"]), QueryException, "Can't resolve fields zip"),
+    (lambda: Car.objects.only("zip"), QueryException, "Can't resolve fields"),
+    (lambda: Car.objects.only(["year"]).only(["line"]), QueryException, "already has 'only'"),
+    (lambda: Car.objects.limit(-1), QueryException, "Negative limit"),
+    (lambda: Car.objects.limit("x"), TypeError, "'x'"),  # type: ignore[arg-type]
+    (lambda: Car.objects.fetch_size(0), QueryException, "less than 1"),
+    (lambda: Car.objects.values_list("year", "line", flat=True), TypeError, "flat"),
+    (lambda: Car.objects.values_list(foo=1), TypeError, "foo"),
+    (lambda: Car.objects.batch(4), CQLEngineException, "BatchQuery"),  # type: ignore[arg-type]
+    (lambda: list(Car.objects.batch(BatchQuery())), CQLEngineException, "Only inserts"),
+    (lambda: list(Car.objects(model="x")), QueryException, "allow_filtering"),
+    (lambda: list(Car.objects(year__ne=1)), QueryException, "allow_filtering"),
+    (lambda: Car.objects(maker="a").delete(), QueryException, "no filter for line"),
+    (lambda: Car.objects.update(zip=1), ValidationError, "no column named: zip"),
+    (lambda: Car.objects.update(year=1), ValidationError, "primary key 'year'"),
+    (lambda: Car.objects.update(price__add=1), ValidationError, "takes no operation"),
+    (lambda: Car.objects.update(options__append=["x"]), ValidationError, "takes add, remove"),
+    (lambda: Car.objects.create(zip=1), ValidationError, "Incorrect columns passed: zip"),
+    (lambda: Car.create(maker="a", line=1), ValidationError, r"Car\.year - None"),
+    (lambda: functions.MinTimeUUID(5), ValidationError, "datetime"),  # type: ignore[arg-type]
+    (lambda: BatchQuery().add_callback(4), ValueError, "not a callable"),  # type: ignore[arg-type]
+    (lambda: BatchQuery().add_query("x"), CQLEngineException, "BaseCQLStatements"),  # type: ignore[arg-type]
+    (lambda: BatchQuery(timestamp="x"), ValueError, "timestamp"),  # type: ignore[arg-type]
+    (lambda: BatchQuery(batch_type="x"), ValueError, "batch_type"),
+    (lambda: NamedTable("a", "b").objects.create(c=1), CQLEngineException, "no model"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"), MISTAKES, ids=[f"{m}-{n}" for n, (_, _, m) in enumerate(MISTAKES)]
+)
+def test_mistakes(call: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_rows_are_fetched_once(session: FakeSession) -> None:
+    session.names, session.rows = ["year"], [[year] for year in range(5)]
+    rows = Car.objects(maker="a", line=1)
+    assert [car.year for car in rows] == [0, 1, 2, 3, 4]
+    assert rows[1].year == 1
+    assert [car.year for car in rows[1:3]] == [1, 2]
+    assert rows[-1].year == 4
+    assert (len(rows), bool(rows)) == (5, True)
+    first = rows.first()
+    assert first is not None
+    assert first.values()[:4] == ["a", 1, 0, None]
+    assert len(session.done) == 1
+    with pytest.raises(IndexError, match="5 rows"):
+        rows[9]
+    assert rows.all() == rows
+    assert len(list(rows.all())) == 5
+    assert len(session.done) == 2
+
+
+def test_two_readers_of_one_queryset(session: FakeSession) -> None:
+    session.names, session.rows = ["year"], [[year] for year in range(3)]
+    rows = Car.objects(maker="a", line=1)
+    pairs = [(one.year, other.year) for one, other in zip(rows, rows, strict=True)]
+    assert pairs == [(0, 0), (1, 1), (2, 2)]
+    assert len(session.done) == 1
+
+
+def test_values_lists(session: FakeSession) -> None:
+    session.names, session.rows = ["year", "mdl", "options"], [[1, "x", None], [2, "y", {"o"}]]
+    rows = Car.objects(maker="a", line=1)
+    assert list(rows.values_list("model", flat=True)) == ["x", "y"]
+    assert list(rows.values_list("options", "maker", "year")) == [[set(), "a", 1], [{"o"}, "a", 2]]
+    assert next(iter(rows.values_list())) == ["a", 1, 1, "x", None, None, set()]
+
+
+def test_blind_writes(session: FakeSession) -> None:
+    rows = Car.objects(maker="a", line=1, year=2)
+    rows.ttl(5).timestamp(datetime.timedelta(0)).update(model="x", price=None, options__add={"o"})
+    text, values = session.last
+    assert text == (
+        'UPDATE ks.car USING TTL ? AND TIMESTAMP ? SET "mdl" = ?, "price" = ?, "options" = '
+        '"options" + ? '
+        'WHERE "maker" = ? AND "line" = ? AND "year" = ?'
+    )
+    assert [values[0], *values[2:]] == [5, "x", None, {"o"}, "a", 1, 2]
+    rows.delete()
+    assert session.last == (
+        'DELETE FROM ks.car WHERE "maker" = ? AND "line" = ? AND "year" = ?',
+        ["a", 1, 2],
+    )
+    session.give(**{"[applied]": False, "price": 9})
+    with pytest.raises(LWTException) as refused:
+        rows.iff(price=5, model=None).update(price=6)
+    assert refused.value.existing == {"[applied]": False, "price": 9}
+    assert session.last[0] is not None
+    assert session.last[0].endswith('IF "price" = ? AND "mdl" = ?')
+    count = len(session.done)
+    rows.update()
+    assert len(session.done) == count

@@ -1,0 +1,152 @@
+"""The texts of CREATE and ALTER, from models and from what a server has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cassandra.cqlengine import CQLEngineException, columns
+from cassandra.cqlengine.models import Model
+from cassandra.cqlengine.schema_changes import (
+    ServerColumn,
+    add_columns,
+    add_fields,
+    create_table,
+    create_type,
+    missing_indexes,
+    option_changes,
+    same_type,
+)
+from cassandra.cqlengine.usertype import UserType
+
+
+class Place(UserType):
+    street = columns.Text()
+    number = columns.Integer(db_field="no")
+
+
+class Visit(Model):
+    __keyspace__ = "ks"
+    __options__ = {"comment": "10", "gc_grace_seconds": 5, "compaction": {"class": "X", "on": True}}
+    __default_ttl__ = 60
+    guest = columns.Integer(partition_key=True)
+    town = columns.Text(partition_key=True)
+    day = columns.Integer(primary_key=True, clustering_order="DESC")
+    hour = columns.Integer(primary_key=True)
+    note = columns.Text(index=True)
+    shared = columns.Text(static=True)
+
+
+def server(**changed: Any) -> dict[str, ServerColumn]:
+    """The columns of the model's table as a server has them."""
+    found = {
+        "guest": ServerColumn("guest", "int", "partition_key", 0, "none"),
+        "town": ServerColumn("town", "text", "partition_key", 1, "none"),
+        "day": ServerColumn("day", "int", "clustering", 0, "desc"),
+        "hour": ServerColumn("hour", "int", "clustering", 1, "asc"),
+        "note": ServerColumn("note", "text", "regular", -1, "none"),
+        "shared": ServerColumn("shared", "text", "static", -1, "none"),
+    }
+    return {name: column for name, column in (found | changed).items() if column is not None}
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "same"),
+    [
+        ("text", "varchar", True),
+        ("int", "bigint", False),
+        ("map<text, int>", "map<varchar,int>", True),
+        ("frozen<list<int>>", "list<int>", False),
+        ("list<frozen<address>>", "list<address>", True),
+        ("frozen<address>", "address", True),
+        ("frozen<map<text, frozen<list<int>>>>", "frozen<map<text, list<int>>>", True),
+        ('frozen<"Address">', "frozen<address>", True),
+    ],
+)
+def test_types_that_are_the_same(ours: str, theirs: str, same: bool) -> None:
+    assert same_type(ours, theirs) is same
+
+
+def test_a_type_is_created_and_completed() -> None:
+    assert create_type(Place, "ks") == "CREATE TYPE ks.place (street text, no int)"
+    changes, warnings = add_fields(Place, "Ks", {"no": "text"})
+    assert changes == ['ALTER TYPE "Ks".place ADD street text']
+    (warning,) = warnings
+    assert "field 'no' of type text, but Place says int" in warning
+    assert add_fields(Place, "ks", {"no": "int", "street": "varchar"}) == ([], [])
+
+
+def test_a_table() -> None:
+    assert create_table(Visit, "ks.visit") == (
+        'CREATE TABLE IF NOT EXISTS ks.visit ("guest" int, "town" text, "day" int, "hour" int, '
+        '"note" text, "shared" text static, PRIMARY KEY (("guest", "town"), "day", "hour")) '
+        'WITH CLUSTERING ORDER BY ("day" DESC, "hour" ASC) AND comment = \'10\' '
+        "AND gc_grace_seconds = 5 AND compaction = {'class': 'X', 'on': 'true'} "
+        "AND default_time_to_live = 60"
+    )
+
+
+def test_a_table_that_is_complete() -> None:
+    assert add_columns(Visit, "ks.visit", server()) == ([], [])
+
+
+def test_columns_are_added_and_never_changed() -> None:
+    existing = server(
+        note=None,
+        shared=ServerColumn("shared", "int", "regular", -1, "none"),
+        day=ServerColumn("day", "int", "clustering", 0, "asc"),
+    )
+    changes, warnings = add_columns(Visit, "ks.visit", existing)
+    assert changes == ['ALTER TABLE ks.visit ADD "note" text']
+    order, kind, static = warnings
+    assert '"day" in order asc, but Visit says desc' in order
+    assert "with a type (int) differing from the model type (text)" in kind
+    assert "is regular, but in Visit it is static" in static
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"town": None}, r"partition key columns \['guest'\], but Visit has \['guest', 'town'\]"),
+        (
+            {"hour": ServerColumn("hour", "int", "regular", -1, "none")},
+            r"clustering columns \['day'\], but Visit has \['day', 'hour'\]",
+        ),
+        (
+            {
+                "guest": ServerColumn("guest", "int", "partition_key", 1, "none"),
+                "town": ServerColumn("town", "text", "partition_key", 0, "none"),
+            },
+            r"\['town', 'guest'\]",
+        ),
+    ],
+)
+def test_another_primary_key_is_an_error(changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(CQLEngineException, match=message):
+        add_columns(Visit, "ks.visit", server(**changed))
+
+
+def test_options_that_differ() -> None:
+    there = {
+        "comment": "10",
+        "gc_grace_seconds": "5.0",
+        "default_time_to_live": 60,
+        "compaction": {"class": "org.apache.cassandra.db.compaction.X", "on": "true", "more": "1"},
+    }
+    assert option_changes(Visit, "ks.visit", there) == []
+    assert option_changes(Visit, "ks.visit", {**there, "gc_grace_seconds": 6}) == [
+        "ALTER TABLE ks.visit WITH gc_grace_seconds = 5"
+    ]
+    (change,) = option_changes(Visit, "ks.visit", {**there, "comment": None, "compaction": None})
+    assert change == (
+        "ALTER TABLE ks.visit WITH comment = '10' AND compaction = {'class': 'X', 'on': 'true'}"
+    )
+
+
+@pytest.mark.parametrize("target", ["note", '"note"', "values(note)", 'keys("note")'])
+def test_indexes_are_looked_for_by_column(target: str) -> None:
+    assert missing_indexes(Visit, "ks.visit", "visit", [target]) == []
+    assert missing_indexes(Visit, "ks.visit", '"visit"', ["other"]) == [
+        'CREATE INDEX IF NOT EXISTS index_visit_note ON ks.visit ("note")'
+    ]

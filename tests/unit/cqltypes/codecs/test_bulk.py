@@ -1,0 +1,259 @@
+"""Arrays of numbers: what is taken through the buffer protocol, and what is read into arrays and
+into buffers.
+"""
+
+from __future__ import annotations
+
+import array
+import struct
+from typing import Any
+
+import numpy
+import pytest
+
+from cassandra import cqltypes as t
+from cassandra.errors import DecodeError
+from tests.conftest import Twins
+from tests.unit.cqltypes.samples import list_of, set_of, vector_of
+
+KINDS = {
+    "b": (t.ByteType, 1),
+    "h": (t.ShortType, 2),
+    "i": (t.Int32Type, 4),
+    "q": (t.LongType, 8),
+    "f": (t.FloatType, 4),
+    "d": (t.DoubleType, 8),
+}
+
+
+def list_body(code: str, values: list[Any]) -> bytes:
+    """The body of a list as the specification has it: written with struct, not with the code under
+    test.
+    """
+    width = KINDS[code][1]
+    return struct.pack(">i", len(values)) + b"".join(
+        struct.pack(f">i{code}", width, value) for value in values
+    )
+
+
+@pytest.mark.parametrize("code", KINDS)
+@pytest.mark.parametrize(
+    "source",
+    [
+        "b1",
+        "<i2",
+        ">i2",
+        "<i4",
+        ">i4",
+        "<i8",
+        ">i8",
+        "<f4",
+        ">f4",
+        "<f8",
+        ">f8",
+        "u1",
+        "u2",
+        ">u4",
+        "u8",
+        "f2",
+        "?",
+    ],
+)
+@pytest.mark.parametrize(
+    "layout", ["plain", "strided", "reversed", "column", "readonly", "unaligned"]
+)
+def test_numpy_of_any_kind_order_and_stride(
+    twins: Twins, code: str, source: str, layout: str
+) -> None:
+    dtype = numpy.dtype("i1" if source == "b1" else source)
+    values = [1, 0, 1, 1, 0] if source == "?" else [1, 2, 3, 100, 0]
+    flat = numpy.array(values, dtype)
+    if layout == "strided":
+        wide = numpy.zeros(10, dtype)
+        wide[::2] = flat
+        flat = wide[::2]
+    elif layout == "reversed":
+        flat = flat[::-1].copy()[::-1]
+    elif layout == "column":
+        grid = numpy.zeros((5, 3), dtype)
+        grid[:, 1] = flat
+        flat = grid[:, 1]
+    elif layout == "readonly":
+        flat.flags.writeable = False
+    elif layout == "unaligned":
+        raw = numpy.frombuffer(b"\x00" + flat.tobytes(), numpy.uint8)[1:]
+        flat = raw.view(dtype)
+    cqltype = KINDS[code][0]
+    to_list = list_of(cqltype).build_codec(twins.codecs)
+    if dtype.kind == "f" and code not in "fd":
+        with pytest.raises(TypeError, match=r"^element 0 of list<.*is not an integer$"):
+            to_list.encode(flat)
+        return
+    assert to_list.encode(flat) == list_body(code, values)
+    if cqltype.serial_size() is not None:
+        assert vector_of(cqltype, 5).build_codec(twins.codecs).encode(flat) == struct.pack(
+            f">5{code}", *values
+        )
+
+
+@pytest.mark.parametrize(
+    "exporter",
+    [
+        array.array("i", [1, 2, 255]),
+        bytearray([1, 2, 255]),
+        memoryview(array.array("h", [1, 2, 255])),
+        array.array("d", [1, 2, 255]),
+    ],
+)
+def test_other_exporters(twins: Twins, exporter: Any) -> None:
+    assert vector_of(t.DoubleType, 3).build_codec(twins.codecs).encode(exporter) == struct.pack(
+        ">3d", 1, 2, 255
+    )
+    if not (isinstance(exporter, array.array) and exporter.typecode == "d"):
+        assert list_of(t.LongType).build_codec(twins.codecs).encode(exporter) == list_body(
+            "q", [1, 2, 255]
+        )
+
+
+OUT_OF_RANGE = [
+    (t.Int32Type, numpy.array([0, 2**31]), "element 1 of .*2147483648.*out of the range of int"),
+    (t.ByteType, numpy.array([0, 0, 128], "u1"), "element 2 of .*128.*out of the range of tinyint"),
+    (t.LongType, numpy.array([2**63], "u8"), "element 0 of .*out of the range of bigint"),
+    (t.FloatType, numpy.array([0.0, 1e39]), r"element 1 of .*1e\+39.*out of the range of float"),
+]
+
+
+@pytest.mark.parametrize(("cqltype", "value", "message"), OUT_OF_RANGE)
+def test_elements_out_of_range_are_named(
+    twins: Twins, cqltype: Any, value: Any, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        list_of(cqltype).build_codec(twins.codecs).encode(value)
+
+
+def test_wrong_shapes(twins: Twins) -> None:
+    vector = vector_of(t.FloatType, 3).build_codec(twins.codecs)
+    with pytest.raises(ValueError, match="has 2 elements, vector<float, 3> takes 3"):
+        vector.encode(numpy.zeros(2, "f4"))
+    with pytest.raises(TypeError, match="element 0 of vector<float, 3>"):
+        vector.encode(numpy.zeros((3, 2), "f4"))
+    with pytest.raises(TypeError, match="is not a collection"):
+        vector.encode(numpy.float32(1))
+    with pytest.raises(TypeError, match="element 0 of vector<float, 3>"):
+        vector.encode(numpy.array(["a", "b", "c"]))
+    assert vector.encode(numpy.array([1.5, 2, 3], object)) == struct.pack(">3f", 1.5, 2, 3)
+    assert list_of(t.Int32Type).build_codec(twins.codecs).encode(numpy.array([], "i4")) == bytes(4)
+
+
+def test_rows_of_a_matrix_are_vectors(twins: Twins) -> None:
+    matrix = numpy.arange(6, dtype="f4").reshape(2, 3)
+    expected = struct.pack(">6f", *range(6))
+    assert (
+        vector_of(vector_of(t.FloatType, 3), 2).build_codec(twins.codecs).encode(matrix) == expected
+    )
+
+
+@pytest.mark.parametrize("code", ["i", "q", "f", "d"])
+def test_vectors_read_as_arrays(twins: Twins, code: str) -> None:
+    cqltype = vector_of(KINDS[code][0], 3)
+    body = struct.pack(f">3{code}", 1, -2, 3)
+    as_array = cqltype.build_codec(twins.codecs, 5, "array").decode(body)
+    assert isinstance(as_array, array.array)
+    assert as_array.typecode == code
+    assert list(as_array) == [1, -2, 3]
+    as_numpy = cqltype.build_codec(twins.codecs, 5, "numpy").decode(body)
+    assert isinstance(as_numpy, numpy.ndarray)
+    assert as_numpy.dtype == numpy.dtype(code)
+    assert as_numpy.dtype.isnative
+    assert as_numpy.flags.writeable
+    assert as_numpy.tolist() == [1, -2, 3]
+    # Inside other types too; and vectors of other types stay lists.
+    inside = list_of(cqltype).build_codec(twins.codecs, 5, "numpy")
+    assert isinstance(inside.decode(struct.pack(">ii", 1, len(body)) + body)[0], numpy.ndarray)
+    assert vector_of(t.UTF8Type, 1).build_codec(twins.codecs, 5, "numpy").decode(b"\x01a") == ["a"]
+
+
+def test_an_unknown_form_is_refused(twins: Twins) -> None:
+    with pytest.raises(ValueError, match="not as 'tensor'"):
+        vector_of(t.FloatType, 3).build_codec(twins.codecs, 5, "tensor")
+
+
+@pytest.mark.parametrize("code", KINDS)
+def test_into_storage_that_the_caller_owns(twins: Twins, code: str) -> None:
+    cqltype, _ = KINDS[code]
+    values = [1, -2, 3]
+    body = list_body(code, values)
+    for make in (list_of, set_of):
+        codec = make(cqltype).build_codec(twins.codecs)
+        target = array.array(code, [9] * 5)
+        assert codec.deserialize_into(body, target) == 3
+        assert list(target) == [1, -2, 3, 9, 9]
+        swapped = numpy.zeros(3, numpy.dtype(code).newbyteorder())
+        assert codec.deserialize_into(memoryview(body), swapped) == 3
+        assert swapped.tolist() == values
+    if cqltype.serial_size() is not None:
+        codec = vector_of(cqltype, 3).build_codec(twins.codecs)
+        target = array.array(code, [9] * 3)
+        assert codec.deserialize_into(struct.pack(f">3{code}", *values), target) == 3
+        assert list(target) == values
+
+
+def test_unsuitable_storage_is_refused(twins: Twins) -> None:
+    codec = list_of(t.Int32Type).build_codec(twins.codecs)
+    body = list_body("i", [1, 2])
+    frozen = numpy.zeros(2, "i4")
+    frozen.flags.writeable = False
+    unsuitable: list[Any] = [
+        frozen,
+        numpy.zeros(2, "f4"),
+        numpy.zeros(2, "i8"),
+        numpy.zeros(2, "u4"),
+        numpy.zeros(4, "i4")[::2],
+        numpy.zeros((1, 2), "i4"),
+        b"12345678",
+        bytearray(8),
+    ]
+    for out in unsuitable:
+        with pytest.raises(TypeError, match="the buffer to decode into must be writable"):
+            codec.deserialize_into(body, out)
+    with pytest.raises(ValueError, match="2 elements do not fit a buffer of 1"):
+        codec.deserialize_into(body, array.array("i", [0]))
+    with pytest.raises(TypeError):
+        codec.deserialize_into(body, [0, 0])
+    with pytest.raises(DecodeError, match="null or empty elements"):
+        codec.deserialize_into(bytes.fromhex("00000001" + "ffffffff"), array.array("i", [0]))
+    with pytest.raises(DecodeError, match="truncated"):
+        codec.deserialize_into(body[:-1], array.array("i", [0, 0]))
+    with pytest.raises(TypeError, match="is not a list, set or vector of numbers"):
+        list_of(t.UTF8Type).build_codec(twins.codecs).deserialize_into(
+            body, array.array("i", [0, 0])
+        )
+    vector = vector_of(t.FloatType, 2).build_codec(twins.codecs)
+    with pytest.raises(DecodeError, match="takes 8 bytes"):
+        vector.deserialize_into(b"1234", array.array("f", [0, 0]))
+
+
+@pytest.mark.parametrize("shift", [0, 4, 8, 12])
+def test_decoding_into_the_very_memory_that_is_read(twins: Twins, shift: int) -> None:
+    body = struct.pack(">8f", *range(8))
+    memory = bytearray(48)
+    memory[8:40] = body
+    target = memoryview(memory)[shift : shift + 32].cast("f")
+    assert (
+        vector_of(t.FloatType, 8)
+        .build_codec(twins.codecs)
+        .deserialize_into(memoryview(memory)[8:40], target)
+        == 8
+    )
+    assert list(target) == list(range(8))
+
+
+def test_decoding_a_list_into_the_very_memory_that_is_read(twins: Twins) -> None:
+    body = list_body("i", list(range(8)))
+    memory = bytearray(body)
+    target = memoryview(memory)[4:36].cast("i")
+    assert (
+        list_of(t.Int32Type).build_codec(twins.codecs).deserialize_into(memoryview(memory), target)
+        == 8
+    )
+    assert list(target) == list(range(8))

@@ -1,0 +1,103 @@
+"""Codecs of containers: tuples and user-defined types of many shapes, many elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cassandra import cqltypes as t
+from tests.conftest import Twins
+from tests.unit.cqltypes.samples import (
+    ADDRESS,
+    INT,
+    TEXT,
+    list_of,
+    map_of,
+    set_of,
+    tuple_of,
+)
+
+
+def test_short_tuples_and_udts_are_filled_with_nulls(twins: Twins) -> None:
+    three = tuple_of(INT, INT, INT).build_codec(twins.codecs)
+    assert three.encode((1,)).hex() == "0000000400000001" + "ffffffff" * 2
+    assert three.decode(bytes.fromhex("0000000400000001")) == (1, None, None)
+    address = ADDRESS.build_codec(twins.codecs)
+    assert address.encode(["x"]).hex() == "0000000178" + "ffffffff"
+    assert address.decode(bytes.fromhex("0000000178")) == ("x", None)
+    assert address.decode(b"") == (None, None)
+
+
+class Attributes:
+    def __init__(self, **fields: Any) -> None:
+        self.__dict__.update(fields)
+
+
+@pytest.mark.parametrize(
+    "value", [{"street": "x", "zip": 7}, Attributes(street="x", zip=7), ("x", 7), ["x", 7]]
+)
+def test_udts_are_written_from_many_shapes(twins: Twins, value: Any) -> None:
+    assert (
+        ADDRESS.build_codec(twins.codecs).encode(value).hex() == "0000000178" + "0000000400000007"
+    )
+
+
+def test_mapped_classes(twins: Twins) -> None:
+    kinds = [dict, Attributes]
+    for kind in kinds:
+        mapped = t.UserType.make_udt_class(
+            "ks", "address", ["street", "zip"], [TEXT, INT], mapped_class=kind
+        )
+        found = mapped.build_codec(twins.codecs).decode(bytes.fromhex("00000001780000000400000007"))
+        assert type(found) is kind
+        assert (found if kind is dict else found.__dict__) == {"street": "x", "zip": 7}
+
+
+def test_a_class_mapped_later_reaches_plans_made_before() -> None:
+    t.UserType.evict_udt_class("ks", "later")
+    later = t.UserType.make_udt_class("ks", "later", ["street", "zip"], [TEXT, INT])
+    assert later.codec().decode(bytes.fromhex("0000000178ffffffff")) == ("x", None)
+    later.mapped_class = dict
+    assert later.codec().decode(bytes.fromhex("0000000178ffffffff")) == {"street": "x", "zip": None}
+
+
+def test_dynamic_composites(twins: Twins) -> None:
+    cqltype = t.lookup_casstype("DynamicCompositeType(s=>UTF8Type, i=>Int32Type)")
+    codec = cqltype.build_codec(twins.codecs)
+    body = bytes.fromhex("8073" + "0001" + "61" + "00" + "8069" + "0004" + "00000001" + "00")
+    assert codec.encode([("s", "a"), ("i", 1)]) == body
+    assert codec.decode(body) == ("a", 1)
+    assert codec.encode(body) == body
+    by_name = b"\x00\x08UTF8Type" + b"\x00\x01b\x00"
+    assert codec.decode(by_name) == ("b",)
+
+
+@pytest.mark.parametrize("size", [1, 255, 256, 70_000])
+def test_many_bodies_of_any_length(twins: Twins, size: int) -> None:
+    texts = ["x" * size, "", "\u00e9", "y"]
+    parts = [b"x" * size, b"", b"\xc3\xa9", b"y"]
+    body = b"\x00\x00\x00\x04" + b"".join([len(part).to_bytes(4, "big") + part for part in parts])
+    codec = list_of(t.UTF8Type).build_codec(twins.codecs)
+    assert codec.encode(texts) == body
+    assert codec.decode(body) == texts
+    pairs = dict(zip(texts, texts, strict=True))
+    doubled = b"\x00\x00\x00\x04" + b"".join(
+        [(len(part).to_bytes(4, "big") + part) * 2 for part in parts]
+    )
+    codec = map_of(t.UTF8Type, t.UTF8Type).build_codec(twins.codecs)
+    assert codec.encode(pairs) == doubled
+    assert dict(codec.decode(doubled)) == pairs
+
+
+def test_many_elements_without_order_or_hash_are_read_at_once(twins: Twins) -> None:
+    count = 20_000  # each with each would be 200 million comparisons
+    one = b"\x00\x00\x00\x01\x00\x00\x00\x04"
+    elements = [one + number.to_bytes(4, "big") for number in range(count)]
+    body = count.to_bytes(4, "big") + b"".join(
+        [len(element).to_bytes(4, "big") + element for element in elements]
+    )
+    found = set_of(set_of(t.Int32Type)).build_codec(twins.codecs).decode(body)
+    assert len(found) == count
+    assert list(found[5]) == [5]
+    assert found[5] in found

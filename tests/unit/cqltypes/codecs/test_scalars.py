@@ -1,0 +1,55 @@
+"""Codecs of containers: tuples and user-defined types of many shapes, many elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cassandra.util.orderedmap import OrderedMapSerializedKey
+from cassandra.util.sortedset import SortedSet
+from tests.conftest import Twins
+from tests.unit.cqltypes.samples import (
+    ADDRESS,
+    FLOAT,
+    INT,
+    TEXT,
+    list_of,
+    map_of,
+    set_of,
+    tuple_of,
+    vector_of,
+)
+
+
+@pytest.mark.parametrize("payload", ["7fc00000", "7fc00001", "ffc12345", "80000000"])
+def test_float_payloads_and_signs_survive(twins: Twins, payload: str) -> None:
+    one = bytes.fromhex(payload)
+    whole = {
+        FLOAT: one,
+        list_of(FLOAT): bytes.fromhex("00000001" + "00000004") + one,
+        vector_of(FLOAT, 3): one * 3,
+    }
+    for cqltype, body in whole.items():
+        codec = cqltype.build_codec(twins.codecs)
+        assert codec.encode(codec.decode(body)) == body
+
+
+def test_read_types(twins: Twins) -> None:
+    def read(cqltype: Any, value: Any) -> Any:
+        codec = cqltype.build_codec(twins.codecs)
+        return codec.decode(codec.encode(value))
+
+    found = read(map_of(list_of(INT), TEXT), {(1, 2): "x", (3,): "y"})
+    assert type(found) is OrderedMapSerializedKey
+    assert found[[1, 2]] == "x"
+    assert found[(3,)] == "y"
+    assert [1] not in found
+    assert "text" not in found
+    assert type(read(set_of(TEXT), {"b", "a"})) is SortedSet
+    assert list(read(set_of(TEXT), ["b", "a", "b"])) == ["a", "b"]
+    row = read(ADDRESS, {"zip": 5})
+    assert row == (None, 5)
+    assert row.zip == 5
+    assert type(row).__name__ == "address"
+    assert type(read(tuple_of(INT), (1,))) is tuple

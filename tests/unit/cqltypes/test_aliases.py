@@ -1,0 +1,40 @@
+"""Aliases of fields, by the class alone."""
+
+from __future__ import annotations
+
+import attrs
+import pydantic
+
+from cassandra.cqltypes.aliases import attributes_by_alias
+
+
+@attrs.define
+class Attrs:
+    plain: int
+    named: int = attrs.field(alias="other")
+
+
+class Pydantic(pydantic.BaseModel):
+    plain: int
+    named: int = pydantic.Field(alias="other")
+    several: int = pydantic.Field(
+        validation_alias=pydantic.AliasChoices("one", pydantic.AliasPath("a", 0), "two")
+    )
+    later: int = pydantic.Field(validation_alias="one")
+
+
+class Neither:
+    model_fields = {"a": 5}
+
+
+def test_attrs() -> None:
+    assert attributes_by_alias(Attrs) == {"other": "named"}
+
+
+def test_pydantic() -> None:
+    # A path is not an alias; of two fields with one alias the first has it.
+    assert attributes_by_alias(Pydantic) == {"other": "named", "one": "several", "two": "several"}
+
+
+def test_other_classes() -> None:
+    assert attributes_by_alias(Neither) == attributes_by_alias(int) == {}

@@ -1,0 +1,107 @@
+"""The classes of types: what users do with subclasses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cassandra import cqltypes as t
+from tests.conftest import Twins
+from tests.unit.cqltypes.samples import INT, list_of, map_of, tuple_of, vector_of
+
+
+class Upper(t.UTF8Type):
+    """What a user writes: text that is upper case on the wire."""
+
+    typename = "upper"
+
+    @classmethod
+    def serialize(cls, val: Any, protocol_version: int) -> bytes:
+        return super().serialize(val.upper(), protocol_version)
+
+    @classmethod
+    def deserialize(cls, byts: bytes, protocol_version: int) -> Any:
+        return f"v{protocol_version}:" + t.UTF8Type.deserialize(byts, protocol_version).lower()
+
+
+class Plain(t.CassandraType):
+    """A type from nothing."""
+
+    typename = "plain"
+
+    @classmethod
+    def serialize(cls, val: Any, protocol_version: int) -> bytes:
+        return bytes([val])
+
+    @classmethod
+    def deserialize(cls, byts: bytes, protocol_version: int) -> Any:
+        return byts[0]
+
+
+class Lucky(t.Int32Type):
+    """Overrides from_binary only."""
+
+    @classmethod
+    def from_binary(cls, byts: bytes | None, protocol_version: int) -> Any:
+        return (
+            "lucky"
+            if byts is not None and byts.endswith(b"\x07")
+            else super().from_binary(byts, protocol_version)
+        )
+
+
+def test_a_users_coding_is_honoured_wherever_it_stands(twins: Twins) -> None:
+    assert Upper.to_binary("a", 4) == b"A"
+    assert Upper.from_binary(b"A", 4) == "v4:a"
+    assert Upper.build_codec(twins.codecs, 4).decode(b"A") == "v4:a"
+    nested = map_of(Upper, tuple_of(list_of(Upper), Plain)).build_codec(twins.codecs, 4)
+    body = nested.encode({"a": (["b"], 5)})
+    assert b"A" in body
+    assert b"B" in body
+    assert dict(nested.decode(body).items()) == {"v4:a": (["v4:b"], 5)}
+    lucky = list_of(Lucky).build_codec(twins.codecs)
+    assert lucky.decode(lucky.encode([7, 8, None])) == ["lucky", 8, None]
+    assert vector_of(Lucky, 2).build_codec(twins.codecs).decode(
+        bytes.fromhex("0000000700000008")
+    ) == ["lucky", 8]
+    assert t.lookup_casstype("Upper") is Upper
+    assert t.lookup_casstype("ListType(Plain)").subtypes == (Plain,)
+
+
+def test_a_coding_that_gives_no_bytes(twins: Twins) -> None:
+    class Bad(t.UTF8Type):
+        @classmethod
+        def serialize(cls, val: Any, protocol_version: int) -> Any:
+            return val
+
+    with pytest.raises(TypeError, match="not bytes"):
+        list_of(Bad).build_codec(twins.codecs).encode(["a"])
+
+
+def test_a_method_set_later_is_honoured() -> None:
+    class Later(t.UTF8Type):
+        pass
+
+    both = list_of(Later)
+    body = both.codec().encode(["a"])
+    assert both.codec().decode(body) == ["a"]
+
+    def deserialize(cls: Any, byts: bytes, protocol_version: int) -> str:
+        return "changed"
+
+    Later.deserialize = classmethod(deserialize)  # type: ignore[method-assign, assignment]
+    assert both.codec().decode(body) == ["changed"]
+
+
+def test_plans_are_made_once() -> None:
+    assert list_of(INT).codec() is list_of(INT).codec()
+    assert list_of(INT).codec(4) is list_of(INT).codec(4)
+    assert list_of(INT).codec(5, "numpy") is not list_of(INT).codec(5, "list")
+
+
+def test_nulls_in_the_class_methods() -> None:
+    assert t.Int32Type.from_binary(None, 4) is None
+    assert t.Int32Type.from_binary(b"", 4) is None
+    assert t.UTF8Type.from_binary(b"", 4) == ""
+    assert t.Int32Type.to_binary(None, 4) == b""

@@ -1,0 +1,181 @@
+"""Members of enums are written by their values, and named tuples into user-defined types by the
+names of their fields, objects by their aliases too.
+"""
+
+from __future__ import annotations
+
+import collections
+import datetime
+import decimal
+import enum
+import ipaddress
+import uuid
+from typing import Any
+
+import pytest
+
+from cassandra import cqltypes as t
+from cassandra.sentinels import EMPTY
+from cassandra.util.temporal import Date, Duration, Time
+from tests.conftest import Twins
+from tests.unit.cqltypes.samples import ADDRESS, list_of, map_of, set_of, tuple_of, vector_of
+
+VALUES: list[tuple[Any, Any]] = [
+    (t.AsciiType, "x"), (t.UTF8Type, "\u00e9"), (t.BytesType, b"x"), (t.BytesType, bytearray(b"x")),
+    (t.BooleanType, True),
+    (t.ByteType, -3), (t.ShortType, 3), (t.Int32Type, 7), (t.LongType, 2**60),
+    (t.IntegerType, 2**70), (t.FloatType, 1.5), (t.DoubleType, 2),
+    (t.DecimalType, decimal.Decimal("1.50")), (t.UUIDType, uuid.UUID(int=5)),
+    (t.TimeUUIDType, str(uuid.UUID(int=5))),
+    (t.InetAddressType, "127.0.0.1"), (t.InetAddressType, ipaddress.ip_address("::1")),
+    (t.TimestampType, datetime.datetime(2026, 1, 2)),
+    (t.TimestampType, 5), (t.SimpleDateType, Date(5)),
+    (t.SimpleDateType, datetime.date(2026, 1, 2)), (t.TimeType, Time(5)),
+    (t.DurationType, Duration(1, 2, 3)), (list_of(t.Int32Type), (1, 2)),
+    (tuple_of(t.Int32Type, t.UTF8Type), (1, "x")), (ADDRESS, ("x", 1)),
+    (map_of(t.UTF8Type, t.Int32Type), {"a": 1}), (vector_of(t.FloatType, 2), (1.0, 2.0)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "value"), VALUES, ids=str)
+def test_members_of_every_type(twins: Twins, kind: Any, value: Any) -> None:
+    member = enum.Enum("Kind", {"ONE": value}).ONE  # type: ignore[attr-defined]
+    codec = kind.build_codec(twins.codecs)
+    assert codec.encode(member) == codec.encode(value)
+    for container in (
+        list_of,
+        set_of,
+        lambda inner: vector_of(inner, 2),
+        lambda inner: tuple_of(inner, inner),
+    ):
+        codec = container(kind).build_codec(twins.codecs)
+        assert codec.encode([member, value]) == codec.encode([value, value])
+    codec = map_of(t.Int32Type, kind).build_codec(twins.codecs)
+    assert codec.encode({1: member, 2: value}) == codec.encode({1: value, 2: value})
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+
+
+class Zone(str, enum.Enum):
+    NORTH = "n"
+
+
+class Rights(enum.Flag):
+    READ = 1
+    WRITE = 2
+
+
+class Plain(enum.Enum):
+    WORD = "word"
+    BIG = 300
+    NOTHING = None
+    BLANK = EMPTY
+
+
+def test_members_that_are_numbers_or_text_themselves(twins: Twins) -> None:
+    assert t.Int32Type.build_codec(twins.codecs).encode(Level.LOW) == b"\x00\x00\x00\x01"
+    assert t.DoubleType.build_codec(twins.codecs).encode(Level.LOW)[:2] == b"\x3f\xf0"
+    assert t.UTF8Type.build_codec(twins.codecs).encode(Zone.NORTH) == b"n"
+    assert t.ByteType.build_codec(twins.codecs).encode(Rights.READ | Rights.WRITE) == b"\x03"
+    assert (
+        map_of(t.UTF8Type, t.ByteType)
+        .build_codec(twins.codecs)
+        .encode({Zone.NORTH: Level.LOW})[-1:]
+        == b"\x01"
+    )
+    assert t.Int32Type.build_codec(twins.codecs).encode(Plain.BLANK) == b""
+
+
+@pytest.mark.parametrize(
+    ("kind", "member", "error", "message"),
+    [
+        (
+            t.Int32Type,
+            Plain.WORD,
+            TypeError,
+            r"^<Plain.WORD: 'word'>: 'word' \(str\) is not an integer$",
+        ),
+        (
+            t.ByteType,
+            Plain.BIG,
+            ValueError,
+            r"^<Plain.BIG: 300>: 300 \(int\) is out of the range of tinyint",
+        ),
+        (t.UTF8Type, Plain.BIG, TypeError, r"^<Plain.BIG: 300>: 300 \(int\) is not text"),
+        (t.UTF8Type, Level.LOW, TypeError, r"^<Level.LOW: 1>: 1 \(int\) is not text"),
+        (
+            t.UTF8Type,
+            Plain.NOTHING,
+            TypeError,
+            r"^<Plain.NOTHING: None>: None \(NoneType\) is not text",
+        ),
+        (
+            t.UUIDType,
+            Plain.WORD,
+            ValueError,
+            r"^<Plain.WORD: 'word'>: 'word' \(str\) does not spell a UUID",
+        ),
+        (
+            list_of(t.Int32Type),
+            Plain.BIG,
+            TypeError,
+            r"^<Plain.BIG: 300>: 300 \(int\) is not a collection of elements",
+        ),
+        (
+            list_of(t.Int32Type),
+            [1, Plain.WORD],
+            TypeError,
+            r"^element 1 of list<int>: <Plain.WORD: 'word'>: 'word'",
+        ),
+        (
+            map_of(t.Int32Type, t.Int32Type),
+            Plain.BIG,
+            TypeError,
+            r"^<Plain.BIG: 300>: 300 \(int\) is not a mapping",
+        ),
+        (
+            ADDRESS,
+            Plain.BIG,
+            TypeError,
+            r"^<Plain.BIG: 300>: 300 \(int\) is not a value of ks.address",
+        ),
+    ],
+)
+def test_members_whose_values_do_not_fit(
+    twins: Twins, kind: Any, member: Any, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        kind.build_codec(twins.codecs).encode(member)
+
+
+def named(names: str, *values: Any) -> Any:
+    """A named tuple of a class of its own."""
+    kind: Any = collections.namedtuple("Address", names)  # type: ignore[misc]
+    return kind(*values)
+
+
+def test_named_tuples_go_by_the_names_of_their_fields(twins: Twins) -> None:
+    codec = ADDRESS.build_codec(twins.codecs)
+    expected = codec.encode(("x", 7))
+    assert codec.encode(named("street zip", "x", 7)) == expected
+    assert codec.encode(named("zip street", 7, "x")) == expected
+    assert codec.encode(named("zip", 7)) == codec.encode((None, 7))
+    assert codec.encode(named("road code", "x", 7)) == expected  # by position, as ever
+    assert codec.encode(codec.decode(expected)) == expected
+    with pytest.raises(TypeError, match=r'^field "street" of ks.address: 7 \(int\) is not text'):
+        codec.encode(named("zip street", "x", 7))
+    nested = list_of(ADDRESS).build_codec(twins.codecs)
+    assert nested.encode([named("zip street", 7, "x")]) == nested.encode([("x", 7)])
+
+
+def test_objects_go_by_the_aliases_of_their_fields(twins: Twins) -> None:
+    attrs, pydantic = pytest.importorskip("attrs"), pytest.importorskip("pydantic")
+    codec = ADDRESS.build_codec(twins.codecs)
+    expected = codec.encode(("x", 7))
+    model = pydantic.create_model(
+        "Model", street=(str, ...), code=(int, pydantic.Field(alias="zip"))
+    )
+    assert codec.encode(model(street="x", zip=7)) == expected
+    assert codec.encode(attrs.make_class("Declared", ["street", "_zip"])("x", 7)) == expected

@@ -1,0 +1,47 @@
+"""The classes of types: what users do with subclasses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from cassandra import cqltypes as t
+from cassandra.sentinels import EMPTY
+from tests.unit.cqltypes.samples import INT, TEXT, list_of, vector_of
+
+
+def wrong_parameters() -> list[Callable[[], Any]]:
+    return [
+        lambda: t.ListType.apply_parameters([INT, INT]),
+        lambda: t.MapType.apply_parameters([INT]),
+    ]
+
+
+def test_parameters() -> None:
+    assert list_of(INT) is list_of(INT)
+    assert list_of(INT) is not list_of(TEXT)
+    assert list_of(INT).subtypes == (INT,)
+    assert list_of(INT).num_subtypes == 1
+    assert vector_of(t.FloatType, 3).vector_size == 3
+    assert vector_of(t.FloatType, 3).subtype is t.FloatType
+    assert vector_of(t.FloatType, 3).serial_size() == 12
+    assert vector_of(TEXT, 3).serial_size() is None
+    assert t.Int32Type.apply_parameters([]) is t.Int32Type
+    for wrong in wrong_parameters():
+        with pytest.raises(ValueError, match="parameters"):
+            wrong()
+    with pytest.raises(ValueError, match="no parameters yet"):
+        t.ListType.codec()
+
+
+@pytest.mark.parametrize("wrapper", [t.FrozenType, t.ReversedType])
+def test_a_wrapper_has_its_parameters_rule_for_empty_values(wrapper: Any) -> None:
+    class Emptied(t.Int32Type):
+        support_empty_values = True
+
+    assert wrapper.apply_parameters([Emptied]).from_binary(b"", 5) is EMPTY
+    assert wrapper.apply_parameters([t.Int32Type]).from_binary(b"", 5) is None
+    assert wrapper.apply_parameters([t.UTF8Type]).from_binary(b"", 5) == ""
+    assert wrapper.apply_parameters([t.Int32Type]).from_binary(None, 5) is None

@@ -1,0 +1,17 @@
+"""The classes of types: what users do with subclasses."""
+
+from __future__ import annotations
+
+from cassandra import cqltypes as t
+from tests.conftest import Twins
+
+
+def test_unknown_classes_are_bytes(twins: Twins) -> None:
+    found = t.lookup_casstype("com.example.OddType")
+    assert found.cassname == "com.example.OddType"
+    assert found.cql_parameterized_type() == "'com.example.OddType'"
+    assert found.build_codec(twins.codecs).decode(b"\x01") == b"\x01"
+    assert t.lookup_casstype("com.example.OddType") is found
+    assert t.mkUnrecognizedType("com.example.OddType") is found
+    inside = t.lookup_casstype("ListType(com.example.OddType)").build_codec(twins.codecs)
+    assert inside.decode(inside.encode([b"a"])) == [b"a"]

@@ -1,0 +1,453 @@
+"""What is refused, and what the refusals say: the value, its type, and the place inside a
+container.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import uuid
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from cassandra import cqltypes as t
+from cassandra.errors import DecodeError
+from cassandra.sentinels import UNSET_VALUE
+from cassandra.util.temporal import Date, Duration, Time
+from tests.conftest import Twins
+from tests.unit.cqltypes.samples import (
+    ADDRESS,
+    FLOAT,
+    INT,
+    TEXT,
+    list_of,
+    map_of,
+    set_of,
+    tuple_of,
+    vector_of,
+)
+
+RANGES = [
+    (t.ByteType, -128, 127),
+    (t.ShortType, -32768, 32767),
+    (t.Int32Type, -(2**31), 2**31 - 1),
+    (t.LongType, -(2**63), 2**63 - 1),
+    (t.CounterColumnType, -(2**63), 2**63 - 1),
+]
+
+
+@pytest.mark.parametrize(("cqltype", "low", "high"), RANGES)
+def test_integer_ranges(twins: Twins, cqltype: Any, low: int, high: int) -> None:
+    codec = cqltype.build_codec(twins.codecs)
+    several = list_of(cqltype).build_codec(twins.codecs)
+    for value in (low, high):
+        assert codec.decode(codec.encode(value)) == value
+    for value in (low - 1, high + 1, 10**400):
+        with pytest.raises(ValueError, match="out of the range of " + cqltype.typename) as caught:
+            codec.encode(value)
+        assert isinstance(caught.value, OverflowError)
+        with pytest.raises(
+            ValueError, match=rf"^element 1 of list<{cqltype.typename}>: .*out of the range"
+        ):
+            several.encode([0, value])
+
+
+REFUSED: list[tuple[Any, Any, type[Exception], str]] = [
+    (INT, "abc", TypeError, r"^'abc' \(str\) is not an integer$"),
+    (INT, 1.0, TypeError, r"^1\.0 \(float\) is not an integer$"),
+    (INT, UNSET_VALUE, TypeError, r"^UNSET_VALUE \(_NotSet\) is not an integer$"),
+    (FLOAT, "1", TypeError, r"^'1' \(str\) is not a number$"),
+    (FLOAT, 1e39, ValueError, r"^1e\+39 \(float\) is out of the range of float$"),
+    (t.DoubleType, 10**400, ValueError, "out of the range of double"),
+    (t.BooleanType, "false", TypeError, r"^'false' \(str\) is not a boolean$"),
+    (t.BooleanType, 2, TypeError, "not a boolean"),
+    (TEXT, b"abc", TypeError, r"^b'abc' \(bytes\) is not text \(str\)$"),
+    (TEXT, "a\ud800", ValueError, r"cannot be encoded as text: character 1 is '\\ud800'$"),
+    (t.AsciiType, "a\u00e9", ValueError, "cannot be encoded as ascii: character 1"),
+    (t.BytesType, "abc", TypeError, r"^'abc' \(str\) is not bytes or another buffer$"),
+    (t.BytesType, 5, TypeError, "not bytes"),
+    (t.UUIDType, "abc", ValueError, "does not spell a UUID"),
+    (t.UUIDType, b"a" * 16, TypeError, "is not a UUID"),
+    (t.InetAddressType, "1.2.3", ValueError, "is not an IPv4 or IPv6 address"),
+    *[
+        (t.InetAddressType, text, ValueError, "is not an IPv4 or IPv6 address")
+        for text in (
+            "",
+            "1.2.3.4.",
+            "1.2.3.256",
+            "1.2.3.1000",
+            "01.2.3.4",
+            "1..2.3",
+            "1.2.3.4 ",
+            "1.2.3.-4",
+            "1::2::3",
+            "1.2.3.\u0664",
+        )
+    ],
+    (t.InetAddressType, 5, TypeError, "is not an IP address"),
+    (t.TimestampType, "yesterday", ValueError, "is not a timestamp of the form"),
+    (t.TimestampType, "2023-02-29", ValueError, "is not a timestamp: day"),
+    (t.TimestampType, 2**63, ValueError, "out of the range of timestamp"),
+    (t.TimestampType, None.__class__, TypeError, "is not a datetime"),
+    (t.SimpleDateType, "2023-02-29", ValueError, "is not a date"),
+    (t.SimpleDateType, Date(2**31), ValueError, "out of the range of date"),
+    (t.SimpleDateType, -1, ValueError, "out of the range of date"),
+    (t.SimpleDateType, 1.5, TypeError, "is not a date"),
+    (t.TimeType, 86_400_000_000_000, ValueError, "out of the range of time"),
+    (t.TimeType, "25:00:00", ValueError, "is not a time"),
+    (t.TimeType, datetime.date(2020, 1, 1), TypeError, "is not a time of day"),
+    (t.DurationType, 5, TypeError, "is not a cassandra.util.Duration"),
+    (t.DurationType, Duration(1, -1, 0), ValueError, "mixes positive and negative"),
+    (t.DurationType, Duration(2**31, 0, 0), ValueError, "32 bits"),
+    (t.DurationType, Duration(0, 0, 2**63), ValueError, "64 bits"),
+    (t.DecimalType, "abc", ValueError, "does not spell a decimal"),
+    (t.DecimalType, decimal.Decimal("NaN"), ValueError, "not finite"),
+    (t.DecimalType, decimal.Decimal("1E+2147483649"), ValueError, "exponent out of the range"),
+    (t.DecimalType, object, TypeError, "is not a decimal"),
+    (t.IntegerType, 1.5, TypeError, "is not an integer"),
+    (t.PointType, "POINT (1", ValueError, "POINT"),
+    (t.PointType, 5, TypeError, "cassandra.util.Point"),
+    (t.DateRangeType, 5, TypeError, "cassandra.util.DateRange"),
+    (
+        list_of(INT),
+        "123",
+        TypeError,
+        r"^'123' \(str\) is not a collection of elements for list<int>$",
+    ),
+    (list_of(t.ByteType), b"123", TypeError, "is not a collection"),
+    (list_of(INT), 5, TypeError, "is not a collection"),
+    (
+        list_of(INT),
+        [0, 1, "abc"],
+        TypeError,
+        r"^element 2 of list<int>: 'abc' \(str\) is not an integer$",
+    ),
+    (list_of(INT), [0, UNSET_VALUE], TypeError, "^element 1 of list<int>: UNSET_VALUE"),
+    (list_of(TEXT), [UNSET_VALUE], TypeError, "^element 0 of list<text>: UNSET_VALUE"),
+    (
+        list_of(list_of(INT)),
+        [[1], [2, "x"]],
+        TypeError,
+        r"^element 1 of list<list<int>>: element 1 of list<int>: 'x'",
+    ),
+    (set_of(FLOAT), [1.0, 1e39], ValueError, "^element 1 of set<float>: 1e"),
+    (map_of(TEXT, INT), [("a", 1)], TypeError, "is not a mapping for map<text, int>"),
+    (
+        map_of(TEXT, INT),
+        {"a": 1, 5: 1},
+        TypeError,
+        r"^key 1 of map<text, int>: 5 \(int\) is not text",
+    ),
+    (
+        map_of(TEXT, INT),
+        {"a": 1, "b": "c"},
+        TypeError,
+        r"^value 1 of map<text, int>: 'c' \(str\) is not an integer",
+    ),
+    (tuple_of(INT, TEXT), (1, 2), TypeError, r"^item 1 of tuple<int, text>: 2 \(int\) is not text"),
+    (tuple_of(INT, TEXT), (1, "a", 3), ValueError, "has 3 items, tuple<int, text> takes 2"),
+    (tuple_of(INT, TEXT), "ab", TypeError, "is not a collection"),
+    (
+        ADDRESS,
+        ("x", "y"),
+        TypeError,
+        r'^field "zip" of ks.address: \'y\' \(str\) is not an integer',
+    ),
+    (ADDRESS, ("x", 1, 2), ValueError, r"has 3 fields, ks.address takes 2 \(street, zip\)"),
+    (
+        ADDRESS,
+        {"stret": "x"},
+        ValueError,
+        "has the key 'stret', which is not a field of ks.address",
+    ),
+    (ADDRESS, "xy", TypeError, "is not a value of ks.address"),
+    (ADDRESS, object(), TypeError, "is not a value of ks.address"),
+    (vector_of(FLOAT, 3), [1.0, 2.0], ValueError, "has 2 elements, vector<float, 3> takes 3"),
+    (
+        vector_of(FLOAT, 3),
+        [1.0, None, 2.0],
+        TypeError,
+        "^element 1 of vector<float, 3>: null is not allowed",
+    ),
+    (
+        vector_of(FLOAT, 3),
+        [1.0, 2.0, t.EMPTY],
+        TypeError,
+        "^element 2 of vector<float, 3>: an empty value",
+    ),
+    (vector_of(TEXT, 2), ["a", None], TypeError, "^element 1 of vector<text, 2>: null"),
+    (
+        vector_of(t.UUIDType, 2),
+        [uuid.UUID(int=0), t.EMPTY],
+        TypeError,
+        "^element 1 of vector<uuid, 2>: an empty",
+    ),
+    (vector_of(TEXT, 2), ("a",), ValueError, "has 1 elements, vector<text, 2> takes 2"),
+    (vector_of(FLOAT, 2), [1.0, "x"], TypeError, "^element 1 of vector<float, 2>: 'x'"),
+    (t.CompositeType.apply_parameters([TEXT]), ("a" * 70000,), ValueError, "at most 65535"),
+]
+
+
+@pytest.mark.parametrize(("cqltype", "value", "error", "message"), REFUSED)
+def test_refusals(
+    twins: Twins, cqltype: Any, value: Any, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        cqltype.build_codec(twins.codecs).encode(value)
+
+
+def test_long_values_are_cut_in_messages(twins: Twins) -> None:
+    with pytest.raises(TypeError) as caught:
+        INT.build_codec(twins.codecs).encode("x" * 1000)
+    assert len(str(caught.value)) < 120
+
+
+def h(text: str) -> bytes:
+    return bytes.fromhex(text)
+
+
+MALFORMED: list[tuple[Any, bytes, str]] = [
+    (INT, h("000000"), "^int: takes 4 bytes, got 3$"),
+    (INT, h("0000000000"), "^int: takes 4 bytes, got 5$"),
+    (t.LongType, h("00"), "^bigint: takes 8 bytes, got 1$"),
+    (t.BooleanType, h("0000"), "^boolean: takes 1 bytes, got 2$"),
+    (t.UUIDType, h("00" * 15), "^uuid: takes 16 bytes, got 15$"),
+    (t.InetAddressType, h("00" * 5), "^inet: takes 4 or 16 bytes, got 5$"),
+    (t.TimestampType, h("00" * 9), "^timestamp: takes 8 bytes, got 9$"),
+    (t.SimpleDateType, h("00"), "^date: takes 4 bytes, got 1$"),
+    (t.TimeType, h("00004e94914f0000"), "do not lie within one day"),
+    (t.TimeType, h("ff" * 8), "do not lie within one day"),
+    (t.DecimalType, h("00000000"), "^decimal: takes at least 5 bytes, got 4$"),
+    (t.IntegerType, b"", "^varint: takes at least 1 byte, got 0$"),
+    (t.DurationType, h("0000"), "^duration: takes 3 variable-length integers, got 2$"),
+    (t.DurationType, h("00000000"), "got 4$"),
+    (t.DurationType, h("0000ff01"), "truncated"),
+    (t.DurationType, h("ffffffffffffffffff" + "0000"), "do not fit 32 bits"),
+    (TEXT, h("61ff"), "^text: byte 1 is not valid UTF-8"),
+    (TEXT, h("eda080"), "^text: byte 0 is not valid UTF-8"),
+    (t.AsciiType, h("6180"), "^ascii: byte 1 is not valid ASCII"),
+    (list_of(INT), h("0000"), "^list<int>: truncated: 2 bytes of a 4-byte count$"),
+    (list_of(INT), h("ffffffff"), "^list<int>: the negative count -1$"),
+    (
+        list_of(INT),
+        h("7fffffff" + "00000004"),
+        "claims 2147483647 elements, which 4 bytes cannot hold",
+    ),
+    (
+        list_of(INT),
+        h("00000001" + "00000004" + "0000"),
+        "^element 0 of list<int>: truncated: an item claims 4 bytes, 2 are left$",
+    ),
+    (
+        list_of(INT),
+        h("00000001" + "00000003" + "000000"),
+        "^element 0 of list<int>: int: takes 4 bytes, got 3$",
+    ),
+    (list_of(INT), h("00000001" + "7fffffff" + "00"), "claims 2147483647 bytes, 1 are left"),
+    (list_of(INT), h("00000001" + "fffffffe"), "negative length -2"),
+    (
+        list_of(INT),
+        h("00000002" + "00000004" + "00000001" + "0000"),
+        "^list<int>: claims 2|^element 1 of list<int>: truncated: 2 bytes left",
+    ),
+    (
+        list_of(INT),
+        h("00000001" + "00000004" + "00000001" + "00"),
+        "^list<int>: 1 bytes left over after 1 elements$",
+    ),
+    (set_of(TEXT), h("00000001" + "00000001" + "ff"), "^element 0 of set<text>: text: byte 0"),
+    (map_of(TEXT, INT), h("00000001" + "00000001" + "61"), "claims 1|truncated"),
+    (
+        map_of(TEXT, INT),
+        h("00000001" + "00000001" + "61" + "00000002" + "0000"),
+        "^value 0 of map<text, int>: int: takes 4",
+    ),
+    (
+        map_of(TEXT, INT),
+        h("00000001" + "00000001" + "ff" + "00000004" + "00000000"),
+        "^key 0 of map<text, int>: text: byte 0",
+    ),
+    (map_of(TEXT, INT), h("40000000" + "00" * 8), "claims 1073741824 elements"),
+    (
+        tuple_of(INT, TEXT),
+        h("0000"),
+        "^item 0 of tuple<int, text>: truncated: 2 bytes left of a 4-byte length$",
+    ),
+    (tuple_of(INT), h("ffffffff" + "00"), "1 bytes left over"),
+    (
+        ADDRESS,
+        h("00000001" + "78" + "00000001" + "00"),
+        '^field "zip" of ks.address: int: takes 4 bytes, got 1$',
+    ),
+    (
+        vector_of(FLOAT, 2),
+        h("00" * 7),
+        r"^vector<float, 2>: takes 8 bytes \(2 elements of 4\), got 7$",
+    ),
+    (vector_of(FLOAT, 2), h("00" * 12), "takes 8 bytes"),
+    (vector_of(TEXT, 2), h("00"), "1 bytes cannot hold 2 elements"),
+    (
+        vector_of(TEXT, 1),
+        h("0261"),
+        "^element 0 of vector<text, 1>: truncated: an element claims 2 bytes, 1 are left$",
+    ),
+    (vector_of(TEXT, 1), h("ff" + "ff" * 8), "claims 18446744073709551615 bytes"),
+    (vector_of(TEXT, 1), h("8161"), "^element 0 of vector<text, 1>: truncated: an element claims"),
+    (vector_of(TEXT, 1), h("ff"), "truncated within the length"),
+    (vector_of(TEXT, 1), h("016161"), "1 bytes left over"),
+    (vector_of(INT, 2_000_000_000), h("00"), "takes 8000000000 bytes"),
+    (t.PointType, h("02"), "byte order"),
+    (t.PointType, h("0101000000" + "00" * 15), "truncated"),
+    (t.LineStringType, h("0102000000" + "ffffffff"), "claims 4294967295 items"),
+    (t.PolygonType, h("0103000000" + "ffffffff"), "claims 4294967295 items"),
+    (t.PointType, h("0102000000" + "00" * 16), "of kind 2, not 1"),
+    (t.DateRangeType, h("06"), "not a kind of range"),
+    (t.DateRangeType, h("00"), "takes 10 bytes, got 1"),
+    (t.DateRangeType, h("00" + "00" * 8 + "07"), "does not stand for a precision"),
+    (
+        t.CompositeType.apply_parameters([TEXT]),
+        h("0005" + "61"),
+        "truncated: a part claims 5 bytes",
+    ),
+    (t.EmptyType, h("00"), "takes 0 bytes, got 1"),
+]
+
+
+@pytest.mark.parametrize(("cqltype", "data", "message"), MALFORMED)
+def test_malformed_data(twins: Twins, cqltype: Any, data: bytes, message: str) -> None:
+    with pytest.raises(DecodeError, match=message):
+        cqltype.build_codec(twins.codecs).decode(data)
+
+
+def test_every_truncation_of_a_nested_value_is_an_error_or_a_shorter_value(twins: Twins) -> None:
+    cqltype = map_of(TEXT, list_of(tuple_of(INT, vector_of(TEXT, 2))))
+    codec = cqltype.build_codec(twins.codecs)
+    whole = codec.encode({"a": [(1, ["x", "yz"]), None], "b": []})
+    for size in range(len(whole)):
+        with pytest.raises(DecodeError):
+            codec.decode(whole[:size])
+    with pytest.raises(DecodeError):
+        codec.decode(whole + b"\x00")
+
+
+class Unshowable:
+    def __repr__(self) -> str:
+        raise RuntimeError("no repr")
+
+
+def test_a_value_without_a_repr_can_be_refused(twins: Twins) -> None:
+    with pytest.raises(TypeError, match=r"a value \(Unshowable\) is not an integer"):
+        INT.build_codec(twins.codecs).encode(Unshowable())
+
+
+def deep(codecs: ModuleType, kind: str, depth: int) -> tuple[Any, Any, bytes]:
+    """A codec of `depth` containers of one element, one in the other, with a value and its body."""
+    one = b"\x00\x00\x00\x01"
+    codec: Any = codecs.int32()
+    value: Any = 1
+    body = one
+    for _ in range(depth):
+        length = len(body).to_bytes(4, "big")
+        if kind == "list":
+            codec, value, body = codecs.list_of(codec, name="deep"), [value], one + length + body
+        elif kind == "tuple":
+            codec, value, body = codecs.tuple_of([codec], name="deep"), (value,), length + body
+        elif kind == "map":
+            key = b"\x00\x00\x00\x04" + one
+            codec, value, body = (
+                codecs.map_of(codecs.int32(), codec, "deep"),
+                {1: value},
+                one + key + length + body,
+            )
+        else:
+            codec, value = codecs.vector_of(codec, 1, name="deep"), [value]
+    return codec, value, body
+
+
+@pytest.mark.parametrize("kind", ["list", "tuple", "map", "vector"])
+def test_a_plan_deeper_than_the_stack_is_an_error(twins: Twins, kind: str) -> None:
+    codec, value, body = deep(twins.codecs, kind, 100)
+    assert codec.encode(value) == body
+    assert codec.encode(codec.decode(body)) == body
+    codec, value, body = deep(
+        twins.codecs, kind, 20_000
+    )  # Python 3.13 lets compiled code go down 10,000 levels
+    with pytest.raises(RecursionError):
+        codec.encode(value)
+    with pytest.raises(RecursionError):
+        codec.decode(body)
+
+
+class Index:
+    """Something whose __index__ gives or raises `answer`."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+
+    def __index__(self) -> Any:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+WHOLE = [
+    t.ByteType,
+    t.Int32Type,
+    t.LongType,
+    t.IntegerType,
+    t.TimestampType,
+    t.SimpleDateType,
+    t.TimeType,
+]
+
+
+@pytest.mark.parametrize("cqltype", WHOLE)
+@pytest.mark.parametrize(
+    "answer", [OverflowError("own"), AttributeError("own"), ValueError("own"), KeyError("own")]
+)
+def test_an_error_of_a_values_own_conversion_is_not_hidden(
+    twins: Twins, cqltype: Any, answer: Exception
+) -> None:
+    with pytest.raises(type(answer), match="own") as caught:
+        cqltype.build_codec(twins.codecs).encode(Index(answer))
+    assert caught.value is answer
+
+
+@pytest.mark.parametrize("cqltype", WHOLE)
+@pytest.mark.parametrize("answer", [1.5, "1", None])
+def test_an_index_that_is_no_integer_is_refused(twins: Twins, cqltype: Any, answer: Any) -> None:
+    with pytest.raises(TypeError):
+        cqltype.build_codec(twins.codecs).encode(Index(answer))
+
+
+def test_dates_and_times_whose_number_was_replaced(twins: Twins) -> None:
+    day, moment = Date(0), Time(0)
+    day.days_from_epoch = 1.5  # type: ignore[assignment]
+    moment.nanosecond_time = 1.5  # type: ignore[assignment]
+    for cqltype, value in ((t.SimpleDateType, day), (t.TimestampType, day), (t.TimeType, moment)):
+        with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
+            cqltype.build_codec(twins.codecs).encode(value)
+
+
+@pytest.mark.parametrize(
+    "value", ["x" * 20_000, b"x" * 20_000, dict.fromkeys(range(20_000)), "abc"]
+)
+def test_text_and_mappings_are_no_vector_of_any_size(twins: Twins, value: Any) -> None:
+    codec = vector_of(t.FloatType, 20_000).build_codec(twins.codecs)
+    with pytest.raises(TypeError, match="is not a collection of elements for vector<float, 20000>"):
+        codec.encode(value)
+
+
+def test_the_message_about_a_huge_value_looks_at_its_start_only(twins: Twins) -> None:
+    shown = []
+
+    class Loud:
+        def __repr__(self) -> str:
+            shown.append(1)
+            return "Loud"
+
+    with pytest.raises(ValueError, match="has 100000 elements"):
+        vector_of(t.FloatType, 2).build_codec(twins.codecs).encode([Loud()] * 100_000)
+    assert len(shown) <= 60

@@ -1,0 +1,29 @@
+"""The classes of types: what users do with subclasses."""
+
+from __future__ import annotations
+
+from cassandra import cqltypes as t
+from tests.processes import run_python
+
+
+def test_classes_say_their_public_path() -> None:
+    for name in t.__all__:
+        value = getattr(t, name)
+        if isinstance(value, type) and name not in ("EmptyValue",):
+            assert value.__module__ == "cassandra.cqltypes", name
+
+
+def test_the_import_stays_cheap() -> None:
+    code = (
+        "import sys, cassandra.cqltypes, cassandra.util\n"
+        "heavy = {'numpy', 'geomet', 'asyncio', 'inspect', 'dataclasses', 'pandas'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    for lane in ("python",):
+        done = run_python(code, {"CASS_DRIVER_IMPL": lane})
+        assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_names_that_tools_print() -> None:
+    assert t.DateRangeType.typename == "daterange"
+    assert repr(t.Int32Type) == "<class 'cassandra.cqltypes.Int32Type'>"

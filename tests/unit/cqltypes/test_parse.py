@@ -1,0 +1,148 @@
+"""The classes of types: what users do with subclasses."""
+
+from __future__ import annotations
+
+import pytest
+
+from cassandra import cqltypes as t
+from tests.unit.cqltypes.samples import INT, list_of
+
+PREFIX = "org.apache.cassandra.db.marshal."
+
+
+NAMES = [
+    ("AsciiType", "ascii"),
+    ("BooleanType", "boolean"),
+    ("ByteType", "tinyint"),
+    ("BytesType", "blob"),
+    ("CounterColumnType", "counter"),
+    ("DateType", "timestamp"),
+    ("DecimalType", "decimal"),
+    ("DoubleType", "double"),
+    ("DurationType", "duration"),
+    ("FloatType", "float"),
+    ("InetAddressType", "inet"),
+    ("Int32Type", "int"),
+    ("IntegerType", "varint"),
+    ("LongType", "bigint"),
+    ("ShortType", "smallint"),
+    ("SimpleDateType", "date"),
+    ("TimeType", "time"),
+    ("TimeUUIDType", "timeuuid"),
+    ("TimestampType", "timestamp"),
+    ("UTF8Type", "text"),
+    ("UUIDType", "uuid"),
+    ("VarcharType", "varchar"),
+    ("EmptyType", "empty"),
+    ("ListType(Int32Type)", "list<int>"),
+    ("SetType(UTF8Type)", "set<text>"),
+    ("MapType(UTF8Type, ListType(Int32Type))", "map<text, list<int>>"),
+    ("TupleType(Int32Type, UTF8Type)", "frozen<tuple<int, text>>"),
+    ("FrozenType(ListType(Int32Type))", "frozen<list<int>>"),
+    ("ReversedType(Int32Type)", "int"),
+    ("VectorType(FloatType, 3)", "vector<float, 3>"),
+    ("VectorType(VectorType(UTF8Type, 2), 3)", "vector<vector<text, 2>, 3>"),
+    (
+        "CompositeType(UTF8Type, Int32Type)",
+        f"'{PREFIX}CompositeType({PREFIX}UTF8Type, {PREFIX}Int32Type)'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("cass", "cql"), NAMES)
+def test_names_there_and_back(cass: str, cql: str) -> None:
+    found = t.lookup_casstype(cass)
+    assert found.cass_parameterized_type() == cass
+    assert found.cql_parameterized_type() == cql
+    assert t.cql_typename(cass) == cql
+    full = found.cass_parameterized_type(full=True)
+    assert full.startswith(PREFIX)
+    assert t.lookup_casstype(full) is found
+    assert t.lookup_casstype(found) is found
+
+
+def test_user_types_whose_hex_is_all_digits() -> None:
+    """Hex of `addr` is 61646472: a name may look like a number."""
+    found = t.lookup_casstype(
+        f"{PREFIX}UserType(ks,61646472,61:{PREFIX}Int32Type,6262:{PREFIX}UTF8Type)"
+    )
+    assert issubclass(found, t.UserType)
+    assert (found.keyspace, found.typename) == ("ks", "addr")
+    assert found.fieldnames == ("a", "bb")
+    assert found.subtypes == (t.Int32Type, t.UTF8Type)
+    assert found.cql_parameterized_type() == "frozen<addr>"
+    assert t.lookup_casstype(found.cass_parameterized_type(full=True)) is found
+    nested = t.lookup_casstype("ListType(FrozenType(UserType(ks, 41, 61:Int32Type)))")
+    assert nested.subtypes[0].subtypes[0].typename == "A"
+    assert nested.cql_parameterized_type() == 'list<frozen<frozen<"A">>>'
+
+
+def test_names_of_collections_by_column() -> None:
+    found = t.lookup_casstype("ColumnToCollectionType(6162:ListType(Int32Type))")
+    assert found.fieldnames == ("6162",)
+    assert found.subtypes == (list_of(INT),)
+    aliased = t.lookup_casstype("DynamicCompositeType(a=>UTF8Type,b=>ReversedType(Int32Type))")
+    assert aliased.fieldnames == ("a", "b")
+    assert (
+        aliased.cass_parameterized_type()
+        == "DynamicCompositeType(a=>UTF8Type, b=>ReversedType(Int32Type))"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "ListType(",
+        "ListType(Int32Type",
+        "ListType)",
+        "ListType(Int32Type))",
+        "ListType(,)",
+        "a b",
+        "Foo!",
+        "ListType(Int32Type Int32Type)",
+        "ListType(Int32Type, Int32Type)",
+        "MapType(Int32Type)",
+        "VectorType(FloatType)",
+        "VectorType(FloatType, x)",
+        "VectorType(FloatType, 0)",
+        "UserType(ks)",
+        "UserType(ks,zz,61:Int32Type)",
+        "UserType(ks,61,Int32Type)",
+        "ListType(" * 100 + "Int32Type" + ")" * 100,
+    ],
+)
+def test_type_strings_that_cannot_be_parsed(text: str) -> None:
+    with pytest.raises(ValueError, match="cannot be parsed"):
+        t.lookup_casstype(text)
+
+
+def test_counters_and_reversals() -> None:
+    assert t.is_counter_type(t.CounterColumnType)
+    assert t.is_counter_type(PREFIX + "CounterColumnType")
+    assert t.is_counter_type("ReversedType(CounterColumnType)")
+    assert not t.is_counter_type("LongType")
+    assert t.is_reversed_casstype(PREFIX + "ReversedType(Int32Type)")
+    assert not t.is_reversed_casstype("Int32Type")
+
+
+def test_cql_type_strings() -> None:
+    nested = ["map", ["text", "frozen", ["list", ["int"]]]]
+    assert t.cqltype_to_python("map<text, frozen<list<int>>>") == nested
+    assert t.python_to_cqltype(nested) == "map<text, frozen<list<int>>>"
+    assert t.strip_frozen("map<text, frozen<list<frozen<a>>>>") == "map<text, list<a>>"
+    assert t.cql_types_from_string("map<text, frozen<a>>") == ["map", "text", "a"]
+    assert t.cqltype_to_python('frozen<"Odd, name">') == ["frozen", ['"Odd, name"']]
+    for wrong in ("list<int", "list<int>>"):
+        with pytest.raises(ValueError, match="bracket"):
+            t.cqltype_to_python(wrong)
+
+
+@pytest.mark.parametrize("depth", [100, 10_000])
+def test_types_nested_without_end(depth: int) -> None:
+    for read in (t.lookup_casstype, t.parse_casstype_args):
+        with pytest.raises(ValueError, match="nested more than 64 deep"):
+            read("ListType(" * depth + "Int32Type" + ")" * depth)
+    for split in (t.cqltype_to_python, t.strip_frozen):
+        with pytest.raises(ValueError, match="nested more than 64 deep"):
+            split("list<" * depth + "int" + ">" * depth)

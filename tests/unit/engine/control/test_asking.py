@@ -1,0 +1,141 @@
+"""Small requests of the engine's own: answers, refusals, time limits and pages, without a socket."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cassandra.engine.control.asking import Asker
+from cassandra.errors import InvalidRequest, OperationTimedOut, ProtocolError
+from cassandra.protocol.opcodes import ERROR, OPTIONS, QUERY, READY, RESULT, SUPPORTED
+from tests.unit.engine.partners import connection, settings
+from tests.unit.protocol.wire import int32, short, string, value
+
+TEXT = "SELECT a FROM t"
+
+
+def rows(*numbers: int, state: bytes | None = None) -> tuple[int, int, bytes]:
+    """A page of rows with one int."""
+    flags = int32(1 | (2 if state is not None else 0)) + int32(1)
+    page = value(state) if state is not None else b""
+    specs = string("ks") + string("t") + string("a") + short(9)
+    content = int32(len(numbers)) + b"".join(value(int32(one)) for one in numbers)
+    return RESULT, 0, int32(2) + flags + page + specs + content
+
+
+class Peer:
+    """A connection that gives the answers in order; the last one again and again."""
+
+    def __init__(self, *answers: Any, **attributes: Any) -> None:
+        self.sent: list[tuple[int, bytes, float | None]] = []
+        left = list(answers)
+
+        async def request(opcode: int, body: bytes, timeout: float | None) -> Any:
+            self.sent.append((opcode, body, timeout))
+            answer = left.pop(0) if len(left) > 1 else left[0]
+            if isinstance(answer, BaseException):
+                raise answer
+            return answer
+
+        self.connection = connection(request=request, **attributes)
+
+
+def asker(**changed: Any) -> Asker:
+    return Asker(settings(control_connection_timeout=3.5, **changed))
+
+
+async def test_the_message_that_answers() -> None:
+    peer = Peer((SUPPORTED, 0, b"\0\0"))
+    answer = await asker().ask(peer.connection, OPTIONS, b"", "OPTIONS")
+    assert type(answer).__name__ == "SupportedMessage"
+    assert peer.sent == [(OPTIONS, b"", 3.5)]
+
+
+async def test_rows_are_dicts_read_at_one() -> None:
+    peer = Peer(rows(5, 7))
+    assert await asker().rows(peer.connection, TEXT) == [{"a": 5}, {"a": 7}]
+    ((opcode, body, timeout),) = peer.sent
+    assert (opcode, timeout) == (QUERY, 3.5)
+    text = TEXT.encode()
+    assert body[: 4 + len(text) + 2] == int32(len(text)) + text + short(1)
+
+
+async def test_no_answer_in_time_says_what_was_asked() -> None:
+    peer = Peer(asyncio.TimeoutError())
+    with pytest.raises(OperationTimedOut, match=r"10\.0\.0\.1:9042 did not answer 'SELECT a FROM"):
+        await asker().query(peer.connection, TEXT)
+    assert not peer.connection.closed
+
+
+async def test_a_refusal_is_the_servers_error() -> None:
+    peer = Peer((ERROR, 0, int32(0x2200) + string("no such table")))
+    with pytest.raises(InvalidRequest, match="no such table"):
+        await asker().rows(peer.connection, TEXT)
+    assert not peer.connection.closed
+
+
+@pytest.mark.parametrize("answer", [(READY, 0, b""), (RESULT, 0, int32(9)), (RESULT, 0, b"")])
+async def test_what_is_no_answer_closes_the_connection(answer: Any) -> None:
+    peer = Peer(answer)
+    with pytest.raises(ProtocolError):
+        await asker().query(peer.connection, TEXT)
+    assert peer.connection.closed
+
+
+async def pages_of(peer: Peer, **changed: Any) -> list[list[tuple[Any, ...]]]:
+    def tuples(names: Sequence[str], found: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+        return list(found)
+
+    pages = asker(**changed).pages(peer.connection, TEXT)
+    return [page.decode(tuples) async for page in pages]
+
+
+async def test_pages_go_on_with_the_state_of_the_one_before() -> None:
+    peer = Peer(rows(1, 2, state=b"next"), rows(3))
+    assert await pages_of(peer, schema_metadata_page_size=2) == [[(1,), (2,)], [(3,)]]
+    first, second = (body for _, body, _ in peer.sent)
+    assert int32(2) in first
+    assert b"next" not in first
+    assert int32(2) + value(b"next") in second
+
+
+async def test_the_same_page_again_and_again_is_an_error() -> None:
+    peer = Peer(rows(1, state=b"same"))
+    with pytest.raises(ProtocolError, match="has no end"):
+        await pages_of(peer)
+    assert len(peer.sent) == 2
+
+
+class Noting(Asker):
+    """Notes the texts that it is asked to send."""
+
+    def __init__(self, **changed: Any) -> None:
+        super().__init__(settings(**changed))
+        self.texts: list[str | None] = []
+
+    async def ask(
+        self, connection: Any, opcode: int, body: bytes, what: str, text: str | None = None
+    ) -> Any:
+        self.texts.append(text)
+        return SimpleNamespace(paging_state=None)
+
+
+@pytest.mark.parametrize(
+    ("features", "limited"),
+    [
+        (None, False),
+        (SimpleNamespace(sharding_info=None), False),
+        (SimpleNamespace(sharding_info=object()), True),
+    ],
+)
+async def test_only_servers_with_shards_are_told_of_a_time_limit(
+    features: Any, limited: bool
+) -> None:
+    noting = Noting(metadata_request_timeout=datetime.timedelta(seconds=2))
+    assert len([page async for page in noting.pages(connection(features=features), TEXT)]) == 1
+    assert noting.texts == [TEXT + (" USING TIMEOUT 2000ms" if limited else "")]

@@ -1,0 +1,75 @@
+"""What the drop-in names do that have no home of their own: constants, futures of many executions,
+refused settings.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from cassandra.connection import DefaultShardAwarePortGenerator, ShardAwarePortGenerator
+from cassandra.engine.pools.shard_ports import connected_to_shard
+
+
+@pytest.mark.parametrize(("shard", "shards"), [(0, 1), (0, 8), (7, 8), (3, 5)])
+def test_ports_lead_to_their_shard(shard: int, shards: int) -> None:
+    ports = list(ShardAwarePortGenerator(50_000, 50_100).generate(shard, shards))
+    assert sorted(ports) == [port for port in range(50_000, 50_101) if port % shards == shard]
+    assert next(DefaultShardAwarePortGenerator.generate(shard, shards)) % shards == shard
+
+
+def test_ports_that_make_no_sense() -> None:
+    assert list(ShardAwarePortGenerator(50_000, 50_001).generate(5, 100)) == []
+    with pytest.raises(ValueError, match="50002"):
+        ShardAwarePortGenerator(50_002, 50_001)
+    with pytest.raises(ValueError, match="8"):
+        list(DefaultShardAwarePortGenerator.generate(8, 8))
+
+
+@pytest.fixture
+def server() -> Iterator[tuple[str, int]]:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield listening.getsockname()
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody had a moment ago."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.create_server(("", 0))) for _ in range(count)]
+        return [one.getsockname()[1] for one in sockets]
+
+
+async def test_a_connection_comes_from_the_first_port_that_is_free(server: tuple[str, int]) -> None:
+    loop = asyncio.get_running_loop()
+    taken, free = free_ports(2)
+    with socket.socket() as holder:
+        holder.bind(("0.0.0.0", taken))
+        holder.listen()
+        with await connected_to_shard(loop, *server, [taken, free]) as sock:
+            assert sock.getsockname()[1] == free
+            assert sock.getpeername() == server
+
+
+async def test_no_port_is_free(server: tuple[str, int]) -> None:
+    with pytest.raises(OSError, match="no local port of the range is free") as refused:
+        await connected_to_shard(asyncio.get_running_loop(), *server, [])
+    assert refused.value.errno == errno.EADDRINUSE
+
+
+async def test_an_address_that_refuses_is_not_tried_from_other_ports() -> None:
+    (closed, *local) = free_ports(3)
+    tried: list[int] = []
+
+    def ports() -> Iterator[int]:
+        for port in local:
+            tried.append(port)
+            yield port
+
+    with pytest.raises(ConnectionRefusedError):
+        await connected_to_shard(asyncio.get_running_loop(), "127.0.0.1", closed, ports())
+    assert tried == local[:1]

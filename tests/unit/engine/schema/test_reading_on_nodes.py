@@ -1,0 +1,881 @@
+"""Reading the schema from fake nodes: at connect, after events and DDL, by calls, after the control
+connection has moved.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import re
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+
+from cassandra import InvalidRequest, OperationTimedOut, aio
+from cassandra.cluster import Cluster
+from cassandra.errors import ConnectionException, DriverException
+from cassandra.testing.fake import (
+    Encoded,
+    ErrorCode,
+    FakeCluster,
+    FakeNode,
+    error,
+    rows,
+    schema_change,
+    silence,
+)
+from tests.unit.engine.faults import WAIT, connected
+from tests.unit.metadata.schema.rows import add_table, column, keyspace, remove_table, schema
+
+
+async def until(cluster: aio.Cluster, condition: Callable[[], Any]) -> None:
+    """Wait until `condition` holds: it is looked at whenever a part of the metadata is replaced."""
+    changed = asyncio.Event()
+
+    def told(replace: Callable[[Any], None]) -> Callable[[Any], None]:
+        def replace_and_tell(part: Any) -> None:
+            replace(part)
+            changed.set()
+
+        return replace_and_tell
+
+    for name in ("replace_schema", "replace_replication", "replace_hosts"):
+        setattr(cluster.metadata, name, told(getattr(cluster.metadata, name)))
+
+    async def look() -> None:
+        while not condition():
+            await changed.wait()
+            changed.clear()
+
+    await asyncio.wait_for(look(), WAIT)
+
+
+def has_table(cluster: aio.Cluster, keyspace_name: str, table: str) -> bool:
+    return table in cluster.metadata.keyspaces[keyspace_name].tables
+
+
+def reads(node: FakeNode | FakeCluster, table: str) -> list[str]:
+    """The queries of one schema table."""
+    return [
+        str(request.query)
+        for request in node.requests
+        if f"FROM system_schema.{table}" in str(request.query)
+    ]
+
+
+@pytest.mark.parametrize("max_version", [4, 5])
+async def test_the_schema_is_complete_when_connect_returns(max_version: int) -> None:
+    with FakeNode(max_version=max_version) as node:
+        node.schema = schema("a", "b", tables=3)
+        async with connected(node) as (cluster, _):
+            metadata = cluster.metadata
+            assert list(metadata.keyspaces) == ["a", "b"]
+            table = metadata.keyspaces["a"].tables["t1"]
+            assert list(table.columns) == ["id", "c0"]
+            assert table.options["comment"] == "it's a table"
+            assert (table.keyspace_name, table.name, table.id is not None) == ("a", "t1", True)
+            assert metadata.keyspaces["a"].tables["t1"] is table
+            assert metadata.keyspaces["a"] is metadata.keyspaces["a"]
+            assert table.columns["id"].table is table
+            with pytest.raises(KeyError):
+                metadata.keyspaces["nowhere"]
+            copied = pickle.loads(pickle.dumps(metadata.keyspaces["a"]))
+            assert copied.export_as_string() == metadata.keyspaces["a"].export_as_string()
+            assert metadata.export_schema_as_string().count("CREATE TABLE") == 6
+
+
+async def test_pages_are_of_the_size_that_is_set() -> None:
+    with FakeNode() as node:
+        node.schema = schema("a", tables=10)
+        async with connected(node, schema_metadata_page_size=3) as (cluster, _):
+            tables = cluster.metadata.keyspaces["a"].tables
+            assert {name: list(table.columns) for name, table in tables.items()} == {
+                f"t{at}": ["id", "c0"] for at in range(10)
+            }
+            assert len(reads(node, "columns")) == 7
+            assert {
+                request.page_size
+                for request in node.requests
+                if "system_schema" in str(request.query)
+            } == {3}
+
+
+async def test_nothing_is_read_where_it_is_switched_off() -> None:
+    with FakeNode() as node:
+        node.schema = schema("a")
+        async with connected(node, schema_metadata_enabled=False, token_metadata_enabled=False) as (
+            cluster,
+            _,
+        ):
+            assert not [
+                request for request in node.requests if "system_schema" in str(request.query)
+            ]
+            assert not cluster.metadata.keyspaces
+            assert cluster.metadata.replication_of("a") is None
+            await cluster.refresh_table_metadata("a", "t1")  # asked for: read all the same
+            assert list(cluster.metadata.keyspaces["a"].tables) == ["t0", "t1"]
+
+
+async def test_replication_is_read_for_tokens_alone() -> None:
+    with FakeNode() as node:
+        node.schema = schema("a")
+        async with connected(
+            node, schema_metadata_enabled=False, schema_event_refresh_window=0
+        ) as (cluster, session):
+            metadata = cluster.metadata
+            assert [
+                str(request.query)
+                for request in node.requests
+                if "system_schema" in str(request.query)
+            ] == ["SELECT * FROM system_schema.keyspaces"]
+            assert not metadata.keyspaces
+            before, version = metadata.replication_of("a"), metadata.replication_version
+            assert before is not None
+            node.schema["system_schema.keyspaces"] = [keyspace("a", 3), keyspace("b")]
+            node.send_event("SCHEMA_CHANGE", "UPDATED", "KEYSPACE", "a")
+            await until(cluster, lambda: metadata.replication_version > version)
+            assert metadata.replication_of("a") != before
+            assert metadata.replication_of("b") is None
+            node.prime(re.compile("CREATE"), schema_change("CREATED", "KEYSPACE", "b"))
+            await session.execute("CREATE KEYSPACE b")
+            assert metadata.replication_of("b") is not None
+            version = metadata.replication_version
+            await cluster.refresh_schema_metadata()
+            assert metadata.replication_version == version
+
+
+async def test_virtual_keyspaces_are_read_again_where_they_are() -> None:
+    with FakeNode() as node:
+        node.schema = {
+            **schema("a"),
+            "system_virtual_schema.keyspaces": [{"keyspace_name": "v"}],
+            "system_virtual_schema.tables": [
+                {"keyspace_name": "v", "table_name": "t", "comment": "virtual"}
+            ],
+            "system_virtual_schema.columns": [column("v", "t", "id", "partition_key", 0)],
+        }
+        async with connected(node) as (cluster, _):
+            await cluster.refresh_keyspace_metadata("v")
+            assert (
+                cluster.metadata.keyspaces["v"].virtual,
+                list(cluster.metadata.keyspaces["v"].tables),
+            ) == (
+                True,
+                ["t"],
+            )
+            await cluster.refresh_table_metadata("v", "t")
+            assert cluster.metadata.keyspaces["v"].tables["t"].virtual
+            await cluster.refresh_keyspace_metadata("a")
+            assert not cluster.metadata.keyspaces["a"].virtual
+        async with connected(node, schema_metadata_enabled=False) as (cluster, _):
+            await cluster.refresh_keyspace_metadata("v")
+            assert cluster.metadata.keyspaces["v"].tables["t"].virtual
+
+
+async def test_only_the_wanted_keyspaces_are_read() -> None:
+    with FakeNode() as node:
+        node.schema = schema("a", "b", "c")
+        async with connected(
+            node, schema_metadata_keyspaces=["a", "c"], schema_event_refresh_window=0
+        ) as (cluster, _):
+            assert list(cluster.metadata.keyspaces) == ["a", "c"]
+            assert list(cluster.metadata.keyspaces["a"].tables) == ["t0", "t1"]
+            assert cluster.metadata.replication_of("b") is not None
+            assert reads(node, "tables") == [
+                "SELECT * FROM system_schema.tables WHERE keyspace_name IN ('a', 'c')"
+            ]
+            add_table(node.schema, "a", "new")
+            node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", "b", "t0")
+            node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", "a", "new")
+            await until(cluster, lambda: "new" in cluster.metadata.keyspaces["a"].tables)
+            assert len(reads(node, "tables")) == 2
+            await cluster.refresh_keyspace_metadata("b")
+            assert "b" not in cluster.metadata.keyspaces
+    for wrong in ("a", [1]):
+        with pytest.raises(TypeError, match="schema_metadata_keyspaces must be a list of names"):
+            aio.Cluster(["127.0.0.1"], schema_metadata_keyspaces=wrong)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="schema_metadata_page_size"):
+        aio.Cluster(["127.0.0.1"], schema_metadata_page_size=0)
+
+
+# -- DDL and events --------------------------------------------------------------------------------
+
+
+async def test_ddl_is_seen_when_its_result_is_there() -> None:
+    with FakeNode() as node:
+        node.schema = schema("a")
+        async with connected(node) as (cluster, session):
+            before = cluster.metadata.keyspaces["a"]
+            untouched = before.tables["t0"]
+            add_table(node.schema, "a", "new")
+            node.prime(re.compile("CREATE"), schema_change("CREATED", "TABLE", "a", "new"))
+            await session.execute("CREATE TABLE a.new (id int PRIMARY KEY)")
+            after = cluster.metadata.keyspaces["a"]
+            assert list(after.tables) == ["new", "t0", "t1"]
+            assert after is before
+            assert after.tables["t0"] is untouched
+            remove_table(node.schema, "a", "t1")
+            node.prime(re.compile("DROP"), schema_change("DROPPED", "TABLE", "a", "t1"))
+            await session.execute("DROP TABLE a.t1")
+            assert list(cluster.metadata.keyspaces["a"].tables) == ["new", "t0"]
+            assert reads(node, "tables")[1:] == [
+                "SELECT * FROM system_schema.tables WHERE keyspace_name = 'a' AND table_name = "
+                f"'{name}'"
+                for name in ("new", "t1")
+            ]
+
+
+def test_ddl_through_the_blocking_face() -> None:
+    with FakeNode() as node:
+        node.schema = schema("a")
+        with Cluster([node.address], port=node.port) as cluster, cluster.connect() as session:
+            node.schema = schema("a", "b")
+            node.prime(re.compile("CREATE"), schema_change("CREATED", "KEYSPACE", "b"))
+            session.execute("CREATE KEYSPACE b")
+            assert list(cluster.metadata.keyspaces) == ["a", "b"]
+            add_table(node.schema, "b", "more")
+            cluster.refresh_table_metadata("b", "more")
+            assert "more" in cluster.metadata.keyspaces["b"].tables
+        with pytest.raises(ConnectionException):
+            cluster.refresh_schema_metadata()
+
+
+async def test_a_failed_reading_does_not_fail_the_statement() -> None:
+    with FakeNode() as node:
+        node.schema = schema("a")
+        async with connected(node) as (cluster, session):
+            node.prime(re.compile("CREATE"), schema_change("CREATED", "TABLE", "a", "new"))
+            node.prime(re.compile("system_schema.tables"), error(ErrorCode.SERVER_ERROR))
+            await session.execute("CREATE TABLE a.new (id int PRIMARY KEY)")
+            assert list(cluster.metadata.keyspaces["a"].tables) == ["t0", "t1"]
+
+
+async def test_what_could_not_be_read_is_read_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cassandra.engine.schema.refreshing.FIRST_DELAY", 0.01)
+    with FakeNode() as node:
+        node.schema = schema("a", "b")
+        async with connected(node, schema_event_refresh_window=0) as (cluster, session):
+            for times, keyspace_name in ((1, "a"), (3, "b")):
+                add_table(node.schema, keyspace_name, "new")
+                node.prime(
+                    re.compile("system_schema.tables"), error(ErrorCode.SERVER_ERROR), times=times
+                )
+                node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", keyspace_name, "new")
+                await until(cluster, partial(has_table, cluster, keyspace_name, "new"))
+            # Also what a session has changed itself, and with no event.
+            add_table(node.schema, "a", "newer")
+            node.prime(re.compile("system_schema.tables"), error(ErrorCode.SERVER_ERROR), times=1)
+            node.prime("CREATE TABLE a.newer", schema_change("CREATED", "TABLE", "a", "newer"))
+            await session.execute("CREATE TABLE a.newer")
+            await until(cluster, lambda: "newer" in cluster.metadata.keyspaces["a"].tables)
+
+
+async def test_an_event_does_not_wait_for_what_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("cassandra.engine.schema.refreshing.FIRST_DELAY", 3600.0)
+    with FakeNode() as node:
+        node.schema = schema("a", "b")
+        async with connected(node, schema_event_refresh_window=0) as (cluster, _):
+            node.prime(re.compile("system_schema.tables"), error(ErrorCode.SERVER_ERROR), times=1)
+            node.send_event("SCHEMA_CHANGE", "UPDATED", "TABLE", "a", "t0")
+            schema_of = cluster._core.schema  # type: ignore[union-attr]
+            await until(cluster, lambda: schema_of._failures == 1)
+            add_table(node.schema, "b", "new")
+            node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", "b", "new")
+            await until(cluster, lambda: "new" in cluster.metadata.keyspaces["b"].tables)
+
+
+async def test_a_fault_of_the_driver_does_not_hang_the_statement(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with FakeNode() as node:
+        node.schema = schema("a")
+        async with connected(node) as (cluster, session):
+            node.prime(re.compile("CREATE"), schema_change("CREATED", "TABLE", "a", "new"))
+            monkeypatch.setattr("cassandra.engine.schema.reading._with_tables", lambda *args: 1 / 0)
+            await asyncio.wait_for(session.execute("CREATE TABLE a.new (id int PRIMARY KEY)"), WAIT)
+            assert list(cluster.metadata.keyspaces["a"].tables) == ["t0", "t1"]
+            assert cluster.metadata.schema.version is None
+
+
+async def test_a_burst_of_events_is_one_reading() -> None:
+    with FakeNode() as node:
+        node.schema = schema("a")
+        async with connected(node, schema_event_refresh_window=0.05) as (cluster, _):
+            add_table(node.schema, "a", "new")
+            for _ in range(20):
+                node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", "a", "new")
+            await until(cluster, lambda: "new" in cluster.metadata.keyspaces["a"].tables)
+            assert len(reads(node, "tables")) == 2
+
+
+async def test_many_tables_of_a_keyspace_are_read_as_the_keyspace() -> None:
+    with FakeNode() as node:
+        node.schema = schema("a", "b")
+        async with connected(node, schema_event_refresh_window=0.05) as (cluster, _):
+            for at in range(40):
+                add_table(node.schema, "a", f"new{at}")
+                node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", "a", f"new{at}")
+            await until(cluster, lambda: len(cluster.metadata.keyspaces["a"].tables) == 42)
+            assert len(reads(node, "tables")) <= 4
+
+
+async def test_a_keyspace_that_is_dropped_and_made_again() -> None:
+    with FakeNode() as node:
+        node.schema = schema("a", tables=3)
+        async with connected(node, schema_event_refresh_window=0.01) as (cluster, _):
+            node.schema = schema("a", tables=1)
+            node.send_event("SCHEMA_CHANGE", "DROPPED", "KEYSPACE", "a")
+            node.send_event("SCHEMA_CHANGE", "CREATED", "KEYSPACE", "a")
+            await until(cluster, lambda: list(cluster.metadata.keyspaces["a"].tables) == ["t0"])
+            node.schema = schema()
+            node.send_event("SCHEMA_CHANGE", "DROPPED", "KEYSPACE", "a")
+            await until(cluster, lambda: "a" not in cluster.metadata.keyspaces)
+            assert cluster.metadata.replication_of("a") is None
+
+
+async def test_other_elements_are_read_again_by_events() -> None:
+    function = {
+        "keyspace_name": "a", "function_name": "f", "argument_types": ["int"],
+        "argument_names": ["x"], "body": "return x;",
+        "called_on_null_input": True, "language": "java", "return_type": "int",
+    }  # fmt: skip
+    aggregate = {
+        "keyspace_name": "a", "aggregate_name": "g", "argument_types": ["int"], "state_func": "f",
+        "state_type": "int",
+        "return_type": "int",
+    }  # fmt: skip
+    with FakeNode() as node:
+        node.schema = schema("a")
+        async with connected(node, schema_event_refresh_window=0) as (cluster, _):
+            node.schema["system_schema.types"] = [
+                {
+                    "keyspace_name": "a",
+                    "type_name": "u",
+                    "field_names": ["x"],
+                    "field_types": ["int"],
+                }
+            ]
+            node.send_event("SCHEMA_CHANGE", "CREATED", "TYPE", "a", "u")
+            await until(cluster, lambda: "u" in cluster.metadata.keyspaces["a"].user_types)
+            other = {**function, "argument_types": ["text"], "return_type": "text"}
+            node.schema["system_schema.functions"] = [function, other]
+            node.send_event("SCHEMA_CHANGE", "CREATED", "FUNCTION", "a", "f", ["int"])
+            await until(
+                cluster,
+                lambda: sorted(cluster.metadata.keyspaces["a"].functions) == ["f(int)", "f(text)"],
+            )
+            node.schema["system_schema.aggregates"] = [aggregate]
+            node.send_event("SCHEMA_CHANGE", "CREATED", "AGGREGATE", "a", "g", ["int"])
+            await until(
+                cluster, lambda: list(cluster.metadata.keyspaces["a"].aggregates) == ["g(int)"]
+            )
+            node.schema["system_schema.functions"] = [other]
+            await cluster.refresh_user_function_metadata(
+                "a", cluster.metadata.keyspaces["a"].functions["f(int)"]
+            )
+            await cluster.refresh_user_aggregate_metadata("a", "g")
+            await cluster.refresh_user_type_metadata("a", "u")
+            assert list(cluster.metadata.keyspaces["a"].functions) == ["f(text)"]
+            text = cluster.metadata.keyspaces["a"].export_as_string()
+            places = [
+                text.index(f"CREATE {kind}") for kind in ("TYPE", "FUNCTION", "AGGREGATE", "TABLE")
+            ]
+            assert places == sorted(places)
+
+
+async def test_views_belong_to_their_tables() -> None:
+    view = {
+        "keyspace_name": "a", "view_name": "v", "base_table_name": "t0",
+        "include_all_columns": True, "where_clause": "id IS NOT NULL",
+        "comment": "a view",
+    }  # fmt: skip
+    with FakeNode() as node:
+        node.schema = schema("a")
+        async with connected(node, schema_event_refresh_window=0) as (cluster, _):
+            node.schema["system_schema.views"] = [view]
+            node.schema["system_schema.columns"] = [
+                *node.schema["system_schema.columns"],
+                column("a", "v", "id", "partition_key", 0),
+            ]
+            node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", "a", "v")
+            await until(cluster, lambda: "v" in cluster.metadata.keyspaces["a"].views)
+            found = cluster.metadata.keyspaces["a"]
+            assert found.tables["t0"].views["v"] is found.views["v"]
+            assert "v" not in found.tables
+            assert "CREATE MATERIALIZED VIEW a.v AS" in found.tables["t0"].export_as_string()
+            await cluster.refresh_table_metadata("a", "t0")
+            assert list(cluster.metadata.keyspaces["a"].tables["t0"].views) == ["v"]
+            node.schema["system_schema.views"] = []
+            await cluster.refresh_materialized_view_metadata("a", "v")
+            found = cluster.metadata.keyspaces["a"]
+            assert not found.views
+            assert not found.tables["t0"].views
+            assert list(found.tables["t0"].columns) == ["id", "c0"]
+
+
+async def test_views_are_read_again_with_their_table() -> None:
+    view = {
+        "keyspace_name": "a",
+        "base_table_name": "t0",
+        "include_all_columns": True,
+        "where_clause": "id IS NOT NULL",
+    }
+    with FakeNode() as node:
+        node.schema = schema("a")
+        node.schema["system_schema.views"] = [{**view, "view_name": name} for name in ("v", "it's")]
+        for name in ("v", "it's"):
+            node.schema["system_schema.columns"].append(column("a", name, "id", "partition_key", 0))
+        async with connected(node) as (cluster, session):
+            for name in ("t0", "v"):
+                node.schema["system_schema.columns"].append(column("a", name, "added"))
+            node.schema["system_schema.views"].pop()
+            node.prime(re.compile("ALTER"), schema_change("UPDATED", "TABLE", "a", "t0"))
+            await session.execute("ALTER TABLE a.t0 ADD added int")
+            found = cluster.metadata.keyspaces["a"]
+            assert list(found.tables["t0"].columns) == ["id", "c0", "added"]
+            assert list(found.views) == list(found.tables["t0"].views) == ["v"]
+            assert list(found.views["v"].columns) == ["id", "added"]
+            assert found.tables["t0"].views["v"] is found.views["v"]
+            assert reads(node, "views")[-1].endswith("view_name IN ('t0', 'v', 'it''s')")
+            node.schema["system_schema.views"] = []
+            remove_table(node.schema, "a", "t0")
+            node.prime(re.compile("DROP"), schema_change("DROPPED", "TABLE", "a", "t0"))
+            await session.execute("DROP TABLE a.t0")
+            assert (
+                list(cluster.metadata.keyspaces["a"].tables),
+                len(cluster.metadata.keyspaces["a"].views),
+            ) == (
+                ["t1"],
+                0,
+            )
+
+
+async def test_events_are_ignored_where_the_window_is_negative() -> None:
+    with FakeNode() as node:
+        node.schema = schema("a")
+        async with connected(node, schema_event_refresh_window=-1) as (cluster, session):
+            add_table(node.schema, "a", "new")
+            node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", "a", "new")
+            await session.execute("SELECT 1")
+            assert cluster._core is not None
+            assert not cluster._core.schema._pending
+            node.prime(re.compile("CREATE"), schema_change("CREATED", "TABLE", "a", "new"))
+            await session.execute("CREATE TABLE a.new (id int PRIMARY KEY)")
+            assert "new" in cluster.metadata.keyspaces["a"].tables
+
+
+async def test_all_reading_can_be_switched_off_and_on_again() -> None:
+    with FakeNode() as node:
+        node.schema = schema("a")
+        async with connected(node, schema_event_refresh_window=0) as (cluster, session):
+            cluster.set_meta_refresh_enabled(False)
+            add_table(node.schema, "a", "new")
+            node.prime(re.compile("CREATE"), schema_change("CREATED", "TABLE", "a", "new"))
+            await session.execute("CREATE TABLE a.new (id int PRIMARY KEY)")
+            assert "new" not in cluster.metadata.keyspaces["a"].tables
+            cluster.set_meta_refresh_enabled(True)
+            cluster.schema_metadata_enabled = False
+            await session.execute("CREATE TABLE a.new (id int PRIMARY KEY)")
+            assert "new" not in cluster.metadata.keyspaces["a"].tables
+            cluster.schema_metadata_enabled = True
+            await session.execute("CREATE TABLE a.new (id int PRIMARY KEY)")
+            assert "new" in cluster.metadata.keyspaces["a"].tables
+
+
+async def test_masks_with_values_of_all_kinds() -> None:
+    masks = {
+        "text": ("it's", "'it''s'"),
+        "int": ("7", "7"),
+        "blob": ("cafe", "0xcafe"),
+        "list<int>": ("0000000100000004" + "00000007", "[7]"),
+        "vector<float, 2>": ("3f80000040000000", "[1.0, 2.0]"),
+        "frozen<tuple<int, text>>": ("1:@", "(1, null)"),
+        "frozen<tuple<text, timestamp>>": (
+            r"a\:\@b:2020-01-01T01\:02\:03.000Z",
+            "('a:@b', '2020-01-01T01:02:03.000Z')",
+        ),
+        "frozen<tuple<int, frozen<tuple<text, list<text>>>>>": (
+            r"1:c\\:d\:0000000100000001" + "78",
+            "(1, ('c:d', ['x']))",
+        ),
+    }
+    with FakeNode() as node:
+        node.schema = schema("a", "b", tables=1)
+        node.schema["system_schema.column_masks"] = [
+            {
+                "keyspace_name": "a", "table_name": "t0", "column_name": f"m{at}",
+                "function_argument_nulls": [False],
+                "function_argument_types": [kind], "function_argument_values": [value],
+                "function_keyspace": "system",
+                "function_name": "mask_replace",
+            }
+            for at, (kind, (value, _)) in enumerate(masks.items())
+        ]  # fmt: skip
+        unknown = {
+            **node.schema["system_schema.column_masks"][0],
+            "keyspace_name": "b",
+            "column_name": "c0",
+        }
+        node.schema["system_schema.column_masks"].append(
+            {**unknown, "function_argument_types": ["frozen<some_udt>"]}
+        )
+        for at, kind in enumerate(masks):
+            node.schema["system_schema.columns"].append(column("a", "t0", f"m{at}", type=kind))
+        async with connected(node) as (cluster, _):
+            columns = cluster.metadata.keyspaces["a"].tables["t0"].columns
+            assert [columns[f"m{at}"].mask.arguments for at in range(len(masks))] == [
+                (text,) for _, text in masks.values()
+            ]
+            assert (
+                "a literal of type some_udt cannot be made"
+                in cluster.metadata.keyspaces["b"].export_as_string()
+            )
+
+
+# -- what goes wrong -------------------------------------------------------------------------------
+
+
+async def test_a_damaged_table_harms_no_other() -> None:
+    with FakeNode() as node:
+        node.schema = schema("a", tables=4)
+        for row in node.schema["system_schema.columns"]:
+            if row["table_name"] == "t0" and row["column_name"] == "c0":
+                row["type"] = None
+            if row["table_name"] == "t1":
+                row["kind"] = "strange"
+        for row in node.schema["system_schema.tables"]:
+            if row["table_name"] == "t2":
+                row["comment"] = Encoded(b"\xff\xfe")
+        node.schema["system_schema.types"] = [
+            {
+                "keyspace_name": "a",
+                "type_name": "u",
+                "field_names": ["x"],
+                "field_types": ["int", "int"],
+            }
+        ]
+        index = {
+            "keyspace_name": "a",
+            "table_name": "t0",
+            "index_name": "i",
+            "kind": "KEYS",
+            "options": {"target": "id"},
+        }
+        node.schema["system_schema.indexes"] = [
+            index,
+            {**index, "index_name": "j", "options": None},
+        ]
+        async with connected(node) as (cluster, _):
+            found = cluster.metadata.keyspaces["a"]
+            tables = found.tables
+            assert [table._exc_info is not None for table in tables.values()] == [
+                True,
+                True,
+                True,
+                False,
+            ]
+            assert "the type of column 'c0' is None" in tables["t0"].export_as_string()
+            assert "unknown kind 'strange'" in tables["t1"].export_as_string()
+            assert "cannot be decoded" in tables["t2"].export_as_string()
+            assert list(tables["t2"].columns) == ["id", "c0"]
+            assert tables["t3"].export_as_string().startswith("CREATE TABLE a.t3")
+            assert {name: index.as_cql_query() for name, index in found.indexes.items()} == {
+                "i": "CREATE INDEX i ON a.t0 (id)",
+                "j": "CREATE INDEX j ON a.t0 ()",
+            }
+            assert cluster.metadata.export_schema_as_string()
+
+
+async def test_a_node_that_refuses_or_does_not_answer_schema_queries_is_left() -> None:
+    with FakeNode() as node:
+        node.prime(re.compile("system_schema.tables"), silence())
+        cluster = aio.Cluster([node.address], port=node.port, control_connection_timeout=0.05)
+        with pytest.raises(DriverException, match="Unable to connect") as caught:
+            await cluster.connect()
+        assert isinstance(caught.value.__cause__, OperationTimedOut)
+        await cluster.shutdown()
+        node.clear_primes()
+        node.forget_requests()
+        node.prime(re.compile("system_schema.column_masks"), error(ErrorCode.INVALID))
+        node.prime(re.compile("system_virtual_schema"), error(ErrorCode.INVALID))
+        node.prime(re.compile("system_schema.keyspaces"), rows([("keyspace_name", "text")], []))
+        async with connected(node) as (cluster, _):
+            assert not cluster.metadata.keyspaces
+            await cluster.refresh_schema_metadata()
+            assert len(reads(node, "column_masks")) == 1
+
+
+async def test_a_refresh_that_cannot_be_done_says_so() -> None:
+    with FakeNode() as node:
+        async with connected(node, max_schema_agreement_wait=0) as (cluster, _):
+            assert cluster._core is not None
+            # Only now: a busy machine may take longer to connect.
+            cluster._core.settings.control_connection_timeout = 0.05
+            node.prime(re.compile("system_schema.tables"), error(ErrorCode.INVALID))
+            with pytest.raises(InvalidRequest):
+                await cluster.refresh_schema_metadata()
+            node.clear_primes()
+            node.prime(re.compile("system_schema.tables"), silence())
+            with pytest.raises(OperationTimedOut):
+                await cluster.refresh_schema_metadata()
+            waiting = asyncio.ensure_future(cluster.refresh_schema_metadata())
+            await node.wait_until(lambda node: len(reads(node, "tables")) == 4)
+        with pytest.raises(DriverException):
+            await asyncio.wait_for(waiting, WAIT)
+
+
+async def test_nodes_that_do_not_agree_are_not_read() -> None:
+    with FakeCluster(2) as nodes:
+        nodes[1].schema_version = nodes[1].host_id
+        async with connected(nodes) as (cluster, _):
+            with pytest.raises(
+                DriverException, match=r"did not agree on the schema within 0\.02 seconds"
+            ):
+                await cluster.refresh_schema_metadata(max_schema_agreement_wait=0.02)
+            await cluster.refresh_schema_metadata(max_schema_agreement_wait=0)
+
+
+# -- ScyllaDB --------------------------------------------------------------------------------------
+
+
+def make_scylladb(
+    node: FakeNode, tables: list[dict[str, Any]], keyspaces: list[dict[str, Any]]
+) -> None:
+    """Have the node say that it is of ScyllaDB, and know these rows of its own schema tables."""
+    sharding = {
+        "SHARD": "0",
+        "NR_SHARDS": "1",
+        "PARTITIONER": "org.apache.cassandra.dht.Murmur3Partitioner",
+    }
+    sharding |= {"SHARDING_ALGORITHM": "biased-token-round-robin", "SHARDING_IGNORE_MSB": "12"}
+    node.supported |= {f"SCYLLA_{name}": [value] for name, value in sharding.items()}
+    names = [
+        ("keyspace_name", "text"),
+        ("table_name", "text"),
+        ("cdc", "map<text,text>"),
+        ("tablets", "map<text,text>"),
+    ]
+    node.prime(re.compile("system_schema.scylla_tables"), rows(names, tables))
+    names = [("keyspace_name", "text"), ("initial_tablets", "int")]
+    node.prime(re.compile("system_schema.scylla_keyspaces"), rows(names, keyspaces))
+
+
+async def test_what_scylladb_makes_by_itself_is_not_exported() -> None:
+    cdc = {"enabled": "true", "preimage": "false", "ttl": "86400"}
+    index = {"keyspace_name": "a", "table_name": "t0", "kind": "COMPOSITES"}
+    view = {
+        "keyspace_name": "a",
+        "base_table_name": "t0",
+        "include_all_columns": False,
+        "where_clause": "id IS NOT NULL",
+    }
+    with FakeNode() as node:
+        node.schema = schema("a", tables=1)
+        extensions = {
+            "paxos_grace_seconds": b"\x0a\0\0\0",
+            "scylla_tags": b"\0\0\0\0",
+            "other": b"x",
+        }
+        node.schema["system_schema.tables"][0]["extensions"] = extensions
+        for log in ("t0_scylla_cdc_log", "x_scylla_cdc_log"):
+            add_table(node.schema, "a", log)
+        node.schema["system_schema.indexes"] = [
+            {**index, "index_name": "i", "options": {"target": "c0"}}
+        ]
+        tag = bytes.fromhex("010000001a000000") + b"system:synchronous_updates" + b"\x04\0\0\0true"
+        node.schema["system_schema.views"] = [
+            {**view, "view_name": name, "extensions": {"scylla_tags": tag}}
+            for name in ("i_index", "j_index")
+        ]
+        for name in ("i_index", "j_index"):
+            node.schema["system_schema.columns"].append(column("a", name, "id", "partition_key", 0))
+        names = [row["table_name"] for row in node.schema["system_schema.tables"]]
+        own = [
+            {"keyspace_name": "a", "table_name": name} for name in (*names, "i_index", "j_index")
+        ]
+        own[0] |= {"cdc": cdc, "tablets": {"min_tablet_count": "8"}}
+        make_scylladb(node, own, [])
+        async with connected(node) as (cluster, _):
+            found = cluster.metadata.keyspaces["a"]
+            assert sorted(found.views) == ["i_index", "j_index"]
+            assert len(found.tables) == 3
+            made = [
+                line for line in found.export_as_string().splitlines() if line.startswith("CREATE")
+            ]
+            assert made == [
+                made[0],
+                "CREATE TABLE a.t0 (",
+                "CREATE INDEX i ON a.t0 (c0);",
+                "CREATE MATERIALIZED VIEW a.j_index AS",
+                "CREATE TABLE a.x_scylla_cdc_log (",
+            ]
+            statement = found.tables["t0"].as_cql_query()
+            assert "cdc = {'enabled': 'true', 'preimage': 'false', 'ttl': '86400'}" in statement
+            assert "paxos_grace_seconds = 10" in statement
+            assert "tablets = {'min_tablet_count': '8'}" in statement
+            assert "synchronous_updates" not in statement
+            assert "synchronous_updates = true" in found.views["j_index"].as_cql_query()
+            assert "extensions" not in found.export_as_string()
+            assert found.tables["t0"].extensions == extensions
+
+
+async def test_indexes_of_scylladb() -> None:
+    types = {
+        "c0": "int",
+        "c1": "frozen<map<int, text>>",
+        "c2": "set<int>",
+        "C3": "map<text, int>",
+        'C"4': "int",
+    }
+    targets = {
+        '{"pk":["id","C3"],"ck":["C\\"4"]}': '(id, "C3"), "C""4"',
+        "c1": "full(c1)",
+        "keys(c2)": "values(c2)",
+        "keys(C3)": 'keys("C3")',
+        'entries("C3")': 'entries("C3")',
+        'C"4': '"C""4"',
+        '"C""4"': '"C""4"',
+        "c0": "c0",
+    }
+    with FakeNode() as node:
+        node.schema = schema("a", tables=1)
+        columns = [column("a", "t0", name, type=kind) for name, kind in types.items()]
+        node.schema["system_schema.columns"] = [
+            *columns,
+            column("a", "t0", "id", "partition_key", 0),
+        ]
+        node.schema["system_schema.indexes"] = [
+            {
+                "keyspace_name": "a",
+                "table_name": "t0",
+                "index_name": f"i{at}",
+                "kind": "COMPOSITES",
+                "options": {"target": one},
+            }
+            for at, one in enumerate(targets)
+        ]
+        async with connected(node) as (cluster, _):
+            indexes = cluster.metadata.keyspaces["a"].indexes
+            assert [index.as_cql_query() for index in indexes.values()] == [
+                f"CREATE INDEX i{at} ON a.t0 ({target})"
+                for at, target in enumerate(targets.values())
+            ]
+
+
+async def test_a_column_with_the_name_of_an_index_target() -> None:
+    with FakeNode() as node:
+        node.schema = schema("a", tables=1)
+        for name in ("v", "values(v)"):
+            node.schema["system_schema.columns"].append(column("a", "t0", name, type="list<int>"))
+        index = {"keyspace_name": "a", "table_name": "t0", "index_name": "i", "kind": "COMPOSITES"}
+        node.schema["system_schema.indexes"] = [{**index, "options": {"target": "values(v)"}}]
+        async with connected(node) as (cluster, _):
+            assert (
+                cluster.metadata.keyspaces["a"].indexes["i"].as_cql_query()
+                == "CREATE INDEX i ON a.t0 (values(v))"
+            )
+
+
+@pytest.mark.parametrize(
+    ("row", "clause"),
+    [
+        ([], "tablets = {'enabled': false}"),
+        ([{"keyspace_name": "a", "initial_tablets": None}], "tablets = {'enabled': false}"),
+        ([{"keyspace_name": "a", "initial_tablets": 0}], "tablets = {'enabled': true}"),
+        (
+            [{"keyspace_name": "a", "initial_tablets": 8}],
+            "tablets = {'enabled': true, 'initial': 8}",
+        ),
+    ],
+)
+async def test_tablets_are_said_to_be_used_or_not(row: list[dict[str, Any]], clause: str) -> None:
+    with FakeNode() as node:
+        node.schema = schema("a", tables=0)
+        local = {
+            "keyspace_name": "l",
+            "durable_writes": True,
+            "replication": {"class": "LocalStrategy"},
+        }
+        node.schema["system_schema.keyspaces"].append(local)
+        make_scylladb(node, [], row)
+        async with connected(node) as (cluster, _):
+            assert (
+                cluster.metadata.keyspaces["a"]
+                .as_cql_query()
+                .endswith(f"durable_writes = true AND {clause}")
+            )
+            assert cluster.metadata.keyspaces["l"].tablets is None
+            await cluster.refresh_keyspace_metadata("a")
+            assert cluster.metadata.keyspaces["a"].as_cql_query().endswith(clause)
+
+
+async def test_other_tablets_are_seen() -> None:
+    with FakeNode() as node:
+        node.schema = schema("a", tables=1)
+        make_scylladb(node, [], [{"keyspace_name": "a", "initial_tablets": 8}])
+        async with connected(node) as (cluster, session):
+            table = cluster.metadata.keyspaces["a"].tables["t0"]
+            make_scylladb(node, [], [{"keyspace_name": "a", "initial_tablets": 16}])
+            node.prime(re.compile("ALTER"), schema_change("UPDATED", "KEYSPACE", "a"))
+            await session.execute("ALTER KEYSPACE a WITH tablets = {'initial': 16}")
+            assert cluster.metadata.keyspaces["a"].tablets == {"enabled": True, "initial": 16}
+            assert cluster.metadata.keyspaces["a"].tables["t0"] is table
+            assert len(reads(node, "tables")) == 1
+
+
+# -- the control connection moves ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("changed", [True, False])
+async def test_the_schema_is_read_again_where_its_version_is_another(changed: bool) -> None:
+    with FakeCluster(2) as nodes:
+        for node in nodes.nodes:
+            node.schema = schema("a")
+        async with connected(nodes) as (cluster, _):
+            host = cluster.get_control_connection_host()
+            other = next(node for node in nodes.nodes if node.address != host.address)
+            other.schema = schema("a", "b")
+            if changed:
+                other.schema_version = other.host_id
+            nodes.stop_node(nodes.node_at(host.address), tell=False)
+            await until(
+                cluster,
+                lambda: (
+                    getattr(cluster.get_control_connection_host(), "address", None) == other.address
+                ),
+            )
+            if changed:
+                await until(cluster, lambda: list(cluster.metadata.keyspaces) == ["a", "b"])
+            else:
+                await cluster.refresh_nodes()
+                assert not reads(other, "tables")
+
+
+# -- threads ---------------------------------------------------------------------------------------
+
+
+def test_threads_get_the_same_objects() -> None:
+    with FakeNode() as node:
+        node.schema = schema("a", tables=50)
+        with Cluster([node.address], port=node.port) as cluster, cluster.connect():
+            seen: list[list[Any]] = []
+            start = threading.Barrier(8)
+
+            def look() -> None:
+                start.wait(WAIT)
+                seen.append(
+                    [id(table) for table in cluster.metadata.keyspaces["a"].tables.values()]
+                )
+
+            threads = [threading.Thread(target=look) for _ in range(8)]
+            for one in threads:
+                one.start()
+            for one in threads:
+                one.join(WAIT)
+            assert len(seen) == 8
+            assert all(ids == seen[0] for ids in seen)

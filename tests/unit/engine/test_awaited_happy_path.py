@@ -1,0 +1,250 @@
+"""Which executions take the usual way in one pass, and that both ways give the same."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import gc
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra._impl import flight
+from cassandra.aio.session import ResultFuture
+from cassandra.cluster import Cluster, ResponseFuture
+from cassandra.cluster.session import Session
+from cassandra.concurrent import execute_concurrent_with_args
+from cassandra.errors import DecodeError
+from cassandra.protocol.handler import ProtocolHandler
+from cassandra.query import BatchStatement, dict_factory, tuple_factory
+from cassandra.testing.fake import FakeNode, rows
+from tests.unit.engine.faults import connected, profile
+
+QUERY = "SELECT k FROM t WHERE k = ?"
+COLUMNS = [("k", "int")]
+
+
+def node_with_rows() -> FakeNode:
+    node = FakeNode()
+    node.prime_prepare(QUERY, COLUMNS, COLUMNS)
+    node.prime(QUERY, rows(COLUMNS, [(7,), (8,)]))
+    node.prime("SELECT k FROM t", rows(COLUMNS, [(7,), (8,)]))
+    return node
+
+
+@dataclasses.dataclass
+class Row:
+    k: int
+
+
+class Handler(ProtocolHandler):
+    """One of a program."""
+
+
+Calls = dict[str, Callable[[aio.Session, Any], Any]]
+
+USUAL: Calls = {
+    "tuple": lambda session, select: session.execute(select, (7,)),
+    "list": lambda session, select: session.execute(select, [7]),
+}
+
+UNUSUAL: Calls = {
+    "text": lambda session, select: session.execute("SELECT k FROM t"),
+    "text with a marker": lambda session, select: session.execute(QUERY, (7,)),
+    "bound statement": lambda session, select: session.execute(select.bind((7,))),
+    "dict": lambda session, select: session.execute(select, {"k": 7}),
+    "object": lambda session, select: session.execute(select, SimpleNamespace(k=7)),
+    "timeout": lambda session, select: session.execute(select, (7,), timeout=5.0),
+    "trace": lambda session, select: session.execute(select, (7,), trace=True),
+    "payload": lambda session, select: session.execute(select, (7,), custom_payload={"a": b"b"}),
+    "profile": lambda session, select: session.execute(select, (7,), execution_profile="other"),
+    "page": lambda session, select: session.execute(select, (7,), paging_state=b"x"),
+    "host": lambda session, select: session.execute(
+        select, (7,), host=session.cluster.metadata.all_hosts()[0]
+    ),
+    "row type": lambda session, select: session.execute(select, (7,), row_type=Row),
+}
+
+
+@pytest.mark.parametrize("name", [*USUAL, *UNUSUAL])
+async def test_each_way_gives_the_rows(name: str) -> None:
+    with node_with_rows() as node:
+        profiles = profile()
+        profiles["other"] = next(iter(profiles.values())).clone()
+        async with connected(node, execution_profiles=profiles) as (_, session):
+            select = await session.prepare(QUERY)
+            future = {**USUAL, **UNUSUAL}[name](session, select)
+            assert (type(future) is flight.ResultFuture) == (name in USUAL)
+            result = await future
+            assert [row.k for row in result.current_rows] == [7, 8]
+            assert result.one().k == 7
+            assert result.column_names == ["k"]
+            assert not result.has_more_pages
+            assert result.warnings is None
+            assert [attempt.error for attempt in result.attempts] == [None]
+            assert result.coordinator_host is result.attempts[0].host
+
+
+async def test_listeners_and_handlers_leave_the_usual_way() -> None:
+    with node_with_rows() as node:
+        async with connected(node) as (_, session):
+            select = await session.prepare(QUERY)
+            seen: list[Any] = []
+
+            def listen(future: Any) -> None:
+                seen.append(future.message)
+                future.mark = "of a tracer"
+
+            session.add_request_init_listener(listen)
+            future: Any = session.execute(select, (7,))
+            assert type(future) is ResultFuture
+            assert getattr(future, "mark", None) == "of a tracer"
+            assert (await future).one().k == 7
+            assert len(seen) == 1
+            session.remove_request_init_listener(listen)
+            assert type(session.execute(select, (7,))) is flight.ResultFuture
+            session.client_protocol_handler = Handler
+            other = session.execute(select, (7,))
+            assert type(other) is ResultFuture
+            assert (await other).one().k == 7
+
+
+async def test_settings_of_the_session_count_at_each_execution() -> None:
+    with node_with_rows() as node:
+        async with connected(node, execution_profiles=profile()) as (_, session):
+            select = await session.prepare(QUERY)
+            session.default_vector_type = "no such form"
+            with pytest.raises(ValueError, match="no such form"):
+                session.execute(select, (7,))
+            session.default_vector_type = "list"
+            session.use_client_timestamp = False
+            session.timestamp_generator = None
+            session.default_fetch_size = None
+            assert (await session.execute(select, (7,))).one().k == 7
+            for factory, expected in ((dict_factory, {"k": 7}), (tuple_factory, (7,))):
+                session._default_profile.row_factory = factory
+                assert (await session.execute(select, (7,))).one() == expected
+            session._default_profile.row_factory = lambda names, made: ("own", names, made)
+            own = (await session.execute(select, (7,))).current_rows
+            assert own == ("own", ["k"], [(7,), (8,)])
+
+
+async def test_mistakes_in_the_call_are_raised_by_it() -> None:
+    with node_with_rows() as node:
+        async with connected(node) as (_, session):
+            select = await session.prepare(QUERY)
+            with pytest.raises(TypeError, match='column "k"'):
+                session.execute(select, ("seven",))
+            with pytest.raises(ValueError, match="Too many values"):
+                session.execute(select, (7, 8))
+            with pytest.raises(TypeError):
+                session.execute(select, 7)
+
+
+async def test_rows_that_cannot_be_read_raise_at_each_access() -> None:
+    with node_with_rows() as node:
+        async with connected(node) as (_, session):
+            select = await session.prepare(QUERY)
+            result = await session.execute(select, (7,))
+            answer = result._answer
+            damaged = flight.RowsAnswer(
+                answer.message().metadata, b"\x00\x00\x00\x01\x00\x00\x00\x04\x00", 0
+            )
+            result._answer = damaged
+            for _ in range(2):
+                with pytest.raises(DecodeError, match='row 0, column "k"'):
+                    _ = result.current_rows
+
+
+async def test_nobody_has_to_keep_the_future() -> None:
+    """The request of a future that was dropped ends by itself."""
+    with node_with_rows() as node:
+        async with connected(node) as (_, session):
+            select = await session.prepare(QUERY)
+            for _ in range(50):
+                session.execute(select, (7,))
+            gc.collect()
+            assert (await session.execute(select, (7,))).one().k == 7
+            (pool,) = session._engine.pools.values()
+            assert pool.in_flight == 0
+
+
+async def test_a_result_made_in_one_pass_is_as_its_constructor_makes_it() -> None:
+    with node_with_rows() as node:
+        async with connected(node) as (_, session):
+            select = await session.prepare(QUERY)
+            made = await session.execute(select, (7,))
+            by_hand: aio.ResultSet[Any] = aio.ResultSet(session, made._request, made._row_factory)
+            slots = [
+                name
+                for kind in aio.ResultSet.__mro__
+                for name in getattr(kind, "__slots__", ())
+                if not name.startswith("__")
+            ]
+            assert slots
+            for name in slots:
+                assert getattr(made, name) == getattr(by_hand, name), name
+
+
+async def test_batches_are_not_usual() -> None:
+    with node_with_rows() as node:
+        async with connected(node) as (_, session):
+            assert type(session.execute(BatchStatement())) is ResultFuture
+
+
+# -- the blocking face -----------------------------------------------------------------------------
+
+
+def test_results_of_execute_concurrent_have_futures_when_asked() -> None:
+    with node_with_rows() as node, Cluster([node.address], port=node.port) as cluster:
+        session = cluster.connect()
+        select = session.prepare(QUERY)
+        outcomes = execute_concurrent_with_args(session, select, [(7,)] * 20)
+        for success, result in outcomes:
+            assert success
+            assert "response_future" not in vars(result)
+            assert [row.k for row in result] == [7, 8]
+            future = result.response_future
+            assert isinstance(future, ResponseFuture)
+            assert result.response_future is future
+            assert future.is_over
+            assert future.result().one().k == 7
+            assert len(future.attempts) == 1
+            assert future.coordinator_host is not None
+            assert future.warnings is None
+            with pytest.raises(AttributeError, match="no_such_name"):
+                _ = result.no_such_name
+
+
+def test_execute_concurrent_tells_listeners_of_each_request() -> None:
+    with node_with_rows() as node, Cluster([node.address], port=node.port) as cluster:
+        session: Session = cluster.connect()
+        select = session.prepare(QUERY)
+        seen: list[ResponseFuture] = []
+        session.add_request_init_listener(seen.append)
+        outcomes = list(execute_concurrent_with_args(session, select, [(7,)] * 5))
+        assert [result.response_future for _, result in outcomes] == seen
+
+
+def test_mistakes_are_outcomes_of_execute_concurrent() -> None:
+    with node_with_rows() as node, Cluster([node.address], port=node.port) as cluster:
+        session = cluster.connect()
+        select = session.prepare(QUERY)
+        given = [(7,), ("seven",), (7,)]
+        outcomes = execute_concurrent_with_args(session, select, given, raise_on_first_error=False)
+        assert [success for success, _ in outcomes] == [True, False, True]
+
+
+def test_what_is_dropped_on_a_closed_session_is_refused() -> None:
+    async def run() -> None:
+        with node_with_rows() as node:
+            async with connected(node) as (_, session):
+                select = await session.prepare(QUERY)
+                await session.shutdown()
+                with pytest.raises(Exception, match="shut down"):
+                    await session.execute(select, (7,))
+
+    asyncio.run(run())

@@ -1,0 +1,87 @@
+"""One connection: the engine's own requests on it, and messages that no honest server sends."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.engine.connection import HANDSHAKE_MAX_BODY, Connection, FutureResponder
+from cassandra.engine.endpoint import DefaultEndPoint
+from cassandra.errors import NoHostAvailable
+from cassandra.protocol.opcodes import EVENT, OPTIONS, READY, SUPPORTED
+from cassandra.testing.fake import FakeNode, Opcode, garbage, rows
+from tests.unit.engine.faults import fails
+
+
+def without_transport(monkeypatch: pytest.MonkeyPatch) -> tuple[Connection, list[FutureResponder]]:
+    """A connection that sends nothing, and the responders of what is asked on it."""
+    responders: list[FutureResponder] = []
+    send = Connection.send
+
+    def keep(self: Connection, responder: Any, opcode: int, flags: int, body: bytes) -> int:
+        responders.append(responder)
+        return send(self, responder, opcode, flags, body)
+
+    monkeypatch.setattr(Connection, "send", keep)
+    return Connection(DefaultEndPoint("127.0.0.1"), 5, asyncio.get_running_loop()), responders
+
+
+async def test_a_cancellation_that_comes_with_the_answer_is_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    connection, responders = without_transport(monkeypatch)
+    asking = asyncio.ensure_future(connection.request(OPTIONS, b"", 5.0))
+    await asyncio.sleep(0)
+    responders[0].on_response(connection, SUPPORTED, 0, b"\0\0")
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+
+
+async def test_no_answer_in_time_leaves_an_orphan(monkeypatch: pytest.MonkeyPatch) -> None:
+    connection, responders = without_transport(monkeypatch)
+    with pytest.raises(asyncio.TimeoutError):
+        await connection.request(OPTIONS, b"", 0.001)
+    assert (connection.in_flight, connection.orphans) == (1, 1)
+    responders[0].on_response(connection, SUPPORTED, 0, b"\0\0")  # too late: does nothing
+
+
+async def test_malformed_events_are_one_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    connection = Connection(DefaultEndPoint("127.0.0.1"), 5, asyncio.get_running_loop())
+
+    def raises(opcode: int, flags: int, body: bytes) -> None:
+        raise ValueError("no such event")
+
+    connection.on_event = raises
+    for _ in range(1000):
+        connection.on_unsolicited(-1, EVENT, 0, b"\xff" * 100)
+    (record,) = caplog.records
+    assert "ValueError: no such event" in record.getMessage()
+    assert "\n" not in record.getMessage()
+    assert record.exc_info is None
+    assert not connection.closed
+
+
+@pytest.mark.parametrize("opcode", [SUPPORTED, READY])
+async def test_a_large_message_before_the_handshake_is_over_is_refused(opcode: int) -> None:
+    head = bytes((0x85, 0, 0, 0, opcode))
+    huge = garbage(head + (255 << 20).to_bytes(4, "big") + bytes(100))
+    with FakeNode() as node:
+        node.prime(Opcode.OPTIONS if opcode == SUPPORTED else Opcode.STARTUP, huge)
+        async with aio.Cluster([node.address], port=node.port) as cluster:
+            failure = await fails(cluster.connect())
+        assert isinstance(failure, NoHostAvailable)
+        assert f"claims a body of {255 << 20} bytes; the limit is {HANDSHAKE_MAX_BODY}" in str(
+            failure
+        )
+
+
+async def test_large_messages_are_read_after_the_handshake() -> None:
+    with FakeNode() as node:
+        node.prime("SELECT v FROM t", rows([("v", "blob")], [(bytes(4 * HANDSHAKE_MAX_BODY),)]))
+        async with aio.Cluster([node.address], port=node.port, compression=False) as cluster:
+            session = await cluster.connect()
+            assert len((await session.execute("SELECT v FROM t")).one().v) == 4 * HANDSHAKE_MAX_BODY

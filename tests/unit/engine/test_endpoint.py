@@ -1,0 +1,80 @@
+"""Address translators."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cassandra.engine.endpoint import (
+    DefaultEndPoint,
+    DefaultEndPointFactory,
+    EndPoint,
+    SniEndPointFactory,
+)
+from cassandra.policies.translation import (
+    AddressTranslator,
+    EC2MultiRegionTranslator,
+    IdentityTranslator,
+)
+
+
+class Nat(AddressTranslator):
+    def translate(self, addr: str) -> str:
+        return addr.replace("10.0.", "192.168.")
+
+
+def made(row: dict[str, Any], translator: Any = None, port: int = 9042) -> EndPoint:
+    factory = DefaultEndPointFactory().configure(
+        SimpleNamespace(address_translator=translator, port=port)
+    )
+    return factory.create(row)
+
+
+@pytest.mark.parametrize(
+    ("row", "address", "port"),
+    [
+        (
+            {"native_address": "10.0.0.1", "native_port": 9043, "peer": "10.9.9.9"},
+            "192.168.0.1",
+            9043,
+        ),
+        ({"rpc_address": "10.0.0.1", "peer": "10.9.9.9"}, "192.168.0.1", 19042),
+        ({"rpc_address": "10.0.0.1", "rpc_port": 9044, "key": "local"}, "192.168.0.1", 9044),
+        ({"rpc_address": "0.0.0.0", "peer": "10.0.0.2"}, "192.168.0.2", 19042),
+        ({"native_address": "::", "peer": "10.0.0.2"}, "192.168.0.2", 19042),
+        (
+            {
+                "rpc_address": "0.0.0.0",
+                "broadcast_address": "10.0.0.3",
+                "listen_address": "10.9.9.9",
+            },
+            "192.168.0.3",
+            19042,
+        ),
+    ],
+)
+def test_the_advertised_address_is_translated(row: dict[str, Any], address: str, port: int) -> None:
+    assert made(row, Nat(), port=19042) == DefaultEndPoint(address, port)
+
+
+def test_a_row_without_an_address_is_shown() -> None:
+    with pytest.raises(ValueError, match="rack7"):
+        made({"rack": "rack7"})
+
+
+def test_only_what_programs_give_may_block() -> None:
+    class Mine(DefaultEndPointFactory):
+        pass
+
+    def may_block(factory: Any, translator: Any) -> bool:
+        return bool(
+            factory.configure(SimpleNamespace(address_translator=translator, port=9042)).may_block
+        )
+
+    assert not may_block(DefaultEndPointFactory(), IdentityTranslator())
+    assert not may_block(DefaultEndPointFactory(), None)
+    assert may_block(DefaultEndPointFactory(), EC2MultiRegionTranslator())
+    assert may_block(Mine(), IdentityTranslator())
+    assert not may_block(SniEndPointFactory("proxy", 29042), None)

@@ -1,0 +1,663 @@
+"""Requests that their own thread writes: when they are, when not, and what may happen meanwhile."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from cassandra import _impl
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
+from cassandra.engine import loop as engine_loop
+from cassandra.errors import ConnectionException, ConnectionShutdown, OperationTimedOut
+from cassandra.policies import (
+    ConstantSpeculativeExecutionPolicy,
+    DCAwareRoundRobinPolicy,
+    FallthroughRetryPolicy,
+    HostFilterPolicy,
+    RackAwareRoundRobinPolicy,
+    RoundRobinPolicy,
+    TokenAwarePolicy,
+    WhiteListRoundRobinPolicy,
+)
+from cassandra.policies.adaptive import AdaptivePolicy
+from cassandra.policies.token_aware import plans_in_any_thread
+from cassandra.query import BatchStatement, SimpleStatement
+from cassandra.testing.fake import FakeNode, Opcode, close, error, hold, silence
+from tests.processes import WITH_TESTS, run_python
+from tests.unit.loops import Loops
+
+WAIT = 5.0
+WRITE = "INSERT INTO t (k, v) VALUES (1, 2)"
+READ = "SELECT v FROM t"
+
+pytestmark = [
+    pytest.mark.usefixtures("loops"),
+    pytest.mark.skipif(not hasattr(socket, "MSG_DONTWAIT"), reason="not on Windows"),
+]
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests make requests in bursts, which would be joined."""
+    monkeypatch.setattr(engine_loop, "IDLE_AFTER", -1.0)
+    # The Python twin leaves the main thread alone, and that is where tests run.
+    monkeypatch.setattr("cassandra.engine.flight._may_be_interrupted", lambda: False)
+
+
+@pytest.fixture
+def node() -> Iterator[FakeNode]:
+    with FakeNode() as node:
+        yield node
+
+
+@contextmanager
+def connected(node: FakeNode, **settings: Any) -> Iterator[Session]:
+    profile = ExecutionProfile(
+        settings.pop("policy", RoundRobinPolicy()), retry_policy=FallthroughRetryPolicy()
+    )
+    profiles = {EXEC_PROFILE_DEFAULT: profile}
+    with Cluster([node.address], port=node.port, execution_profiles=profiles, **settings) as made:
+        yield made.connect()
+
+
+@pytest.fixture
+def session(node: FakeNode) -> Iterator[Session]:
+    with connected(node) as session:
+        yield session
+
+
+def until(condition: Callable[[], object]) -> None:
+    """Wait for what another thread does within its next steps."""
+    end = time.monotonic() + WAIT
+    while not condition():
+        assert time.monotonic() < end, "it does not come"
+        time.sleep(0.001)
+
+
+def connections(session: Session) -> list[Any]:
+    return [c for pool in session._engine.pools.values() for c in pool.connections]
+
+
+def is_ready(session: Session) -> bool:
+    return session._inbox.is_quiet and all(
+        c.streams.settled and c.in_flight == 0 for c in connections(session)
+    )
+
+
+@contextmanager
+def busy_loop(session: Session) -> Iterator[None]:
+    """The session's loop does nothing meanwhile: what is sent is sent by its own thread."""
+    until(lambda: is_ready(session))
+    begun, end = threading.Event(), threading.Event()
+
+    def block() -> None:
+        begun.set()
+        end.wait(WAIT)
+
+    session._loop_thread.loop.call_soon_threadsafe(block)
+    assert begun.wait(WAIT)
+    try:
+        yield
+    finally:
+        end.set()
+
+
+def arrived(node: FakeNode, text: str, count: int = 1) -> None:
+    node.wait_for(lambda node: len(node.queries(text)) >= count)
+
+
+# -- when ------------------------------------------------------------------------------------------
+
+
+def test_a_request_leaves_when_it_is_made(node: FakeNode, session: Session) -> None:
+    prepared = session.prepare(WRITE)
+    for statement in (WRITE, SimpleStatement(WRITE), prepared, prepared.bind(())):
+        node.forget_requests()
+        with busy_loop(session):
+            future = session.execute_async(statement)
+            arrived(node, WRITE)
+            assert not future.is_over
+        assert future.result().all() == []
+    node.forget_requests()
+    with busy_loop(session):
+        future = session.execute_async(BatchStatement().add(WRITE))
+        node.wait_for(lambda node: node.count(Opcode.BATCH))
+    future.result()
+
+
+@pytest.mark.parametrize("version", [3, 4, 5])
+@pytest.mark.parametrize("compression", [False, True])
+def test_as_the_connection_has_agreed(version: int, compression: bool) -> None:
+    text = f"INSERT INTO t (v) VALUES ('{'x' * 2000}')"
+    with (
+        FakeNode(max_version=version) as node,
+        connected(node, protocol_version=version, compression=compression) as session,
+    ):
+        for _ in range(3):
+            with busy_loop(session):
+                future = session.execute_async(text)
+                arrived(node, text)
+            assert future.result().all() == []
+            node.forget_requests()
+        assert node.malformed == []
+
+
+def test_what_comes_while_it_is_in_flight_is_joined(node: FakeNode, session: Session) -> None:
+    pause = hold()
+    node.prime(WRITE, pause)
+    with busy_loop(session):
+        first = session.execute_async(WRITE)
+        arrived(node, WRITE)
+        others = [session.execute_async(READ) for _ in range(20)]
+    arrived(node, READ, 20)
+    assert [request.query for request in node.requests[-21:]] == [WRITE, *[READ] * 20]
+    pause.release()
+    for future in (first, *others):
+        assert future.result().all() == []
+
+
+def test_a_burst_is_joined(
+    node: FakeNode, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if the server has answered what was made before."""
+    monkeypatch.setattr(engine_loop, "IDLE_AFTER", 3600.0)
+    until(lambda: is_ready(session))
+    session._inbox._quiet_since = float("-inf")
+    assert session._inbox.is_idle()
+    for _ in range(2):
+        session._inbox.put(Work())
+        until(lambda: is_ready(session))
+        with busy_loop(session):
+            future = session.execute_async(WRITE)
+            assert not future.attempts
+        assert future.result().all() == []
+
+
+class Work:
+    def start(self) -> None:
+        pass
+
+    def fail(self, error: BaseException) -> None:
+        raise error
+
+
+def test_order_is_kept_while_work_is_queued(node: FakeNode, session: Session) -> None:
+    with busy_loop(session):
+        session._inbox.put(Work())
+        futures = [session.execute_async(f"{WRITE} -- {n}") for n in range(3)]
+        assert not any(future.attempts for future in futures)
+    for future in futures:
+        future.result()
+    assert [r.query for r in node.requests[-3:]] == [f"{WRITE} -- {n}" for n in range(3)]
+
+
+def test_what_a_callback_sends_is_the_loops(node: FakeNode, session: Session) -> None:
+    found: list[Any] = []
+    over = threading.Event()
+
+    def call(_: Any) -> None:
+        following = session.execute_async(READ)
+        found.append(list(following.attempts))
+        following.add_callback(lambda _: over.set())
+
+    pause = hold()
+    node.prime(WRITE, pause)
+    until(lambda: is_ready(session))
+    session.execute_async(WRITE).add_callback(call)
+    pause.release()
+    assert over.wait(WAIT)
+    assert found == [[]]
+
+
+@pytest.mark.parametrize("what", ["use", "speculation", "host", "handler", "large", "first"])
+def test_the_unusual_is_the_loops(node: FakeNode, what: str) -> None:
+    with connected(node) as session:
+        profile = session._default_profile
+        if what == "speculation":
+            profile.speculative_execution_policy = ConstantSpeculativeExecutionPolicy(60, 1)
+        if what == "handler":
+            session.add_request_init_listener(lambda future: None)
+        host = session.hosts[0] if what == "host" else None
+        texts = {"use": "USE ks", "large": f"INSERT INTO t (v) VALUES ('{'x' * 70_000}')"}
+        text: Any = texts.get(what, WRITE)
+        if what == "speculation":
+            text = SimpleStatement(text, is_idempotent=True)
+        values = (1,) if what == "first" else None
+        if what == "first":
+            text = "INSERT INTO t (k) VALUES (?)"
+            node.prime_prepare(text, [("k", "int")], [])
+        with busy_loop(session):
+            future = session.execute_async(text, values, host=host)
+            assert not future.attempts
+        future.result()
+        assert len(future.attempts) == 1
+
+
+def test_tls_is_the_loops(node: FakeNode, session: Session) -> None:
+    (connection,) = connections(session)[:1]
+    connection.tls = object()
+    try:
+        before = connection.streams.in_flight
+        connection.write_directly()
+        assert connection.streams.in_flight == before
+    finally:
+        connection.tls = None
+
+
+# -- plans -----------------------------------------------------------------------------------------
+
+
+class Own(RoundRobinPolicy):
+    def __init__(self) -> None:
+        super().__init__()
+        self.threads: set[int] = set()
+
+    def make_query_plan(self, working_keyspace: Any = None, query: Any = None) -> Iterator[Any]:
+        self.threads.add(threading.get_ident())
+        return super().make_query_plan(working_keyspace, query)
+
+
+def test_a_programs_own_policy_plans_on_the_loop(node: FakeNode) -> None:
+    policy = Own()
+    with connected(node, policy=TokenAwarePolicy(policy)) as session:
+        for _ in range(5):
+            session.execute(WRITE)
+        assert policy.threads == {session._loop_thread.ident}
+
+
+def test_which_policies_plan_anywhere() -> None:
+    own = Own()
+    for policy in (
+        RoundRobinPolicy(),
+        DCAwareRoundRobinPolicy("dc"),
+        RackAwareRoundRobinPolicy("dc", "rack"),
+        WhiteListRoundRobinPolicy(["127.0.0.1"]),
+        TokenAwarePolicy(DCAwareRoundRobinPolicy("dc")),
+    ):
+        assert plans_in_any_thread(policy)
+    for other in (
+        own,
+        TokenAwarePolicy(own),
+        HostFilterPolicy(RoundRobinPolicy(), bool),
+        AdaptivePolicy(),
+        object(),
+    ):
+        assert not plans_in_any_thread(other)
+
+
+def test_a_plan_that_was_begun_goes_on_on_the_loop() -> None:
+    """Otherwise half of the plans would be lost, and hosts that take turns would be skipped."""
+    with (
+        FakeNode("127.0.0.1") as one,
+        FakeNode("127.0.0.2", one.port) as two,
+    ):
+        one.peers.append(two)
+        two.peers.append(one)
+        with connected(one) as session:
+            until(lambda: len(session._engine.pools) == 2)
+            pauses = [hold(), hold()]
+            for node, pause in zip((one, two), pauses, strict=True):
+                node.prime(WRITE, pause)
+            # The first two are direct; the others find both hosts busy.
+            futures = [session.execute_async(WRITE) for _ in range(2)]
+            for pause in pauses:
+                pause.wait()
+            for _ in range(10):
+                until(lambda: session._inbox.is_quiet)
+                futures.append(session.execute_async(READ))
+                futures[-1].result()
+            hosts = [future.coordinator_host.address for future in futures[2:]]
+            assert hosts == [hosts[0], hosts[1]] * 5
+            assert hosts[0] != hosts[1]
+            for pause in pauses:
+                pause.release()
+
+
+# -- time limits -----------------------------------------------------------------------------------
+
+
+def test_time_limits_hold_while_the_loop_sleeps(node: FakeNode, session: Session) -> None:
+    node.prime(READ, silence())
+    for timeout in (0.05, 0.2, 0.05):
+        until(lambda: session._inbox.is_quiet)
+        began = time.monotonic()
+        with pytest.raises(OperationTimedOut):
+            session.execute(READ, timeout=timeout)
+        assert time.monotonic() - began >= timeout
+
+
+def test_a_time_limit_is_not_kept_once_the_answer_has_come(session: Session) -> None:
+    for _ in range(50):
+        session.execute(WRITE, timeout=3600)
+    until(lambda: len(session._engine.timers) == 0)
+
+
+def test_a_late_answer_reaches_nobody(node: FakeNode, session: Session) -> None:
+    pause = hold()
+    node.prime(READ, pause)
+    until(lambda: is_ready(session))
+    with pytest.raises(OperationTimedOut):
+        session.execute(READ, timeout=0.05)
+    (connection,) = (c for c in connections(session) if c.in_flight)
+    assert connection.orphans == 1
+    assert session.execute(WRITE).all() == []
+    pause.release()
+    until(lambda: is_ready(session))
+    with busy_loop(session):
+        future = session.execute_async(WRITE)
+        assert future.attempts
+    assert future.result().all() == []
+
+
+# -- ends ------------------------------------------------------------------------------------------
+
+
+def test_an_error_of_the_server_is_retried_on_the_loop(node: FakeNode) -> None:
+    with connected(node) as session:
+        node.prime(WRITE, error(0x1001, "busy"), times=1)
+        with busy_loop(session):
+            future = session.execute_async(WRITE)
+            arrived(node, WRITE)
+        with pytest.raises(Exception, match="busy"):
+            future.result()
+
+
+def test_the_server_closes(node: FakeNode, session: Session) -> None:
+    node.prime(WRITE, close(), times=1)
+    with busy_loop(session):
+        future = session.execute_async(WRITE)
+        arrived(node, WRITE)
+    with pytest.raises(ConnectionException):
+        future.result()
+    assert session.execute(READ).all() == []
+
+
+def test_a_connection_that_is_gone(node: FakeNode, session: Session) -> None:
+    with busy_loop(session):
+        node.drop_connections(reset=True)
+        future = session.execute_async(WRITE)
+    with pytest.raises(ConnectionException):
+        future.result()
+    until(lambda: session._engine.pools)
+    assert session.execute(READ).all() == []
+
+
+def test_a_shutdown_ends_it(node: FakeNode) -> None:
+    node.prime(WRITE, silence())
+    with connected(node) as session:
+        until(lambda: is_ready(session))
+        errors: list[BaseException] = []
+
+        def execute() -> None:
+            try:
+                session.execute(WRITE, timeout=None)
+            except ConnectionException as error:
+                errors.append(error)
+
+        thread = threading.Thread(target=execute, daemon=True)
+        thread.start()
+        arrived(node, WRITE)
+        session.shutdown()
+        thread.join(WAIT)
+        assert isinstance(errors[0], ConnectionShutdown)
+        with pytest.raises(ConnectionShutdown):
+            session.execute(READ)
+
+
+def test_the_server_sees_the_end(node: FakeNode, session: Session) -> None:
+    """A second descriptor of the socket must not keep it open."""
+    session.execute(WRITE)
+    own = [c.streams for c in connections(session)]
+    session.shutdown()
+    node.wait_for(lambda node: len(node.connections) == 1)  # the control connection's
+    session.cluster.shutdown()
+    node.wait_for(lambda node: not node.connections)
+    assert not any(streams.is_idle for streams in own)
+
+
+def use_until_the_end(session: Session, begun: threading.Semaphore) -> BaseException:
+    begun.release()
+    while True:
+        try:
+            session.execute(WRITE, timeout=None)
+        except Exception as error:
+            return error
+
+
+def test_shutdowns_while_threads_write(node: FakeNode) -> None:
+    for _ in range(10):
+        with connected(node) as session, ThreadPoolExecutor(3) as threads:
+            begun = threading.Semaphore(0)
+            users = [threads.submit(use_until_the_end, session, begun) for _ in range(3)]
+            for _ in users:
+                begun.acquire()
+            session.cluster.shutdown()
+            assert [type(user.result(WAIT)) for user in users] == [ConnectionShutdown] * 3
+    assert node.malformed == []
+
+
+# -- a peer that does not read ---------------------------------------------------------------------
+
+
+def test_what_the_socket_does_not_take_follows_in_order(node: FakeNode) -> None:
+    options = [(socket.SOL_SOCKET, socket.SO_SNDBUF, 2048)]
+    text = f"INSERT INTO t (v) VALUES ('{'x' * 60_000}')"
+    with connected(node, sockopts=options, compression=False) as session:
+        until(lambda: is_ready(session))
+        node.stop_reading()
+        with busy_loop(session):
+            first = session.execute_async(text)
+            (connection,) = (c for c in connections(session) if c.in_flight)
+            assert 0 < len(connection.streams.rest) < len(text)
+            later = [session.execute_async(READ) for _ in range(5)]
+        node.start_reading()
+        for future in (first, *later):
+            assert future.result().all() == []
+        assert [request.query for request in node.requests[-6:]] == [text, *[READ] * 5]
+        assert node.malformed == []
+        # And then the next one is direct again.
+        with busy_loop(session):
+            future = session.execute_async(WRITE)
+            arrived(node, WRITE)
+        future.result()
+
+
+def test_a_partial_write_without_an_end_fails_in_time(node: FakeNode) -> None:
+    options = [(socket.SOL_SOCKET, socket.SO_SNDBUF, 2048)]
+    with connected(node, sockopts=options, compression=False) as session:
+        until(lambda: is_ready(session))
+        node.stop_reading()
+        futures = [
+            session.execute_async(f"INSERT INTO t (v) VALUES ('{'x' * 60_000}')", timeout=0.2)
+            for _ in range(20)
+        ]
+        for future in futures:
+            with pytest.raises(OperationTimedOut):
+                future.result()
+
+
+def test_a_thread_that_never_goes_on_costs_its_connection_only(
+    node: FakeNode, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was interrupted while it wrote, and waits for the loop, say."""
+    monkeypatch.setattr("cassandra.engine.connection.LONGEST_HOLD", 0.05)
+    until(lambda: is_ready(session))
+    claimed = connections(session)
+    for connection in claimed:
+        assert connection.streams.hold()
+    with pytest.raises(ConnectionException, match="interrupted"):
+        session.execute(WRITE)
+    until(lambda: session._engine.pools)
+    assert session.execute(READ).all() == []
+    for connection in claimed:
+        connection.streams.let_go()
+
+
+def test_a_late_thread_holds_the_loop_up_for_a_moment(node: FakeNode, session: Session) -> None:
+    until(lambda: is_ready(session))
+    claimed = connections(session)
+    for connection in claimed:
+        assert connection.streams.hold()
+    futures = [session.execute_async(WRITE) for _ in range(3)]
+    until(lambda: any(connection._held_up_since is not None for connection in claimed))
+    for connection in claimed:
+        connection.streams.let_go()
+    for future in futures:
+        assert future.result().all() == []
+    assert session.execute(READ).all() == []
+
+
+# -- processes and signals -------------------------------------------------------------------------
+
+FORK = """
+import os, sys
+from cassandra.cluster import Cluster
+from cassandra.testing import FakeNode
+
+with FakeNode() as node:
+    session = Cluster([node.address], port=node.port).connect()
+    for _ in range(3):
+        session.execute("SELECT 1")
+    node.forget_requests()
+    child = os.fork()
+    if child == 0:
+        for call in (session.execute, session.execute_async):
+            try:
+                print(call("SELECT 'the child'").result())
+            except Exception as error:
+                print(type(error).__name__)
+        sys.stdout.flush()
+        os._exit(0)
+    os.waitpid(child, 0)
+    print(session.execute("SELECT 'the parent'").all())
+    print([request.query for request in node.requests if request.query])
+    session.cluster.shutdown()
+"""
+
+SIGNALS = """
+import os, random, signal, sys, threading
+from cassandra.cluster import Cluster, EXEC_PROFILE_DEFAULT, ExecutionProfile
+from cassandra.errors import ConnectionException
+from cassandra.policies import FallthroughRetryPolicy, RoundRobinPolicy
+from cassandra.testing import FakeNode
+
+class Interrupt(Exception):
+    pass
+
+def handle(*_):
+    raise Interrupt
+
+signal.signal(signal.SIGUSR1, handle)
+with FakeNode() as node:
+    profile = ExecutionProfile(RoundRobinPolicy(), retry_policy=FallthroughRetryPolicy())
+    profiles = {EXEC_PROFILE_DEFAULT: profile}
+    cluster = Cluster([node.address], port=node.port, execution_profiles=profiles)
+    session = cluster.connect()
+    over = threading.Event()
+    main = threading.main_thread().ident
+    pauses = random.Random(7)
+
+    def send():
+        while not over.wait(pauses.uniform(0.0005, 0.004)):
+            signal.pthread_kill(main, signal.SIGUSR1)
+
+    thread = threading.Thread(target=send)
+    interrupts = broken = done = 0
+    thread.start()
+    while interrupts < 300:
+        try:
+            session.execute("SELECT 1", timeout=20)
+            done += 1
+        except Interrupt:
+            interrupts += 1
+        except ConnectionException:
+            broken += 1
+    while True:
+        try:
+            over.set()
+            thread.join()
+            break
+        except Interrupt:
+            pass
+    for attempt in range(100):
+        try:
+            session.execute("SELECT 2", timeout=20)
+            break
+        except ConnectionException:
+            pass
+    for _ in range(20):
+        assert session.execute("SELECT 3", timeout=20).all() == []
+    assert node.malformed == [], node.malformed
+    print(interrupts, done > 0, attempt < 100)
+    cluster.shutdown()
+"""
+
+HANDLER = """
+import signal, threading
+from cassandra.cluster import Cluster
+from cassandra.testing import FakeNode
+
+with FakeNode() as node:
+    session = Cluster([node.address], port=node.port).connect()
+    over = threading.Event()
+    found = []
+
+    def handle(*_):
+        found.append(session.execute("SELECT 'handler'", timeout=20).all())
+
+    signal.signal(signal.SIGUSR1, handle)
+    main = threading.main_thread().ident
+
+    def send():
+        while not over.wait(0.003):
+            signal.pthread_kill(main, signal.SIGUSR1)
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    while len(found) < 50:
+        session.execute("SELECT 'main'", timeout=20)
+    over.set()
+    thread.join()
+    print(set(map(tuple, found)))
+    session.cluster.shutdown()
+"""
+
+IMPLEMENTATIONS = ["python", "c"] if _impl.implementation == "c" else ["python"]
+
+
+def run(code: str, implementation: str, loops: Loops) -> str:
+    if loops.name == "asyncio":
+        code = f"import sys; sys.modules['uvloop'] = None\n{code}"
+    done = run_python(code, {**WITH_TESTS, "CASS_DRIVER_IMPL": implementation}, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.stdout
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
+def test_a_forked_child_writes_nothing(loops: Loops, implementation: str) -> None:
+    out = run(FORK, implementation, loops).splitlines()
+    assert out[:2] == ["ConnectionShutdown"] * 2
+    assert out[2:] == ["[]", "[\"SELECT 'the parent'\"]"]
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="this system has no such signals")
+@pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
+def test_interrupts_leave_nothing_broken(loops: Loops, implementation: str) -> None:
+    assert run(SIGNALS, implementation, loops) == "300 True True\n"
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="this system has no such signals")
+@pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
+def test_signal_handlers_may_execute(loops: Loops, implementation: str) -> None:
+    assert run(HANDLER, implementation, loops) == "{()}\n"

@@ -1,0 +1,84 @@
+"""Heartbeats: who is asked, and what becomes of those that do not answer, without a socket."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from cassandra.engine.heartbeats import beat
+from cassandra.errors import ConnectionException
+from cassandra.protocol.opcodes import OPTIONS, READY, SUPPORTED
+from tests.unit.engine.partners import connection, spawn
+
+NO_OPTIONS = b"\0\0"  # an empty [string multimap]
+LONG_AGO = float("-inf")
+
+
+class Peer:
+    """A connection whose `request` ends as the test says."""
+
+    def __init__(self, outcome: Any, last_activity: float = LONG_AGO) -> None:
+        self.asked = asyncio.Event()
+        self.count = 0
+
+        async def request(opcode: int, body: bytes, timeout: float) -> Any:
+            assert (opcode, body, timeout) == (OPTIONS, b"", 7.5)
+            self.count += 1
+            self.asked.set()
+            if isinstance(outcome, BaseException):
+                raise outcome
+            return outcome
+
+        self.connection = connection(request=request, last_activity=last_activity)
+
+
+async def beaten(*peers: Peer, until: Peer) -> None:
+    """Run heartbeats until the outcome of a peer's request has been dealt with."""
+    task = spawn(beat(lambda: [peer.connection for peer in peers], 0.001, 7.5))
+    await asyncio.wait_for(until.asked.wait(), 5)
+    until.asked.clear()
+    # Heartbeats go on after any outcome: the next one shows that this one is dealt with.
+    await asyncio.wait_for(until.asked.wait(), 5)
+    assert not task.done()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_an_answer_leaves_the_connection_open() -> None:
+    peer = Peer((SUPPORTED, 0, NO_OPTIONS))
+    await beaten(peer, until=peer)
+    assert not peer.connection.closed
+
+
+async def test_only_silent_connections_are_asked() -> None:
+    silent = Peer((SUPPORTED, 0, NO_OPTIONS))
+    busy = Peer((SUPPORTED, 0, NO_OPTIONS), last_activity=float("inf"))
+    await beaten(busy, silent, until=silent)
+    assert (busy.count, busy.connection.closed) == (0, False)
+
+
+async def test_no_answer_in_time_closes_the_connection_alone() -> None:
+    dead, living = Peer(asyncio.TimeoutError()), Peer((SUPPORTED, 0, NO_OPTIONS))
+    await beaten(dead, living, until=living)
+    assert dead.connection.closed
+    assert not living.connection.closed
+    assert isinstance(dead.connection.close_error, ConnectionException)
+    assert str(dead.connection.close_error) == (
+        "10.0.0.1:9042 did not answer a heartbeat within 7.5 s"
+    )
+
+
+async def test_an_answer_to_something_else_closes_the_connection() -> None:
+    odd = Peer((READY, 0, b""))
+    await beaten(odd, until=odd)
+    assert odd.connection.closed
+
+
+async def test_a_connection_that_was_lost_meanwhile_is_closed_with_its_error() -> None:
+    error = ConnectionException("lost")
+    lost = Peer(error)
+    await beaten(lost, until=lost)
+    assert lost.connection.close_error is error

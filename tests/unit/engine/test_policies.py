@@ -1,0 +1,63 @@
+"""What the engine does for policies: they hear of hosts, look at the engine, and get their pools."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from cassandra.engine.listeners import Listeners
+from cassandra.engine.policies import Policies
+from cassandra.metadata.cluster_metadata import Metadata
+from cassandra.policies import RoundRobinPolicy
+from tests.unit.engine.partners import host, spawn
+
+UP, DOWN, UNKNOWN = host("10.0.0.1"), host("10.0.0.2", False), host("10.0.0.3", None)
+
+
+class Noting(RoundRobinPolicy):
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[Any] = []
+
+    def populate(self, cluster: Any, hosts: Any) -> None:
+        self.seen.append(("populate", cluster, len(list(hosts))))
+
+    def attach(self, engine: Any) -> None:
+        self.seen.append(("attach", engine))
+
+    def on_down(self, host: Any) -> None:
+        self.seen.append(("down", host))
+
+
+class World:
+    def __init__(self) -> None:
+        self.brought_up: list[Any] = []
+        metadata = Metadata()
+        metadata.replace_hosts([UP, DOWN, UNKNOWN])
+        self.listeners = Listeners(lambda: None)
+        self.engine: Any = object()
+        engine: Any = self.engine
+        self.policies = Policies(engine, metadata, self.listeners, self.bring_up, spawn)
+
+    async def bring_up(self, host: Any) -> bool:
+        self.brought_up.append(host)
+        return True
+
+
+async def test_a_policy_knows_the_hosts_before_it_looks_at_the_engine() -> None:
+    world, policy, cluster = World(), Noting(), object()
+    world.policies.populate(policy, cluster)  # type: ignore[arg-type]
+    assert policy.seen == [
+        ("populate", cluster, 3),
+        ("down", DOWN),
+        ("attach", world.engine),
+    ]
+    assert world.listeners.policies == [policy]
+
+
+async def test_a_policy_that_comes_later_gets_pools_where_hosts_may_live() -> None:
+    world, policy = World(), Noting()
+    tasks = world.policies.adopt(policy, object())  # type: ignore[arg-type]
+    assert await asyncio.gather(*tasks) == [True, True]
+    assert world.brought_up == [UP, UNKNOWN]
+    assert policy.seen[0][0] == "populate"

@@ -1,0 +1,34 @@
+"""What policies see of serial reads: all clients try the replicas in one order."""
+
+from __future__ import annotations
+
+import pytest
+
+from cassandra import ConsistencyLevel
+from cassandra.engine.serial_reads import in_order
+from cassandra.query import SimpleStatement
+
+SERIAL, LOCAL_SERIAL = ConsistencyLevel.SERIAL, ConsistencyLevel.LOCAL_SERIAL
+
+
+@pytest.mark.parametrize("level", [SERIAL, LOCAL_SERIAL])
+def test_a_statement_without_a_level_shows_the_one_that_counts(level: int) -> None:
+    statement = SimpleStatement("SELECT 1", routing_key=b"k", keyspace="ks")
+    seen = in_order(statement, level)
+    assert (seen.consistency_level, seen.routing_key, seen.keyspace) == (level, b"k", "ks")
+    assert isinstance(seen, SimpleStatement)
+    assert statement.consistency_level is None
+
+
+@pytest.mark.parametrize(
+    ("statement", "level"),
+    [
+        (SimpleStatement("SELECT 1", routing_key=b"k"), ConsistencyLevel.QUORUM),
+        (SimpleStatement("SELECT 1", routing_key=b"k"), None),
+        (SimpleStatement("SELECT 1"), SERIAL),
+        (SimpleStatement("SELECT 1", routing_key=b"k", consistency_level=SERIAL), SERIAL),
+        ("SELECT 1", SERIAL),
+    ],
+)
+def test_others_are_seen_as_they_are(statement: object, level: int | None) -> None:
+    assert in_order(statement, level) is statement

@@ -1,0 +1,55 @@
+"""Waiting for work that others share, or that the end of the cluster may cancel."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from cassandra.engine.waiting import outcome_of, pools_opened
+from cassandra.errors import ConnectionShutdown, OperationTimedOut
+from tests.unit.engine.partners import spawn, turns
+
+
+def future() -> asyncio.Future[Any]:
+    return asyncio.get_running_loop().create_future()
+
+
+async def test_a_result_and_an_error_are_passed_on() -> None:
+    work = future()
+    work.set_result(5)
+    assert await outcome_of(work) == 5
+    work = future()
+    work.set_exception(ValueError("its own"))
+    with pytest.raises(ValueError, match="its own"):
+        await outcome_of(work)
+
+
+async def test_work_that_was_cancelled_is_the_end_of_the_cluster() -> None:
+    work = future()
+    waiting = spawn(outcome_of(work))
+    await turns()
+    work.cancel()
+    with pytest.raises(ConnectionShutdown):
+        await waiting
+
+
+async def test_a_caller_that_gives_up_leaves_the_work_alone() -> None:
+    work = future()
+    waiting = spawn(outcome_of(work))
+    await turns()
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert not work.cancelled()
+
+
+async def test_pools_of_a_profile() -> None:
+    await pools_opened([], 0.0, "p")
+    done, pending = future(), future()
+    done.set_result(True)
+    await pools_opened([done], 5.0, "p")
+    with pytest.raises(OperationTimedOut, match=r"profile 'p' were open within 0\.0 seconds"):
+        await pools_opened([done, pending], 0.0, "p")
+    assert not pending.cancelled()

@@ -1,0 +1,458 @@
+"""Faults as the blocking and the future face show them: the engine on a thread of its own, callers
+on others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import sys
+import threading
+import traceback
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.cluster import Cluster, ExecutionProfile, ResponseFuture
+from cassandra.concurrent import execute_concurrent_with_args
+from cassandra.errors import (
+    ConnectionException,
+    ConnectionShutdown,
+    DriverException,
+    NoHostAvailable,
+    OperationTimedOut,
+)
+from cassandra.policies.balancing import HostStateListener
+from cassandra.policies.reconnection import ConstantReconnectionPolicy
+from cassandra.policies.retry import FallthroughRetryPolicy
+from cassandra.query import SimpleStatement
+from cassandra.testing.fake import (
+    ErrorCode,
+    FakeCluster,
+    FakeNode,
+    Opcode,
+    close,
+    error,
+    half_frame,
+    hold,
+    message,
+    paged,
+    reset,
+    rows,
+    sequence,
+    silence,
+)
+from tests.unit.engine.faults import READ, WAIT, connected, number, profile
+
+OTHER = "SELECT k FROM other"
+
+
+@pytest.fixture
+def node() -> Iterator[FakeNode]:
+    with FakeNode() as running:
+        running.prime(OTHER, number(1))
+        yield running
+        assert running.malformed == []
+
+
+@pytest.fixture(autouse=True)
+def no_thread_is_left() -> Iterator[None]:
+    before = set(threading.enumerate())
+    yield
+    assert [thread.name for thread in threading.enumerate() if thread not in before] == []
+
+
+def cluster_of(nodes: FakeNode | FakeCluster, **settings: Any) -> Cluster:
+    points = [nodes.address] if isinstance(nodes, FakeNode) else nodes.contact_points
+    defaults = {
+        "execution_profiles": profile(),
+        "reconnection_policy": ConstantReconnectionPolicy(0.01, None),
+        "connect_timeout": 2.0,
+    }
+    return Cluster(points, port=nodes.port, **{**defaults, **settings})
+
+
+def outcome(future: ResponseFuture) -> Any:
+    """The result or the error of a future, which has to come in time."""
+    done = threading.Event()
+    kept: list[Any] = []
+
+    def keep(value: Any) -> None:
+        kept.append(value)
+        done.set()
+
+    future.add_callbacks(keep, keep)
+    assert done.wait(WAIT), f"no outcome within {WAIT} s"
+    return kept[0]
+
+
+@pytest.mark.parametrize(
+    "ending", [close(), reset(), half_frame(number(7), 11)], ids=["close", "reset", "half"]
+)
+def test_futures_under_way_when_the_connection_ends(node: FakeNode, ending: Any) -> None:
+    held = hold()
+    node.prime(READ, held)
+    node.prime("end", ending, times=1)
+    with cluster_of(node) as cluster, cluster.connect() as session:
+        futures = [session.execute_async(READ) for _ in range(50)]
+        held.wait(50)
+        futures.append(session.execute_async("end"))
+        for future in futures:
+            assert isinstance(outcome(future), ConnectionException)
+            with pytest.raises(ConnectionException, match=node.endpoint):
+                future.result()
+        assert session.execute(OTHER).one().k == 1
+
+
+def test_shutdown_ends_what_other_threads_wait_for(node: FakeNode) -> None:
+    held = hold()
+    node.prime(READ, held)
+    cluster = cluster_of(node)
+    session = cluster.connect()
+    errors: list[Exception] = []
+
+    def wait() -> None:
+        try:
+            session.execute(READ)
+        except Exception as failure:
+            errors.append(failure)
+
+    threads = [threading.Thread(target=wait) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    held.wait(5)
+    cluster.shutdown()
+    for thread in threads:
+        thread.join(WAIT)
+        assert not thread.is_alive()
+    assert [type(failure) for failure in errors] == [ConnectionShutdown] * 5
+    with pytest.raises(ConnectionShutdown):
+        session.execute(OTHER)
+    with pytest.raises(ConnectionException):
+        cluster.connect()
+
+
+def test_a_late_answer_reaches_nobody(node: FakeNode) -> None:
+    late = hold(number(13))
+    node.prime(READ, late)
+    with cluster_of(node) as cluster, cluster.connect() as session:
+        with pytest.raises(OperationTimedOut):
+            session.execute(READ, timeout=0.03)
+        futures = [session.execute_async(OTHER) for _ in range(20)]
+        late.release()
+        futures += [session.execute_async(OTHER) for _ in range(20)]
+        assert [future.result().one().k for future in futures] == [1] * 40
+
+
+def test_a_callback_that_fails_harms_nobody(
+    node: FakeNode, caplog: pytest.LogCaptureFixture
+) -> None:
+    held = hold(number(7))
+    node.prime(READ, held)
+    with cluster_of(node) as cluster, cluster.connect() as session:
+        futures = [session.execute_async(READ) for _ in range(3)]
+        for future in futures:
+            future.add_callback(lambda found: 1 / 0)
+        held.wait(3)
+        held.release_all()
+        assert [future.result().one().k for future in futures] == [7, 7, 7]
+        assert session.execute(OTHER).one().k == 1
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_blocking_calls_in_a_callback_are_refused(node: FakeNode) -> None:
+    """They would wait for the thread that they run in."""
+    held = hold(number(7))
+    node.prime(READ, held)
+    with cluster_of(node) as cluster, cluster.connect() as session:
+        refused: list[Exception] = []
+        done = threading.Event()
+
+        def block(_: Any) -> None:
+            calls: list[Any] = [
+                lambda: session.execute(OTHER),
+                lambda: session.prepare(OTHER),
+                cluster.shutdown,
+                lambda: session.execute_async(OTHER).result(),
+            ]
+            for call in calls:
+                try:
+                    call()
+                except RuntimeError as failure:
+                    refused.append(failure)
+            done.set()
+
+        future = session.execute_async(READ)
+        future.add_callback(block)
+        held.release()
+        assert done.wait(WAIT)
+        assert len(refused) == 4
+        assert session.execute(OTHER).one().k == 1
+
+
+def test_a_row_factory_that_fails(node: FakeNode) -> None:
+    node.prime(READ, number(7))
+
+    def broken(names: Any, values: Any) -> Any:
+        raise ZeroDivisionError("of mine")
+
+    profiles = {**profile(), "broken": ExecutionProfile(row_factory=broken)}
+    with cluster_of(node, execution_profiles=profiles) as cluster, cluster.connect() as session:
+        for _ in range(2):
+            with pytest.raises(ZeroDivisionError):
+                session.execute(READ, execution_profile="broken").all()
+        assert session.execute(OTHER).one().k == 1
+
+
+def test_a_page_that_fails_and_comes_when_asked_again(node: FakeNode) -> None:
+    pages = paged([("k", "int")], [(value,) for value in range(9)])
+    following = sequence(error(ErrorCode.OVERLOADED, "busy"), pages)
+    node.prime(READ, lambda request: following if request.paging_state else pages)
+    with cluster_of(node) as cluster, cluster.connect() as session:
+        result = session.execute(SimpleStatement(READ, fetch_size=3))
+        seen = []
+        with pytest.raises(DriverException, match="busy"):
+            seen += [row.k for row in result]
+        result = session.execute(SimpleStatement(READ, fetch_size=3))
+        assert [row.k for row in result] == list(range(9))
+
+
+def test_many_at_once_with_errors_among_them(node: FakeNode) -> None:
+    query = "INSERT INTO t (k) VALUES (?)"
+    refusal = error(ErrorCode.INVALID, "a multiple of 10")
+
+    def answer(request: Any) -> Any:
+        return (
+            refusal if int.from_bytes(request.values[0], "big") % 10 == 0 else rows([("k", "int")])
+        )
+
+    node.prime(lambda request: request.opcode == Opcode.EXECUTE, answer)
+    with cluster_of(node) as cluster, cluster.connect() as session:
+        statement = session.prepare(query)
+        results = execute_concurrent_with_args(
+            session,
+            statement,
+            [(value,) for value in range(1000)],
+            concurrency=64,
+            raise_on_first_error=False,
+        )
+        failed = [place for place, (success, _) in enumerate(results) if not success]
+        assert failed == list(range(0, 1000, 10))
+
+
+class States(HostStateListener):
+    """Which hosts the cluster takes to be up, for waiting on another thread."""
+
+    def __init__(self) -> None:
+        self._up: dict[str, bool] = {}
+        self._changed = threading.Condition()
+
+    def _note(self, host: Any, up: bool) -> None:
+        with self._changed:
+            self._up[host.address] = up
+            self._changed.notify_all()
+
+    def on_up(self, host: Any) -> None:
+        self._note(host, True)
+
+    def on_down(self, host: Any) -> None:
+        self._note(host, False)
+
+    def on_add(self, host: Any) -> None:
+        """Told with `on_up` too."""
+
+    def on_remove(self, host: Any) -> None:
+        """No host is removed here."""
+
+    def expect(self, address: str, up: bool) -> None:
+        with self._changed:
+            assert self._changed.wait_for(lambda: self._up.get(address) is up, WAIT)
+
+
+def asked_since(nodes: FakeCluster, count: int, _: FakeNode) -> bool:
+    """Whether statements have gone on."""
+    return len(nodes.queries(OTHER)) > count + 20
+
+
+def test_threads_that_ask_while_nodes_come_and_go() -> None:
+    with FakeCluster(3) as nodes:
+        nodes.prime(OTHER, number(1))
+        with cluster_of(nodes) as cluster, cluster.connect(wait_for_all_pools=True) as session:
+            stop = threading.Event()
+            answers: list[int] = []
+            unexpected: list[Exception] = []
+
+            def ask() -> None:
+                statement = SimpleStatement(OTHER, is_idempotent=True)
+                while not stop.is_set():
+                    try:
+                        answers.append(session.execute(statement, timeout=WAIT).one().k)
+                    except Exception as failure:
+                        unexpected.append(failure)
+
+            threads = [threading.Thread(target=ask) for _ in range(2)]
+            for thread in threads:
+                thread.start()
+            states = States()
+            cluster.register_listener(states)
+            for _ in range(2):
+                for node in nodes.nodes:
+                    nodes.stop_node(node)
+                    states.expect(node.address, False)
+                    others = [other for other in nodes.nodes if other is not node]
+                    others[0].wait_for(
+                        functools.partial(asked_since, nodes, len(nodes.queries(OTHER)))
+                    )
+                    nodes.start_node(node)
+                    states.expect(node.address, True)
+            stop.set()
+            for thread in threads:
+                thread.join(WAIT)
+                assert not thread.is_alive()
+            assert set(answers) == {1}
+            assert unexpected == []
+
+
+def test_shutdown_while_it_connects(node: FakeNode) -> None:
+    """`connect` holds the lock: shutdown comes after it, and both come to an end within the connect
+    timeout.
+    """
+    node.prime(Opcode.STARTUP, silence())
+    cluster = cluster_of(node, connect_timeout=0.3)
+    errors: list[Exception] = []
+
+    def connect() -> None:
+        try:
+            cluster.connect()
+        except Exception as failure:
+            errors.append(failure)
+
+    thread = threading.Thread(target=connect)
+    thread.start()
+    node.wait_for(lambda node: node.count(Opcode.STARTUP))
+    cluster.shutdown()
+    thread.join(WAIT)
+    assert not thread.is_alive()
+    assert isinstance(errors[0], (NoHostAvailable, ConnectionException))
+
+
+def test_one_of_two_connects_is_cancelled(node: FakeNode) -> None:
+    held = hold(message(Opcode.READY, b""))
+    node.prime(Opcode.REGISTER, held, times=1)
+
+    async def work() -> None:
+        async with aio.Cluster([node.address], port=node.port) as cluster:
+            first, second = (asyncio.ensure_future(cluster.connect()) for _ in range(2))
+            await asyncio.to_thread(held.wait)
+            first.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await first
+            held.release()
+            session = await second
+            assert (await session.execute(OTHER)).one().k == 1
+
+    asyncio.run(work())
+
+
+def test_a_connect_that_is_cancelled(node: FakeNode) -> None:
+    node.prime(Opcode.STARTUP, silence(), times=1)
+
+    async def work() -> None:
+        async with aio.Cluster([node.address], port=node.port) as cluster:
+            task = asyncio.ensure_future(cluster.connect())
+            await node.wait_until(lambda node: node.count(Opcode.STARTUP))
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            await node.wait_until(lambda node: not node.connections)
+            # It can be tried again.
+            session = await cluster.connect()
+            assert (await session.execute(OTHER)).one().k == 1
+
+    asyncio.run(work())
+
+
+def test_two_loops_at_once(node: FakeNode) -> None:
+    """A cluster each; what happens on one loop does not touch the other."""
+    results: list[Any] = []
+
+    async def work() -> None:
+        async with aio.Cluster([node.address], port=node.port) as cluster:
+            session = await cluster.connect()
+            found = await asyncio.gather(*(session.execute(OTHER) for _ in range(100)))
+            results.append([result.one().k for result in found])
+
+    threads = [threading.Thread(target=asyncio.run, args=(work(),)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(WAIT)
+    assert results == [[1] * 100] * 3
+
+
+def test_a_cluster_that_is_left_alone_with_requests_under_way(node: FakeNode) -> None:
+    """The session's own end is enough; the cluster's comes later."""
+    held = hold()
+    node.prime(READ, held)
+    with cluster_of(node) as cluster:
+        session = cluster.connect()
+        future = session.execute_async(READ)
+        held.wait()
+        session.shutdown()
+        assert isinstance(outcome(future), ConnectionShutdown)
+        with cluster.connect() as another:
+            assert another.execute(OTHER).one().k == 1
+
+
+# -- mistakes in a call ----------------------------------------------------------------------------
+
+
+MISTAKES: list[tuple[dict[str, Any], type[Exception], str]] = [
+    (
+        {"parameters": 5},
+        TypeError,
+        r"sequence or a mapping, but are int: 5; a single one is written \(value,\)",
+    ),
+    ({"parameters": "text"}, TypeError, "sequence or a mapping, but are str: 'text'"),
+    ({"timeout": "x"}, TypeError, "timeout must be seconds or None, but is 'x'"),
+    ({"timeout": 0}, ValueError, "timeout must be greater than 0, but is 0"),
+    ({"host": "10.0.0.1"}, TypeError, r"host must be a Host, .* but is '10\.0\.0\.1'"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "kind", "text"), MISTAKES)
+async def test_a_mistake_in_a_call_names_the_argument(
+    arguments: Any, kind: type[Exception], text: str
+) -> None:
+    with FakeNode() as node:
+        async with connected(node) as (_, session):
+            with pytest.raises(kind, match=text):
+                await session.execute("SELECT 1", **arguments)
+            assert node.queries() == []
+
+
+@pytest.mark.parametrize(("keyspace", "kind"), [(42, TypeError), ("", ValueError)])
+async def test_a_keyspace_is_a_name(keyspace: Any, kind: type[Exception]) -> None:
+    with FakeNode() as node, pytest.raises(kind, match="keyspace"):
+        async with aio.Cluster([node.address], port=node.port) as cluster:
+            await cluster.connect(keyspace)
+
+
+async def test_a_refusal_says_where_it_comes_from_and_what_was_executed() -> None:
+    query = "SELECT * FROM nothing"
+    with FakeNode() as node:
+        for code in (ErrorCode.INVALID, ErrorCode.SYNTAX_ERROR, ErrorCode.UNAVAILABLE):
+            node.prime(query, error(code), times=1)
+        async with connected(node, {"retry_policy": FallthroughRetryPolicy()}) as (_, session):
+            for _ in range(3):
+                with pytest.raises(DriverException) as caught:
+                    await session.execute(query)
+                where = f"(from {node.endpoint}, executing '{query}')"
+                assert caught.value.__notes__ == [where]  # type: ignore[attr-defined]
+                # Programs print and take apart the text, which is as other drivers have it.
+                assert "(from" not in str(caught.value)
+                assert where in "".join(traceback.format_exception(caught.value)) or (
+                    sys.version_info < (3, 11)
+                )

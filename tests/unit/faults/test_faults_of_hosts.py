@@ -1,0 +1,755 @@
+"""Faults of hosts: refusals and what is tried after them, hosts that go and come back, the control
+connection, events.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from cassandra import ConsistencyLevel, ReadTimeout, Unavailable, WriteTimeout, aio
+from cassandra.errors import (
+    ConnectionException,
+    DriverException,
+    FunctionFailure,
+    NoHostAvailable,
+    OperationTimedOut,
+    ReadFailure,
+    WriteFailure,
+)
+from cassandra.policies.retry import FallthroughRetryPolicy, RetryPolicy
+from cassandra.policies.speculation import ConstantSpeculativeExecutionPolicy
+from cassandra.protocol.messages.errors import (
+    ErrorMessage,
+    IsBootstrappingErrorMessage,
+    OverloadedErrorMessage,
+    ServerError,
+    TruncateError,
+)
+from cassandra.query import SimpleStatement
+from cassandra.testing.fake import (
+    Answer,
+    ErrorCode,
+    FakeCluster,
+    FakeNode,
+    Opcode,
+    close,
+    error,
+    garbage,
+    half_frame,
+    hold,
+    message,
+    reset,
+    sequence,
+    silence,
+    void,
+)
+from tests.unit.engine.faults import (
+    READ,
+    WAIT,
+    HostEvents,
+    InOrder,
+    connected,
+    fails,
+    number,
+    thread,
+)
+
+SAFE = SimpleStatement(READ, is_idempotent=True)
+UNSAFE = SimpleStatement(READ, is_idempotent=False)
+
+
+@pytest.fixture
+async def nodes() -> AsyncIterator[FakeCluster]:
+    """Three nodes; statements are sent to the first one first. Each answers `READ` by its place."""
+    with FakeCluster(3) as cluster:
+        for place, node in enumerate(cluster.nodes):
+            node.prime(READ, number(place))
+        yield cluster
+        assert [node.malformed for node in cluster.nodes] == [[]] * len(cluster)
+
+
+def sent(nodes: FakeCluster) -> list[int]:
+    """The places of the nodes that `READ` came to, in its order."""
+    return [nodes.nodes.index(request.connection.node) for request in nodes.queries(READ)]
+
+
+# -- refusals --------------------------------------------------------------------------------------
+
+
+TRIED_ELSEWHERE = [
+    pytest.param(error(ErrorCode.OVERLOADED, "busy"), OverloadedErrorMessage, id="overloaded"),
+    pytest.param(
+        error(ErrorCode.IS_BOOTSTRAPPING, "joining"),
+        IsBootstrappingErrorMessage,
+        id="bootstrapping",
+    ),
+    pytest.param(error(ErrorCode.SERVER_ERROR, "oops"), ServerError, id="server error"),
+    pytest.param(error(ErrorCode.TRUNCATE_ERROR, "no"), TruncateError, id="truncate"),
+    pytest.param(close(), ConnectionException, id="close"),
+    pytest.param(reset(), ConnectionException, id="reset"),
+    pytest.param(half_frame(number(9), 11), ConnectionException, id="half"),
+]
+
+
+@pytest.mark.parametrize(("answer", "kind"), TRIED_ELSEWHERE)
+async def test_an_idempotent_statement_goes_to_the_next_host(
+    nodes: FakeCluster, answer: Answer, kind: type[Exception]
+) -> None:
+    nodes[0].prime(READ, answer, times=1)
+    async with connected(nodes) as (_, session):
+        result = await session.execute(SAFE)
+        assert result.one().k == 1
+        assert sent(nodes) == [0, 1]
+        assert [attempt.host.address for attempt in result.attempts] == nodes.contact_points[:2]
+        assert isinstance(result.attempts[0].error, kind)
+        assert [attempt.decision for attempt in result.attempts] == ["retry next host", None]
+        assert result.coordinator_host.address == nodes[1].address
+
+
+@pytest.mark.parametrize(("answer", "kind"), TRIED_ELSEWHERE)
+async def test_any_other_statement_is_sent_once(
+    nodes: FakeCluster, answer: Answer, kind: type[Exception]
+) -> None:
+    nodes[0].prime(READ, answer, times=1)
+    async with connected(nodes) as (_, session):
+        assert isinstance(await fails(session.execute(UNSAFE)), kind)
+        assert sent(nodes) == [0]
+
+
+@pytest.mark.parametrize("ending", [garbage(), reset()], ids=["garbage", "reset"])
+async def test_requests_that_are_not_idempotent_are_not_sent_again_when_the_connection_breaks(
+    nodes: FakeCluster, ending: Answer
+) -> None:
+    held = hold()
+    nodes[0].prime(READ, held)
+    nodes[0].prime("end", ending, times=1)
+    async with connected(nodes) as (_, session):
+        waiting = [session.execute(UNSAFE) for _ in range(20)]
+        await thread(held.wait, 20)
+        waiting.append(session.execute("end"))
+        for one in waiting:
+            assert isinstance(await fails(one), DriverException)
+        assert sent(nodes) == [0] * 20
+
+
+async def test_every_host_refuses_an_idempotent_statement(nodes: FakeCluster) -> None:
+    nodes.prime(READ, error(ErrorCode.OVERLOADED, "busy"))
+    async with connected(nodes) as (_, session):
+        failure = await fails(session.execute(SAFE))
+        assert isinstance(failure, OverloadedErrorMessage)
+        assert sent(nodes) == [0, 1, 2]
+
+
+async def test_every_connection_breaks_under_an_idempotent_statement(nodes: FakeCluster) -> None:
+    nodes.prime(READ, reset())
+    async with connected(nodes) as (_, session):
+        failure = await fails(session.execute(SAFE))
+        assert isinstance(failure, NoHostAvailable)
+        assert set(failure.errors) == {node.endpoint for node in nodes.nodes}
+        assert all(address in str(failure) for address in nodes.contact_points)
+        assert sent(nodes) == [0, 1, 2]
+
+
+async def test_unavailable_is_tried_on_one_more_host(nodes: FakeCluster) -> None:
+    refusal = error(ErrorCode.UNAVAILABLE, "too few", consistency=4, required=3, alive=2)
+    nodes[0].prime(READ, refusal, times=1)
+    async with connected(nodes) as (_, session):
+        assert (await session.execute(UNSAFE)).one().k == 1
+        nodes.prime(READ, refusal)
+        failure = await fails(session.execute(UNSAFE))
+        assert isinstance(failure, Unavailable)
+        assert (failure.consistency, failure.required_replicas, failure.alive_replicas) == (4, 3, 2)
+        assert sent(nodes) == [0, 1, 0, 1]
+
+
+async def test_read_time_outs(nodes: FakeCluster) -> None:
+    data_late = error(
+        ErrorCode.READ_TIMEOUT, "slow", consistency=4, received=2, blockfor=2, data_present=False
+    )
+    replicas_late = error(
+        ErrorCode.READ_TIMEOUT, "slow", consistency=4, received=1, blockfor=2, data_present=True
+    )
+    async with connected(nodes) as (_, session):
+        nodes[0].prime(READ, data_late, times=1)
+        assert (
+            await session.execute(UNSAFE)
+        ).one().k == 0  # enough replicas answered: once more, on the same host
+        nodes[0].prime(READ, data_late, times=2)
+        assert isinstance(await fails(session.execute(UNSAFE)), ReadTimeout)
+        nodes[0].prime(READ, replicas_late, times=1)
+        failure = await fails(session.execute(UNSAFE))
+        assert isinstance(failure, ReadTimeout)
+        assert (failure.received_responses, failure.required_responses, failure.data_retrieved) == (
+            1,
+            2,
+            True,
+        )
+        assert sent(nodes) == [0, 0, 0, 0, 0]
+
+
+async def test_write_time_outs(nodes: FakeCluster) -> None:
+    async with connected(nodes) as (_, session):
+        nodes[0].prime(
+            READ, error(ErrorCode.WRITE_TIMEOUT, "slow", write_type="BATCH_LOG"), times=1
+        )
+        assert (await session.execute(UNSAFE)).one().k == 0
+        for kind in ("SIMPLE", "BATCH", "UNLOGGED_BATCH", "COUNTER", "CAS", "VIEW", "CDC"):
+            nodes[0].prime(READ, error(ErrorCode.WRITE_TIMEOUT, "slow", write_type=kind), times=1)
+            failure = await fails(session.execute(UNSAFE))
+            assert isinstance(failure, WriteTimeout)
+            assert kind in str(failure)
+        assert set(sent(nodes)) == {0}
+
+
+@pytest.mark.parametrize("version", [4, 5])
+async def test_failures_are_not_tried_again(version: int) -> None:
+    with FakeNode(max_version=version) as node:
+        answer = sequence(
+            error(
+                ErrorCode.READ_FAILURE,
+                "r",
+                received=1,
+                blockfor=2,
+                failures={"127.0.0.9": 1},
+                data_present=True,
+            ),
+            error(
+                ErrorCode.WRITE_FAILURE,
+                "w",
+                received=1,
+                blockfor=2,
+                failures={"127.0.0.9": 2},
+                write_type="BATCH",
+            ),
+            error(
+                ErrorCode.FUNCTION_FAILURE,
+                "f",
+                keyspace="ks",
+                function="fn",
+                arg_types=["int", "text"],
+            ),
+        )
+        node.prime(READ, answer)
+        async with connected(node) as (_, session):
+            read = await fails(session.execute(SAFE))
+            assert isinstance(read, ReadFailure)
+            assert (read.failures, read.data_retrieved) == (1, True)
+            assert read.error_code_map == ({"127.0.0.9": 1} if version >= 5 else None)
+            write = await fails(session.execute(SAFE))
+            assert isinstance(write, WriteFailure)
+            assert write.failures == 1
+            function = await fails(session.execute(SAFE))
+            assert isinstance(function, FunctionFailure)
+            assert (function.keyspace, function.function, list(function.arg_types or ())) == (
+                "ks",
+                "fn",
+                ["int", "text"],
+            )
+            assert len(node.queries(READ)) == 3
+
+
+# -- retry policies --------------------------------------------------------------------------------
+
+
+class Decides(RetryPolicy):
+    """Gives the decisions that it was made with, and remembers what it was asked."""
+
+    def __init__(self, *decisions: Any) -> None:
+        self._decisions = list(decisions)
+        self.asked: list[tuple[str, int]] = []
+
+    def _decide(self, question: str, retry_num: int) -> Any:
+        self.asked.append((question, retry_num))
+        decision = self._decisions.pop(0)
+        if isinstance(decision, Exception):
+            raise decision
+        return decision
+
+    def on_read_timeout(self, query: Any, *args: Any, retry_num: int = -1, **kwargs: Any) -> Any:
+        return self._decide("read", retry_num)
+
+    def on_write_timeout(self, query: Any, *args: Any, retry_num: int = -1, **kwargs: Any) -> Any:
+        return self._decide("write", retry_num)
+
+    def on_unavailable(self, query: Any, *args: Any, retry_num: int = -1, **kwargs: Any) -> Any:
+        return self._decide("unavailable", retry_num)
+
+    def on_request_error(self, query: Any, *args: Any, retry_num: int = -1, **kwargs: Any) -> Any:
+        return self._decide("request", retry_num)
+
+
+QUESTIONS = [
+    pytest.param(error(ErrorCode.READ_TIMEOUT), "read", id="read"),
+    pytest.param(error(ErrorCode.WRITE_TIMEOUT), "write", id="write"),
+    pytest.param(error(ErrorCode.UNAVAILABLE), "unavailable", id="unavailable"),
+    pytest.param(error(ErrorCode.OVERLOADED), "request", id="overloaded"),
+    pytest.param(reset(), "request", id="reset"),
+]
+
+
+@pytest.mark.parametrize(("answer", "question"), QUESTIONS)
+async def test_what_a_policy_decides_is_done(
+    nodes: FakeCluster, answer: Answer, question: str
+) -> None:
+    policy = Decides(
+        (RetryPolicy.RETRY_NEXT_HOST, ConsistencyLevel.ONE),
+        (RetryPolicy.RETRY_NEXT_HOST, None),
+        (RetryPolicy.RETHROW, None),
+    )
+    nodes.prime(READ, answer)
+    async with connected(
+        nodes, {"retry_policy": policy, "consistency_level": ConsistencyLevel.ALL}
+    ) as (_, session):
+        await fails(session.execute(UNSAFE))
+        assert policy.asked == [(question, 0), (question, 1), (question, 2)]
+        assert sent(nodes) == [0, 1, 2]
+        levels = [request.consistency for request in nodes.queries(READ)]
+        assert levels == [ConsistencyLevel.ALL, ConsistencyLevel.ONE, ConsistencyLevel.ONE]
+
+
+async def test_the_same_host_again_with_another_consistency_level(nodes: FakeCluster) -> None:
+    policy = Decides((RetryPolicy.RETRY, ConsistencyLevel.TWO), (RetryPolicy.RETRY, None, 0.001))
+    nodes[0].prime(
+        READ, sequence(error(ErrorCode.UNAVAILABLE), error(ErrorCode.READ_TIMEOUT), number(5))
+    )
+    async with connected(nodes, {"retry_policy": policy}) as (_, session):
+        assert (await session.execute(UNSAFE)).one().k == 5
+        assert sent(nodes) == [0, 0, 0]
+        assert [request.consistency for request in nodes.queries(READ)][1:] == [2, 2]
+
+
+@pytest.mark.parametrize(("answer", "question"), QUESTIONS)
+async def test_an_error_that_a_policy_ignores_is_an_empty_result(
+    nodes: FakeCluster, answer: Answer, question: str
+) -> None:
+    nodes[0].prime(READ, answer, times=1)
+    async with connected(nodes, {"retry_policy": Decides((RetryPolicy.IGNORE, None))}) as (
+        _,
+        session,
+    ):
+        assert (await session.execute(UNSAFE)).all() == []
+        assert sent(nodes) == [0]
+
+
+@pytest.mark.parametrize(("answer", "question"), QUESTIONS)
+async def test_a_policy_that_fails_itself(
+    nodes: FakeCluster, answer: Answer, question: str
+) -> None:
+    """Its own error comes out, not dressed up as NoHostAvailable; and nothing hangs."""
+    nodes[0].prime(READ, answer, times=1)
+    async with connected(nodes, {"retry_policy": Decides(ZeroDivisionError("of mine"))}) as (
+        _,
+        session,
+    ):
+        assert isinstance(await fails(session.execute(UNSAFE)), ZeroDivisionError)
+        assert (await session.execute("anything")).all() == []
+
+
+async def test_a_deadline_covers_all_tries(nodes: FakeCluster) -> None:
+    nodes[0].prime(READ, error(ErrorCode.OVERLOADED))
+    nodes[1].prime(READ, silence())
+    async with connected(nodes) as (_, session):
+        failure = await fails(session.execute(SAFE, timeout=0.05))
+        assert isinstance(failure, OperationTimedOut)
+        assert nodes[1].endpoint in str(failure)
+        assert sent(nodes) == [0, 1]
+
+
+# -- speculative executions ------------------------------------------------------------------------
+
+
+SPECULATIVE: dict[str, Any] = {
+    "speculative_execution_policy": ConstantSpeculativeExecutionPolicy(0.01, 2)
+}
+
+
+async def test_a_speculative_twin_answers_first(nodes: FakeCluster) -> None:
+    held = hold(number(0))
+    nodes[0].prime(READ, held)
+    async with connected(nodes, SPECULATIVE) as (_, session):
+        result = await session.execute(SAFE)
+        assert result.one().k == 1
+        assert result.coordinator_host.address == nodes[1].address
+        held.release()  # nobody waits for it
+        assert (await session.execute("anything")).all() == []
+        pools = session._engine.pools.values()
+        assert sum(connection.in_flight for pool in pools for connection in pool.connections) == 0
+
+
+async def test_a_statement_that_is_not_idempotent_has_no_twin(nodes: FakeCluster) -> None:
+    held = hold(number(0))
+    nodes[0].prime(READ, held)
+    async with connected(nodes, SPECULATIVE) as (_, session):
+        failure = await fails(session.execute(UNSAFE, timeout=0.08))
+        assert isinstance(failure, OperationTimedOut)
+        assert sent(nodes) == [0]
+
+
+async def test_one_twin_fails_and_the_other_answers(nodes: FakeCluster) -> None:
+    held = hold(number(0))
+    nodes[0].prime(READ, held)
+    nodes[1].prime(READ, error(ErrorCode.OVERLOADED))
+    nodes[2].prime(READ, error(ErrorCode.OVERLOADED))
+    async with connected(nodes, SPECULATIVE) as (_, session):
+        waiting = session.execute(SAFE)
+        await thread(nodes[2].wait_for, lambda node: node.queries(READ))
+        held.release()
+        assert (await waiting).one().k == 0
+
+
+async def test_all_twins_fail(nodes: FakeCluster) -> None:
+    held = [hold() for _ in nodes.nodes]
+    for node, one in zip(nodes.nodes, held, strict=True):
+        node.prime(READ, one)
+    async with connected(nodes, SPECULATIVE) as (_, session):
+        waiting = asyncio.ensure_future(fails(session.execute(SAFE)))
+        for one in held:
+            await thread(one.wait)
+        for one in held:
+            one.release(error(ErrorCode.OVERLOADED, "busy"))
+        assert isinstance(await waiting, OverloadedErrorMessage)
+
+
+# -- hosts that go and come back -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tell", [True, False], ids=["with events", "without"])
+async def test_a_host_goes_down_and_comes_back(nodes: FakeCluster, tell: bool) -> None:
+    async with connected(nodes) as (cluster, session):
+        events = HostEvents()
+        cluster.register_listener(events)
+        for victim in nodes.nodes:
+            await thread(nodes.stop_node, victim, tell)
+            await events.expect("down", victim.address)
+            assert (await session.execute(SAFE)).one().k != nodes.nodes.index(victim)
+            await thread(nodes.start_node, victim, tell)
+            await events.expect("up", victim.address)
+        assert (await session.execute(SAFE)).one().k == 0
+
+
+async def test_all_hosts_go_down_and_come_back(nodes: FakeCluster) -> None:
+    async with connected(nodes) as (cluster, session):
+        events = HostEvents()
+        cluster.register_listener(events)
+        for node in nodes.nodes:
+            await thread(node.stop)
+        for node in nodes.nodes:
+            await events.expect("down", node.address)
+        failure = await fails(session.execute(SAFE))
+        assert isinstance(failure, NoHostAvailable)
+        for node in nodes.nodes:
+            await thread(node.start)
+        events.seen.clear()
+        await thread(nodes[0].wait_for, lambda node: node.connections)
+        await asyncio.wait_for(until_answered(session), WAIT)
+
+
+async def until_answered(session: aio.Session) -> None:
+    """Ask until an answer comes."""
+    while True:
+        try:
+            await session.execute(SAFE)
+            return
+        except DriverException:
+            await asyncio.sleep(0.01)
+
+
+async def test_a_flapping_host_keeps_nobody_waiting(nodes: FakeCluster) -> None:
+    async with connected(nodes) as (cluster, session):
+        events = HostEvents()
+        cluster.register_listener(events)
+        for _ in range(5):
+            await thread(nodes[0].refuse_connections)
+            await thread(nodes[0].drop_connections, True)
+            await events.expect("down", nodes[0].address)
+            assert (await session.execute(SAFE)).one().k == 1
+            await thread(nodes[0].accept_connections)
+            await events.expect("up", nodes[0].address)
+            assert (await session.execute(SAFE)).one().k == 0
+
+
+async def test_a_host_that_does_not_answer_heartbeats_goes_down(nodes: FakeCluster) -> None:
+    async with connected(
+        nodes, idle_heartbeat_interval=0.05, idle_heartbeat_timeout=0.05, connect_timeout=0.2
+    ) as (
+        cluster,
+        session,
+    ):
+        events = HostEvents()
+        cluster.register_listener(events)
+        await thread(nodes[0].pause)
+        await events.expect("down", nodes[0].address)
+        assert (await session.execute(SAFE)).one().k == 1
+        await thread(nodes[0].resume)
+        await events.expect("up", nodes[0].address)
+        assert (await session.execute(SAFE)).one().k == 0
+
+
+async def test_a_host_that_is_down_at_connect_is_used_when_it_comes(nodes: FakeCluster) -> None:
+    await thread(nodes[1].stop)
+    async with connected(nodes) as (cluster, session):
+        events = HostEvents()
+        cluster.register_listener(events)
+        assert (await session.execute(SAFE)).one().k == 0
+        await thread(nodes.start_node, nodes[1])
+        await events.expect("up", nodes[1].address)
+        await thread(nodes[0].stop)
+        await events.expect("down", nodes[0].address)
+        assert (await session.execute(SAFE)).one().k == 1
+
+
+async def test_statements_are_prepared_on_a_host_that_comes_back(nodes: FakeCluster) -> None:
+    query = "INSERT INTO t (k) VALUES (?)"
+    async with connected(nodes) as (cluster, session):
+        events = HostEvents()
+        cluster.register_listener(events)
+        statement = await session.prepare(query)
+        assert [node.prepared for node in nodes.nodes] == [[query]] * 3
+        await thread(nodes.stop_node, nodes[1])
+        await events.expect("down", nodes[1].address)
+        await thread(nodes.start_node, nodes[1])
+        await thread(nodes[1].wait_for, lambda node: node.prepared == [query])
+        assert statement.query_string == query
+
+
+async def test_shutdown_while_the_pool_of_a_host_that_came_back_is_opened(
+    nodes: FakeCluster,
+) -> None:
+    """The connection that is being opened belongs to the engine alone, and goes with it."""
+    async with connected(nodes) as (cluster, _):
+        events = HostEvents()
+        cluster.register_listener(events)
+        await thread(nodes[1].stop)
+        await events.expect("down", nodes[1].address)
+        nodes[1].forget_requests()
+        held = hold(message(Opcode.READY, b""))
+        # The first one only looks whether the host answers; the pool's comes then.
+        nodes[1].prime(
+            lambda request: (
+                request.opcode == Opcode.STARTUP and nodes[1].count(Opcode.STARTUP) == 2
+            ),
+            held,
+            times=1,
+        )
+        await thread(nodes[1].start)
+        await thread(held.wait)
+        await cluster.shutdown()
+        held.release()
+        await thread(nodes[1].wait_for, lambda node: not node.connections)
+
+
+# -- the control connection ------------------------------------------------------------------------
+
+
+def control_node(nodes: FakeCluster) -> FakeNode | None:
+    """The node that the control connection is at: the one with a registered connection."""
+    for node in nodes.nodes:
+        if any(connection.event_types for connection in node.connections):
+            return node
+    return None
+
+
+@pytest.mark.parametrize("way", ["stop", "drop", "reset"])
+async def test_the_control_connection_moves_on(nodes: FakeCluster, way: str) -> None:
+    async with connected(nodes) as (cluster, session):
+        events = HostEvents()
+        cluster.register_listener(events)
+        before = control_node(nodes)
+        assert before is not None
+        registered = sum(node.count(Opcode.REGISTER) for node in nodes.nodes)
+        if way == "stop":
+            await thread(before.stop)
+        else:
+            await thread(before.drop_connections, way == "reset")
+
+        await until(lambda: sum(node.count(Opcode.REGISTER) for node in nodes.nodes) > registered)
+        # It hears what is told from now on.
+        added = await thread(nodes.add_node)
+        await events.expect("add", added.address)
+        assert (await session.execute(SAFE)).all() != []
+
+
+async def until(predicate: Any) -> None:
+    """Look each millisecond, where no node's event says when to."""
+
+    async def look() -> None:
+        while not predicate():  # noqa: ASYNC110 - what it looks at changes on another thread
+            await asyncio.sleep(0.001)
+
+    await asyncio.wait_for(look(), WAIT)
+
+
+async def test_a_control_connection_that_does_not_answer_is_left(nodes: FakeCluster) -> None:
+    """It took the event, but the node list cannot be read over it: the next host has to tell."""
+    async with connected(nodes, control_connection_timeout=0.1) as (cluster, _):
+        events = HostEvents()
+        cluster.register_listener(events)
+        node = control_node(nodes)
+        assert node is not None
+        node.prime("SELECT * FROM system.peers_v2", silence())
+        added = await thread(nodes.add_node)
+        await events.expect("add", added.address)
+        await until(lambda: control_node(nodes) not in (None, node))
+
+
+async def test_a_node_that_is_replaced_at_its_address(nodes: FakeCluster) -> None:
+    """Another host id is another node, whatever its address."""
+    async with connected(nodes) as (cluster, session):
+        events = HostEvents()
+        cluster.register_listener(events)
+        node = next(node for node in nodes.nodes if node is not control_node(nodes))
+        await thread(nodes.stop_node, node)
+        await events.expect("down", node.address)
+        node.host_id = uuid.UUID(int=77)
+        await thread(nodes.start_node, node)
+        await thread(nodes.tell, "TOPOLOGY_CHANGE", "NEW_NODE", node)
+
+        def is_known() -> bool:
+            host = cluster.metadata.get_host(node.address, node.port)
+            return host is not None and host.host_id == node.host_id and bool(host.is_up)
+
+        await until(is_known)
+        assert len(cluster.metadata.all_hosts()) == 3
+        assert (await session.execute(SAFE)) is not None
+
+
+async def test_rows_of_half_a_node_are_ignored(nodes: FakeCluster) -> None:
+    """A node that is joining or gone leaves a row without tokens behind."""
+    for node in nodes.nodes:
+        node.peers = [*node.peers, FakeNode("127.0.0.99", nodes.port, tokens=())]
+    async with connected(nodes) as (cluster, session):
+        assert {host.address for host in cluster.metadata.all_hosts()} == set(nodes.contact_points)
+        assert (await session.execute(SAFE)).one().k == 0
+
+
+async def test_what_happened_while_there_was_no_control_connection_is_found(
+    nodes: FakeCluster,
+) -> None:
+    async with connected(nodes) as (cluster, _):
+        events = HostEvents()
+        cluster.register_listener(events)
+        for node in nodes.nodes:
+            await thread(node.stop)
+        added = await thread(nodes.add_node)  # nobody is there to hear of it
+        for node in nodes.nodes[:3]:
+            await thread(node.start)
+        await events.expect("add", added.address)
+
+
+async def test_nodes_that_join_and_leave(nodes: FakeCluster) -> None:
+    async with connected(nodes) as (cluster, session):
+        events = HostEvents()
+        cluster.register_listener(events)
+        added = await thread(nodes.add_node)
+        await events.expect("add", added.address)
+        await events.expect("up", added.address)
+        victim = next(node for node in nodes.nodes if node is not control_node(nodes))
+        await thread(nodes.remove_node, victim)
+        await events.expect("remove", victim.address)
+        assert {host.address for host in cluster.metadata.all_hosts()} == set(nodes.contact_points)
+        assert (await session.execute(SAFE)) is not None
+
+
+async def test_a_storm_of_events_is_one_reading(nodes: FakeCluster) -> None:
+    async with connected(nodes) as (cluster, _):
+        node = control_node(nodes)
+        assert node is not None
+        events = HostEvents()
+        cluster.register_listener(events)
+        node.forget_requests()
+        added = await thread(nodes.add_node)
+        for _ in range(500):
+            node.send_event("TOPOLOGY_CHANGE", "NEW_NODE", added.address, added.port)
+            node.send_event("STATUS_CHANGE", "UP", "127.0.9.9", added.port)
+        await events.expect("add", added.address)
+        readings = [request for request in node.requests if "peers" in (request.query or "")]
+        assert 1 <= len(readings) <= 3
+
+
+async def test_a_rumour_that_a_host_is_down_is_not_believed_while_it_answers(
+    nodes: FakeCluster,
+) -> None:
+    async with connected(nodes) as (_, session):
+        node = control_node(nodes)
+        assert node is not None
+        assert (
+            await thread(node.send_event, "STATUS_CHANGE", "DOWN", nodes[0].address, nodes.port)
+            == 1
+        )
+        node.prime("after the event", void())
+        for _ in range(5):
+            assert (await session.execute(SAFE)).one().k == 0
+
+
+async def test_schema_events_and_events_of_unknown_types(
+    nodes: FakeCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with connected(nodes) as (_, session):
+        node = control_node(nodes)
+        assert node is not None
+        node.send_event("SCHEMA_CHANGE", "CREATED", "KEYSPACE", "ks")
+        node.send_event("SCHEMA_CHANGE", "UPDATED", "TABLE", "ks", "t")
+        node.send_event("SCHEMA_CHANGE", "DROPPED", "FUNCTION", "ks", "f", ["int"])
+        node.send_event("STATUS_CHANGE", "SIDEWAYS", nodes[0].address, nodes.port)
+        added = await thread(nodes.add_node)
+        assert added.is_running
+        assert (await session.execute(SAFE)).one().k == 0
+        await until(lambda: added.connections)
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+async def test_a_keyspace_is_used_on_every_connection(nodes: FakeCluster) -> None:
+    async with connected(nodes) as (_, session):
+        await session.set_keyspace("ks")
+        used = [
+            connection.keyspace
+            for node in nodes.nodes
+            for connection in node.connections
+            if not connection.event_types
+        ]
+        assert used == ["ks"] * 3
+        await thread(nodes[0].drop_connections)
+        await until(lambda: any(not connection.event_types for connection in nodes[0].connections))
+        assert (await session.execute(SAFE)) is not None
+        await until(
+            lambda: [c.keyspace for c in nodes[0].connections if not c.event_types] == ["ks"]
+        )
+
+
+async def test_a_connection_that_cannot_use_the_keyspace_is_not_used(nodes: FakeCluster) -> None:
+    nodes[0].prime('USE "ks"', error(ErrorCode.INVALID, "Keyspace 'ks' does not exist"))
+    async with connected(
+        nodes, {"retry_policy": FallthroughRetryPolicy(), "load_balancing_policy": Backwards()}
+    ) as (
+        _,
+        session,
+    ):
+        await session.set_keyspace("ks")
+        for _ in range(5):
+            assert (await session.execute(UNSAFE)).one().k != 0
+
+
+class Backwards(InOrder):
+    """The last host first."""
+
+    def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Any:
+        return iter(list(super().make_query_plan(working_keyspace, query))[::-1])
+
+
+async def test_the_server_s_own_refusals_come_out_as_they_are(nodes: FakeCluster) -> None:
+    special = (ErrorCode.UNPREPARED, ErrorCode.RATE_LIMITED, ErrorCode.ALREADY_EXISTS)
+    codes = [code for code in ErrorCode if code not in special]
+    async with connected(nodes, {"retry_policy": FallthroughRetryPolicy()}) as (_, session):
+        for code in codes:
+            nodes[0].prime(READ, error(code, f"this is {code:04x}"), times=1)
+            failure = await fails(session.execute(SAFE))
+            assert isinstance(failure, (DriverException, ErrorMessage))
+            assert f"this is {code:04x}" in str(failure)
+            assert not isinstance(failure, NoHostAvailable)
+        assert len(sent(nodes)) == len(codes)

@@ -1,0 +1,190 @@
+"""Many requests under random faults: each gets its own answer or an error, and never another's.
+
+`CASS_DRIVER_INTERLEAVINGS` is the number of requests of each protocol version, 50,000 where it is
+not set. The node answers in random order, late, not at all, with refusals, and breaks connections;
+clients give up and cancel. What it does is drawn from a seed, on the order of arrival; what must
+hold holds for every order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import struct
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.errors import (
+    ConnectionException,
+    DriverException,
+    NoHostAvailable,
+    OperationTimedOut,
+    Unavailable,
+)
+from cassandra.policies.retry import FallthroughRetryPolicy
+from cassandra.testing.fake import (
+    Answer,
+    ErrorCode,
+    FakeCluster,
+    Message,
+    Opcode,
+    Request,
+    error,
+    silence,
+)
+from tests.unit.engine.faults import WAIT, connected
+
+REQUESTS = int(os.environ.get("CASS_DRIVER_INTERLEAVINGS", "50000"))
+CLIENTS = 200
+QUERY = "SELECT k FROM t WHERE k = ?"
+COLUMNS = [("k", "int")]
+# 4.2.5.2: kind Rows, no flags but No_metadata or a global table, one column; then one row of one
+# int.
+_WHOLE = bytes.fromhex(
+    "00000002 00000001 00000001 0002 6b73 0001 74 0001 6b 0009 00000001 00000004"
+)
+_BARE = bytes.fromhex("00000002 00000004 00000001 00000001 00000004")
+
+
+def echo(request: Request) -> bytes:
+    """One row: the value that was asked for."""
+    value = request.values[0]
+    assert isinstance(value, bytes)
+    return (_BARE if request.skip_metadata else _WHOLE) + value
+
+
+class Chaos(Answer):
+    """One node's behaviour, drawn from a seed."""
+
+    def __init__(self, seed: int, break_every: int) -> None:
+        self._random = random.Random(seed)
+        self._echo = Message(Opcode.RESULT, echo)
+        self._refusal = error(ErrorCode.UNAVAILABLE, "drawn")
+        self._silence = silence()
+        self._break_every = break_every
+        self._waiting: list[Request] = []
+        self._late: list[Request] = []
+        self._armed = False
+        self.done: Counter[str] = Counter()
+
+    def perform(self, request: Request) -> None:
+        draw = self._random.random
+        self.done["requests"] += 1
+        number = struct.unpack(">i", request.values[0])[0]  # type: ignore[arg-type]
+        if number % 97 == 0:
+            self._late.append(request)  # the client gives these up
+        elif draw() < 0.4:
+            self._waiting.append(request)
+        elif draw() < 0.02:
+            self._refusal.perform(request)
+        else:
+            self._echo.perform(request)
+        if len(self._waiting) > 30 or (len(self._waiting) > 3 and draw() < 0.2):
+            self._answer_some(self._waiting)
+        if len(self._late) > 20:
+            self.done["late"] += self._answer_some(self._late)
+        if self.done["requests"] % self._break_every == 0:
+            self.done["broken"] += 1
+            request.connection.end(reset=draw() < 0.5)
+        if self._waiting and not self._armed:
+            # No client sends more before it has its answer: what is held back has to come in the
+            # end.
+            self._armed = True
+            request.connection.loop.call_later(0.02, self._answer_all)
+
+    def _answer_some(self, requests: list[Request]) -> int:
+        self._random.shuffle(requests)
+        count = self._random.randint(1, len(requests))
+        for request in requests[:count]:
+            self._echo.perform(request)
+        del requests[:count]
+        return count
+
+    def _answer_all(self) -> None:
+        self._armed = False
+        while self._waiting:
+            self._answer_some(self._waiting)
+
+
+class Client:
+    """Sends its share of the numbers, one after the other, and counts what comes."""
+
+    def __init__(self, session: aio.Session, statement: Any, seed: int) -> None:
+        self._session = session
+        self._statement = statement
+        self._random = random.Random(seed)
+
+    async def run(self, numbers: range, outcomes: Counter[str]) -> None:
+        for number in numbers:
+            outcomes[await self._one(number)] += 1
+
+    async def _one(self, number: int) -> str:
+        late = number % 97 == 0
+        future = self._session.execute(self._statement, (number,), timeout=0.02 if late else WAIT)
+        if self._random.random() < 0.01:
+            asyncio.get_running_loop().call_soon(asyncio.ensure_future(future).cancel)
+        try:
+            result = await future
+        except OperationTimedOut:
+            return "timed out" if late else "timed out too late"
+        except (Unavailable, ConnectionException, NoHostAvailable) as error:
+            return type(error).__name__
+        except asyncio.CancelledError:
+            return "cancelled"
+        except DriverException as error:
+            return f"unexpected {error!r}"
+        rows = [tuple(row) for row in result.all()]
+        return "its own" if rows == [(number,)] else f"{number} got {rows}"
+
+
+ALLOWED = {
+    "its own",
+    "timed out",
+    "cancelled",
+    "Unavailable",
+    "NoHostAvailable",
+    "ConnectionException",
+    "ConnectionShutdown",
+}
+
+
+@pytest.mark.parametrize("version", [4, 5])
+async def test_nobody_gets_anothers_answer(version: int) -> None:
+    share = REQUESTS // CLIENTS
+    total = share * CLIENTS
+    outcomes: Counter[str] = Counter()
+    with FakeCluster(2, max_version=version) as nodes:
+        chaos = []
+        for seed, node in enumerate(nodes.nodes):
+            node.prime_prepare(QUERY, COLUMNS, COLUMNS)
+            chaos.append(Chaos(seed, break_every=4000))
+            node.prime(QUERY, chaos[-1])
+        async with connected(
+            nodes, {"retry_policy": FallthroughRetryPolicy()}, compression=False
+        ) as (_, session):
+            statement = await session.prepare(QUERY)
+            await asyncio.gather(
+                *(
+                    Client(session, statement, seed).run(
+                        range(seed * share, (seed + 1) * share), outcomes
+                    )
+                    for seed in range(CLIENTS)
+                )
+            )
+            pools = list(session._engine.pools.values())
+            for pool in pools:
+                for connection in pool.connections:
+                    # Stream accounting: what is still taken is what was given up and is not
+                    # answered yet.
+                    assert connection.in_flight == connection.orphans
+        assert sum(outcomes.values()) == total
+        assert set(outcomes) <= ALLOWED, outcomes
+        assert outcomes["its own"] > total * 0.7, outcomes
+        assert outcomes["timed out"] > 0, outcomes
+        assert sum(one.done["late"] for one in chaos) > 0
+        assert sum(one.done["broken"] for one in chaos) > 5
+        assert [node.malformed for node in nodes.nodes] == [[], []]

@@ -1,0 +1,242 @@
+"""A server that never answers the n-th request of a call, for each n: the call ends within its time
+limits, and leaves nothing.
+
+Each call is made once against servers that answer, which counts its requests, and then once for
+each of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.errors import DriverException, NoHostAvailable, OperationTimedOut
+from cassandra.policies.reconnection import ConstantReconnectionPolicy
+from cassandra.query import SimpleStatement
+from cassandra.query.trace import TraceUnavailable
+from cassandra.testing.fake import FakeCluster, paged, rows, schema_change, silence
+from cassandra.testing.fake.script import Prime
+from tests.unit.engine.faults import InOrder
+from tests.unit.loops import Loops
+
+LIMIT = 0.2  # seconds, of everything that has a limit
+PATIENCE = 15.0  # seconds; what has not ended by then never does
+PAGED = SimpleStatement("SELECT pages", fetch_size=1)
+MARKERS = "SELECT k FROM t WHERE k = ?"
+# What is documented for calls that nobody answers; DriverException itself: the nodes did not agree
+# on the schema.
+ERRORS = (OperationTimedOut, NoHostAvailable, TraceUnavailable)
+
+Call = Callable[[Any, Any], Any]
+
+
+async def pages(cluster: Any, session: Any) -> None:
+    await (await session.execute(PAGED)).fetch_all()
+
+
+def pages_blocking(cluster: Any, session: Any) -> None:
+    session.execute(PAGED).all()
+
+
+def trace(cluster: Any, session: Any) -> None:
+    session.execute("SELECT traced", trace=True).response_future.get_query_trace(LIMIT)
+
+
+CALLS: dict[str, Call] = {
+    "connect again": lambda cluster, session: cluster.connect(),
+    "connect to a keyspace": lambda cluster, session: cluster.connect("ks"),
+    "connect to all": lambda cluster, session: cluster.connect(wait_for_all_pools=True),
+    "execute": lambda cluster, session: session.execute("SELECT 1"),
+    "execute markers": lambda cluster, session: session.execute(MARKERS, (1,)),
+    "prepare": lambda cluster, session: session.prepare(MARKERS),
+    "prepare all": lambda cluster, session: session.prepare_all([MARKERS, "SELECT 2, ?"]),
+    "set keyspace": lambda cluster, session: session.set_keyspace("ks"),
+    "refresh nodes": lambda cluster, session: cluster.refresh_nodes(),
+    "refresh schema": lambda cluster, session: cluster.refresh_schema_metadata(),
+    "refresh keyspace": lambda cluster, session: cluster.refresh_keyspace_metadata("ks"),
+    "refresh table": lambda cluster, session: cluster.refresh_table_metadata("ks", "t"),
+    "agreement": lambda cluster, session: session.wait_for_schema_agreement(),
+    "create": lambda cluster, session: session.execute("CREATE TABLE t"),
+}
+BLOCKING: dict[str, Call] = {**CALLS, "pages": pages_blocking, "trace": trace}
+AWAITED: dict[str, Call] = {**CALLS, "pages": pages}
+
+
+class Silence:
+    """The n-th request that reaches any of the nodes is never answered."""
+
+    def __init__(self, nodes: FakeCluster, number: int) -> None:
+        self.count = 0
+        self.met = False
+        self._number = number
+        self._places = itertools.count()
+        self._lines: list[Prime] = [node.prime(self._is_met, silence()) for node in nodes.nodes]
+
+    def _is_met(self, request: Any) -> bool:
+        place = next(self._places)
+        self.count = place + 1
+        if place == self._number:
+            self.met = True
+            return True
+        return False
+
+    def end(self) -> None:
+        for line in self._lines:
+            line.remove()
+
+
+@pytest.fixture
+def nodes() -> Iterator[FakeCluster]:
+    session_row = rows(
+        [("duration", "int"), ("request", "text"), ("started_at", "timestamp"), ("coordinator", "inet"),
+         ("parameters", "map<text, text>"), ("client", "inet")],
+        [(5, "QUERY", None, "127.0.0.1", None, "127.0.0.1")],
+    )  # fmt: skip
+    event_row = rows(
+        [
+            ("activity", "text"),
+            ("event_id", "timeuuid"),
+            ("source", "inet"),
+            ("source_elapsed", "int"),
+            ("thread", "text"),
+        ],
+        [("Parsing", uuid.uuid1(), "127.0.0.1", 1, "t")],
+    )
+
+    def answer_of(text: str) -> Callable[[Any], bool]:
+        return lambda request: text in (request.query or "")
+
+    with FakeCluster(2) as running:
+        for node in running.nodes:
+            node.prime(PAGED.query_string, paged([("k", "int")], [(1,), (2,), (3,)]))
+            node.prime("CREATE TABLE t", schema_change("CREATED", "TABLE", "ks", "t"))
+            node.prime(
+                "SELECT traced", rows([("k", "int")], [(1,)]).having(tracing_id=uuid.uuid4())
+            )
+            node.prime(answer_of("system_traces.sessions"), session_row)
+            node.prime(answer_of("system_traces.events"), event_row)
+            node.prime_prepare(MARKERS, [("k", "int")], [("k", "int")])
+        yield running
+        assert [node.malformed for node in running.nodes] == [[], []]
+
+
+def settings(nodes: FakeCluster) -> dict[str, Any]:
+    profile = ExecutionProfile(load_balancing_policy=InOrder(), request_timeout=LIMIT)
+    return {
+        "contact_points": nodes.contact_points, "port": nodes.port, "connect_timeout": LIMIT, "idle_heartbeat_interval": 0,
+        "control_connection_timeout": LIMIT, "max_schema_agreement_wait": LIMIT,
+        "execution_profiles": {EXEC_PROFILE_DEFAULT: profile},
+        "reconnection_policy": ConstantReconnectionPolicy(0.01, None),
+    }  # fmt: skip
+
+
+def check(name: str, number: int, silence: Silence, failure: BaseException | None) -> None:
+    """What a call came to whose n-th request was not answered."""
+    place = f"{name}, request {number} of {silence.count}: {failure!r}"
+    if failure is None:
+        return
+    if type(failure) is DriverException:
+        assert "did not agree on the schema" in str(failure), place
+        return
+    assert isinstance(failure, ERRORS), place
+    assert str(failure), place
+
+
+def outcome(call: Callable[[], Any]) -> BaseException | None:
+    """The error that `call` ends with, in time."""
+    with ThreadPoolExecutor(1) as threads:
+        return threads.submit(call).exception(timeout=PATIENCE)
+
+
+def none_left(nodes: FakeCluster) -> None:
+    for node in nodes.nodes:
+        node.wait_for(lambda node: not node.connections)
+
+
+@pytest.mark.parametrize("name", ["connect", *BLOCKING])
+def test_blocking(nodes: FakeCluster, loops: Loops, name: str) -> None:
+    Cluster(**settings(nodes)).shutdown()
+    threads = set(threading.enumerate())
+    failures = 0
+    for number in itertools.count(-1):  # the first time all is answered
+        cluster = Cluster(**settings(nodes))
+        if name == "connect":
+            quiet = Silence(nodes, number)
+            failure = outcome(cluster.connect)
+        else:
+            session = cluster.connect(wait_for_all_pools=True)
+            quiet = Silence(nodes, number)
+            failure = outcome(lambda: BLOCKING[name](cluster, session))  # noqa: B023
+        quiet.end()
+        check(name, number, quiet, failure)
+        assert number >= 0 or failure is None, failure
+        failures += failure is not None
+        assert outcome(cluster.shutdown) is None
+        none_left(nodes)
+        assert set(threading.enumerate()) == threads
+        if number >= 0 and not quiet.met:
+            break
+    assert failures or name in ("connect to all", "connect again", "agreement", "create", "connect")
+
+
+@pytest.mark.parametrize("table", ["sessions", "events"])
+def test_a_trace_that_cannot_be_read_keeps_to_its_own_limit(
+    nodes: FakeCluster,
+    loops: Loops,
+    table: str,
+) -> None:
+    """Not to that of the session's requests, which is longer."""
+    given = settings(nodes)
+    given["execution_profiles"][EXEC_PROFILE_DEFAULT].request_timeout = None
+    with Cluster(**given) as cluster:
+        session = cluster.connect()
+        future = session.execute("SELECT traced", trace=True).response_future
+        for node in nodes.nodes:
+            node.prime(lambda request: f"system_traces.{table}" in (request.query or ""), silence())
+        failure = outcome(lambda: future.get_query_trace(LIMIT))
+        assert isinstance(failure, TraceUnavailable)
+        assert str(LIMIT) in str(failure)
+
+
+@pytest.mark.parametrize("name", ["connect", *AWAITED])
+def test_awaiting(nodes: FakeCluster, loops: Loops, name: str) -> None:
+    async def once(number: int) -> bool:
+        cluster = aio.Cluster(**settings(nodes))
+        if name == "connect":
+            quiet = Silence(nodes, number)
+            failure = await awaited(cluster.connect())
+        else:
+            session = await cluster.connect(wait_for_all_pools=True)
+            quiet = Silence(nodes, number)
+            failure = await awaited(AWAITED[name](cluster, session))
+        quiet.end()
+        check(name, number, quiet, failure)
+        assert number >= 0 or failure is None, failure
+        assert await awaited(cluster.shutdown()) is None
+        await asyncio.to_thread(none_left, nodes)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        return number < 0 or quiet.met
+
+    for number in itertools.count(-1):
+        if not loops.run(once(number)):
+            break
+
+
+async def awaited(call: Any) -> BaseException | None:
+    """The error that `call` ends with, in time."""
+    try:
+        await asyncio.wait_for(call, PATIENCE)
+    except asyncio.TimeoutError:
+        raise AssertionError(f"no end within {PATIENCE} s") from None
+    except DriverException as error:
+        return error
+    return None

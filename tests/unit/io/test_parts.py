@@ -1,0 +1,72 @@
+"""Smaller names that programs take from today's drivers, and what they do."""
+
+from __future__ import annotations
+
+import pytest
+
+from cassandra.connection import (
+    ConnectionHeartbeat,
+    HeartbeatFuture,
+    ResponseWaiter,
+    Timer,
+    TimerManager,
+    decompress,
+    defunct_on_error,
+    locally_supported_compressions,
+    lz4_compress,
+    lz4_decompress,
+)
+
+
+def test_timers(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [1000.0]
+    monkeypatch.setattr("time.time", lambda: now[0])
+    called: list[str] = []
+    timers = TimerManager()
+    assert timers.service_timeouts() is None
+    late = Timer(10, lambda: called.append("late"))
+    cancelled = Timer(1, lambda: called.append("cancelled"))
+    for timer in (late, Timer(2, lambda: called.append("early")), cancelled):
+        timers.add_timer(timer)
+    cancelled.cancel()
+    now[0] = 1005.0
+    assert timers.service_timeouts() == timers.next_timeout == 1010.0
+    assert called == ["early"]
+    now[0] = 1010.0
+    assert timers.service_timeouts() is None
+    assert called == ["early", "late"]
+
+
+def test_bodies() -> None:
+    body = b"some bytes " * 100
+    assert lz4_decompress(lz4_compress(body)) == body
+    assert decompress(locally_supported_compressions["snappy"][0](body)) == body
+
+
+def test_a_failing_method_makes_its_connection_defunct() -> None:
+    class Connection:
+        failed: BaseException | None = None
+
+        def defunct(self, error: BaseException) -> None:
+            self.failed = error
+
+        @defunct_on_error  # type: ignore[untyped-decorator]
+        def handle(self, number: int) -> float:
+            return 1 / number
+
+    connection = Connection()
+    assert connection.handle(2) == 0.5
+    assert connection.handle(0) is None
+    assert isinstance(connection.failed, ZeroDivisionError)
+
+
+def test_parts_that_can_only_be_made() -> None:
+    heartbeat = ConnectionHeartbeat(30, list, 5)
+    heartbeat.stop()
+    for use in (
+        heartbeat.start,
+        lambda: HeartbeatFuture(None, None).wait(1),
+        lambda: ResponseWaiter(None, 2, True).deliver(),
+    ):
+        with pytest.raises(NotImplementedError, match="event loop"):
+            use()

@@ -1,0 +1,282 @@
+"""Every call that waits, while somebody shuts the cluster down: it ends with ConnectionShutdown, on
+both faces and loops.
+
+A caller's own cancellation is CancelledError all the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import re
+from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.cluster import Cluster
+from cassandra.errors import ConnectionShutdown
+from cassandra.policies import RetryPolicy
+from cassandra.query import SimpleStatement
+from cassandra.testing.fake import (
+    ErrorCode,
+    FakeNode,
+    Hold,
+    Opcode,
+    error,
+    hold,
+    paged,
+    rows,
+    schema_change,
+)
+from tests.unit.loops import Loops
+
+PAGED = SimpleStatement("SELECT pages", fetch_size=1)
+LONG = 60.0  # seconds: no time limit ends any of these calls
+
+Call = Callable[[Any, Any], Any]
+
+
+def later_pages(request: Any) -> bool:
+    return request.query == PAGED.query_string and bool(request.paging_state)
+
+
+async def next_page(cluster: Any, session: Any) -> Any:
+    result = await session.execute(PAGED)
+    await result.fetch_next_page()
+
+
+def next_page_blocking(cluster: Any, session: Any) -> Any:
+    session.execute(PAGED).fetch_next_page()
+
+
+def trace(cluster: Any, session: Any) -> Any:
+    session.execute_async("SELECT traced", trace=True).result().response_future.get_query_trace(
+        LONG
+    )
+
+
+TABLE = re.compile(r"system_schema\.tables")
+# What the node does not answer, and the call that waits for it: the same words on both faces.
+CALLS: dict[str, tuple[Any, Call]] = {
+    "connect again": (Opcode.STARTUP, lambda cluster, session: cluster.connect()),
+    "connect again to all": (Opcode.STARTUP, lambda cluster, session: cluster.connect(wait_for_all_pools=True)),
+    "connect to a keyspace": ('USE "ks"', lambda cluster, session: cluster.connect("ks")),
+    "prepare": (Opcode.PREPARE, lambda cluster, session: session.prepare("SELECT ?")),
+    "prepare all": (Opcode.PREPARE, lambda cluster, session: session.prepare_all(["SELECT ?", "SELECT 2, ?"])),
+    "execute markers": (Opcode.PREPARE, lambda cluster, session: session.execute("SELECT ?", (1,), timeout=None)),
+    "execute": ("SELECT 3", lambda cluster, session: session.execute("SELECT 3", timeout=None)),
+    "set keyspace": ('USE "ks"', lambda cluster, session: session.set_keyspace("ks")),
+    "refresh nodes": (re.compile("FROM system.local"), lambda cluster, session: cluster.refresh_nodes()),
+    "refresh schema": (TABLE, lambda cluster, session: cluster.refresh_schema_metadata(0)),
+    "refresh table": (re.compile("system_schema"), lambda cluster, session: cluster.refresh_table_metadata("ks", "t", 0)),
+    "refresh after agreement": (
+        re.compile("SELECT schema_version"), lambda cluster, session: cluster.refresh_schema_metadata(LONG)
+    ),
+    "agreement": (re.compile("SELECT schema_version"), lambda cluster, session: session.wait_for_schema_agreement(LONG)),
+    "register type": (
+        re.compile("system_schema.types"), lambda cluster, session: cluster.register_user_type("ks", "t", dict)
+    ),
+}  # fmt: skip
+BLOCKING: dict[str, tuple[Any, Call]] = {
+    **CALLS,
+    "next page": (later_pages, next_page_blocking),
+    "trace": (re.compile("system_traces"), trace),
+    "result": (
+        "SELECT 3",
+        lambda cluster, session: session.execute_async("SELECT 3", timeout=None).result(),
+    ),
+}
+AWAITED: dict[str, tuple[Any, Call]] = {**CALLS, "next page": (later_pages, next_page)}
+FIRST_CONNECT = [
+    Opcode.OPTIONS,
+    Opcode.STARTUP,
+    Opcode.REGISTER,
+    re.compile("FROM system.local"),
+    TABLE,
+]
+del CALLS["connect again to all"]  # the same, but for the wait that is not limited
+
+
+@pytest.fixture
+def node() -> Iterator[FakeNode]:
+    with FakeNode() as running:
+        running.prime(PAGED.query_string, paged([("k", "int")], [(1,), (2,), (3,)]))
+        running.prime("CREATE TABLE t", schema_change("CREATED", "TABLE", "ks", "t"))
+        running.prime("SELECT traced", rows([("k", "int")], [(1,)]))
+        yield running
+        assert running.malformed == []
+
+
+def settings(node: FakeNode) -> dict[str, Any]:
+    return {
+        "contact_points": [node.address], "port": node.port, "connect_timeout": LONG, "control_connection_timeout": LONG,
+        "max_schema_agreement_wait": LONG,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", list(BLOCKING))
+def test_blocking(node: FakeNode, loops: Loops, name: str) -> None:
+    match, call = BLOCKING[name]
+    cluster = Cluster(**settings(node))
+    with ThreadPoolExecutor(1) as threads:
+        session = cluster.connect()
+        held = hold()
+        node.prime(match, held)
+        waiting = threads.submit(call, cluster, session)
+        held.wait()
+        try:
+            if name.startswith("connect again"):
+                # A thread that connects holds the cluster's lock: the session's loop is what ends
+                # under it.
+                core, thread = cluster._core, cluster._loop_thread
+                assert core is not None
+                assert thread is not None
+                thread.run(core.close(), 10)
+            else:
+                cluster.shutdown()
+            failure = waiting.exception(timeout=10)
+            assert isinstance(failure, ConnectionShutdown), repr(failure)
+        finally:
+            cluster.shutdown()
+        with pytest.raises(ConnectionShutdown):
+            call(cluster, session)
+    gc.collect()  # a coroutine that was never awaited would say so
+
+
+def test_a_schema_change_that_was_executed_is_no_error(node: FakeNode, loops: Loops) -> None:
+    """Only the wait for agreement ends with the cluster."""
+    cluster = Cluster(**settings(node))
+    with ThreadPoolExecutor(1) as threads:
+        session = cluster.connect()
+        held = hold()
+        node.prime(re.compile("SELECT schema_version"), held)
+        waiting = threads.submit(session.execute, "CREATE TABLE t")
+        held.wait()
+        cluster.shutdown()
+        assert not waiting.result(timeout=10).response_future.is_schema_agreed
+
+
+async def ended(call: Awaitable[Any]) -> BaseException:
+    try:
+        return AssertionError(f"no error, but {await call!r}")
+    except BaseException as error:
+        return error
+
+
+async def held_by(held: Hold) -> None:
+    await asyncio.to_thread(held.wait)
+
+
+@pytest.mark.parametrize("name", list(AWAITED))
+def test_awaiting(node: FakeNode, loops: Loops, name: str) -> None:
+    match, call = AWAITED[name]
+
+    async def run() -> None:
+        cluster = aio.Cluster(**settings(node))
+        session = await cluster.connect()
+        held = hold()
+        node.prime(match, held)
+        waiting = asyncio.ensure_future(call(cluster, session))
+        cancelled = asyncio.ensure_future(call(cluster, session))
+        await held_by(held)
+        cancelled.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await cancelled
+        await cluster.shutdown()
+        failure = await asyncio.wait_for(ended(waiting), 10)
+        assert isinstance(failure, ConnectionShutdown), repr(failure)
+        with pytest.raises(ConnectionShutdown):
+            await call(cluster, session)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    loops.run(run())
+    gc.collect()
+
+
+@pytest.mark.parametrize("match", FIRST_CONNECT, ids=str)
+def test_awaiting_the_first_connect(node: FakeNode, loops: Loops, match: Any) -> None:
+    async def run() -> None:
+        held = hold()
+        node.prime(match, held)
+        cluster = aio.Cluster(**settings(node))
+        waiting = [asyncio.ensure_future(cluster.connect()) for _ in range(2)]
+        await held_by(held)
+        waiting[1].cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting[1]
+        await cluster.shutdown()
+        failure = await asyncio.wait_for(ended(waiting[0]), 10)
+        assert isinstance(failure, ConnectionShutdown), repr(failure)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        await node.wait_until(lambda node: not node.connections)
+
+    loops.run(run())
+    gc.collect()
+
+
+def test_a_retry_that_is_put_off(node: FakeNode, loops: Loops) -> None:
+    """No pool knows the request meanwhile, and its time limit ends with the cluster."""
+    asked: list[int] = []
+    both: asyncio.Event
+
+    class Later(RetryPolicy):
+        def on_request_error(self, query: Any, consistency: int, error: Any, retry_num: int) -> Any:
+            asked.append(retry_num)
+            if len(asked) == 2:
+                asyncio.get_running_loop().call_soon(both.set)  # when what is decided here was done
+            return self.RETRY, None, 60.0
+
+    async def run() -> None:
+        nonlocal both
+        both = asyncio.Event()
+        node.prime("SELECT 4", error(ErrorCode.OVERLOADED, "busy"))
+        cluster = aio.Cluster(**settings(node))
+        session = await cluster.connect()
+        statement = SimpleStatement("SELECT 4", retry_policy=Later())
+        waiting = session.execute(statement, timeout=None)
+        given_up = session.execute(statement, timeout=0.05)
+        await asyncio.wait_for(both.wait(), 10)
+        assert len(session._engine.delayed) == 2
+        await ended(given_up)
+        assert len(session._engine.delayed) == 1
+        await cluster.shutdown()
+        assert isinstance(await asyncio.wait_for(ended(waiting), 10), ConnectionShutdown)
+        assert not session._engine.delayed
+
+    loops.run(run())
+
+
+@pytest.mark.parametrize("statement", ["SELECT ?", "INSERT ?"])
+def test_what_is_begun_in_the_turn_of_the_shutdown(
+    node: FakeNode, loops: Loops, statement: str
+) -> None:
+    """A task that is cancelled before its first step runs none of its own code."""
+
+    async def run() -> None:
+        cluster = aio.Cluster(**settings(node))
+        session = await cluster.connect()
+        waiting = session.execute(statement, (1,), timeout=None)
+        await cluster.shutdown()
+        assert isinstance(await asyncio.wait_for(ended(waiting), 10), ConnectionShutdown)
+
+    loops.run(run())
+
+
+@pytest.mark.parametrize(
+    "match", [Opcode.OPTIONS, Opcode.REGISTER, re.compile("FROM system.local"), TABLE]
+)
+def test_the_first_connect_is_ended_by_a_shutdown(node: FakeNode, loops: Loops, match: Any) -> None:
+    """The shutdown does not wait until the connect is over."""
+    cluster = Cluster(**settings(node))
+    held = hold()
+    node.prime(match, held)
+    with ThreadPoolExecutor(1) as threads:
+        connecting = threads.submit(cluster.connect)
+        held.wait()
+        cluster.shutdown()
+        assert isinstance(connecting.exception(timeout=10), ConnectionShutdown)
+    with pytest.raises(ConnectionShutdown):
+        cluster.connect()

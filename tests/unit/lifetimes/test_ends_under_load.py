@@ -1,0 +1,123 @@
+"""The stress programs in short, and the locks of the package after a fork; ``tests/stress`` has the
+long form.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.processes import WITH_TESTS, run_python
+from tests.unit.loops import LOOPS
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize(
+    "program", ["shutdowns", "mixing", pytest.param("forks", marks=needs_fork)]
+)
+def test_stress_in_short(program: str, loop: str) -> None:
+    code = f"import runpy, sys; sys.argv = ['x', '--count', '6', '--loop', {loop!r}]\n"
+    code += f"runpy.run_module('tests.stress.{program}', run_name='__main__')\n"
+    done = run_python(code, WITH_TESTS)
+    assert done.stdout.endswith(": 0 hung\n"), done.stderr
+    assert "never awaited" not in done.stderr
+    assert "Traceback" not in done.stderr, done.stderr
+
+
+LOCKS = """
+import gc, importlib, os, pkgutil, sys, threading
+import cassandra
+from cassandra.clock import MicrosecondClock
+
+from cassandra.query.recently_used import RecentlyUsed
+
+for found in pkgutil.walk_packages(cassandra.__path__, "cassandra."):
+    if not found.name.startswith(("cassandra.testing", "cassandra._accel")):
+        importlib.import_module(found.name)
+KINDS = (type(threading.Lock()), type(threading.RLock()))
+objects = [MicrosecondClock(1, print), RecentlyUsed(1)]
+
+def locks():
+    return {id(lock): (name, lock) for name, lock in found_locks()}.values()  # one lock may stand in several places
+
+def found_locks():
+    for name, module in sorted(sys.modules.items()):
+        if name.startswith("cassandra."):
+            for holder in [module, *(v for v in vars(module).values() if isinstance(v, type) and v.__module__.startswith("cassandra"))]:
+                for attribute, value in list(vars(holder).items()):
+                    if isinstance(value, KINDS):
+                        yield f"{holder.__name__}.{attribute}", value
+    for number, one in enumerate(objects):
+        yield f"object {number}", one._lock
+
+held, go_on = threading.Event(), threading.Event()
+
+def hold():
+    for _, lock in locks():
+        lock.acquire(timeout=0)
+    held.set()
+    go_on.wait()
+
+thread = threading.Thread(target=hold, daemon=True)
+thread.start()
+held.wait()
+print(len(locks()) >= 5, flush=True)
+child = os.fork()
+if child == 0:
+    print([name for name, lock in locks() if not lock.acquire(timeout=0)], flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+go_on.set()
+"""
+
+
+@needs_fork
+def test_every_lock_is_made_anew_in_a_forked_child() -> None:
+    done = run_python(LOCKS, {"PYTHONWARNINGS": "ignore"})
+    assert done.stdout.splitlines() == ["True", "[]"], done.stderr
+
+
+CONNECTING = """
+import os, sys, threading, warnings
+warnings.simplefilter("ignore", DeprecationWarning)
+if {asyncio}:
+    sys.modules["uvloop"] = None
+from cassandra.cluster import Cluster
+from cassandra.testing.fake import FakeNode, Opcode, hold
+
+node = FakeNode().start()
+used = Cluster([node.address], port=node.port)
+session = used.connect()
+held = hold()
+node.prime(Opcode.STARTUP, held)
+cluster = Cluster([node.address], port=node.port)
+thread = threading.Thread(target=cluster.connect, daemon=True)
+thread.start()
+held.wait()
+child = os.fork()
+if child == 0:
+    session.shutdown()
+    session.shutdown()
+    used.shutdown()
+    cluster.shutdown()
+    print("child", flush=True)
+    sys.exit(0)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+held.open()
+thread.join(10)
+cluster.shutdown()
+print(session.execute("SELECT 1").all())
+used.shutdown()
+node.stop()
+"""
+
+
+@needs_fork
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_child_that_is_forked_while_another_thread_connects_can_end(loop: str) -> None:
+    done = run_python(CONNECTING.format(asyncio=loop == "asyncio"), timeout=60)
+    assert done.stdout.splitlines() == ["child", "0", "[]"], done.stderr
+    assert done.returncode == 0

@@ -1,0 +1,339 @@
+"""Routing in the engine, on fake nodes: requests reach replicas; the view follows the cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.cluster import (
+    Cluster,
+)
+from cassandra.policies import (
+    AdaptivePolicy,
+    ConstantReconnectionPolicy,
+    DCAwareRoundRobinPolicy,
+    HostFilterPolicy,
+    LoadBalancingPolicy,
+    PercentileSpeculativeExecutionPolicy,
+    RackAwareRoundRobinPolicy,
+    RoundRobinPolicy,
+    TokenAwarePolicy,
+)
+from cassandra.query import SimpleStatement
+from cassandra.testing.fake import FakeCluster, FakeNode, hold
+from tests.unit.engine.faults import READ, WAIT, HostEvents, connected, number, thread
+from tests.unit.metadata.schema.rows import schema
+
+KEYS = [bytes([high, low]) for high in range(8) for low in range(8)]
+
+
+def replicate(nodes: FakeCluster, **keyspaces: dict[str, str]) -> None:
+    """Have all nodes hold these keyspaces."""
+    for node in nodes.nodes:
+        node.schema["system_schema.keyspaces"] = [
+            {"keyspace_name": name, "durable_writes": True, "replication": options}
+            for name, options in keyspaces.items()
+        ]
+
+
+def simple(replicas: int) -> dict[str, str]:
+    return {
+        "class": "org.apache.cassandra.locator.SimpleStrategy",
+        "replication_factor": str(replicas),
+    }
+
+
+@pytest.fixture
+async def nodes() -> AsyncIterator[FakeCluster]:
+    """Four nodes in two data centres, with two racks in each."""
+    async with FakeCluster({"east": 2, "west": 2}, racks=2) as cluster:
+        replicate(
+            cluster,
+            one=simple(1),
+            two=simple(2),
+            both={"class": "NetworkTopologyStrategy", "east": "1", "west": "1"},
+            own={"class": "LocalStrategy"},
+        )
+        cluster.prime(READ, number(1))
+        yield cluster
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async def look() -> None:
+        while not condition():  # noqa: ASYNC110 - states of the engine have no event
+            await asyncio.sleep(0.005)
+
+    await asyncio.wait_for(look(), WAIT)
+
+
+async def coordinators(
+    session: aio.Session, keyspace: str, keys: list[bytes] = KEYS
+) -> list[tuple[bytes, Any]]:
+    """Each key with the host that a statement for it was answered by."""
+    found = []
+    for key in keys:
+        future = session.execute(SimpleStatement(READ, routing_key=key, keyspace=keyspace))
+        await future
+        found.append((key, future.request.attempts[-1].host))  # type: ignore[attr-defined]
+    return found
+
+
+POLICIES: dict[str, Callable[[], LoadBalancingPolicy]] = {
+    "token": lambda: TokenAwarePolicy(RoundRobinPolicy()),
+    "token, data centre": lambda: TokenAwarePolicy(
+        DCAwareRoundRobinPolicy("east", used_hosts_per_remote_dc=2)
+    ),
+    "token, rack": lambda: TokenAwarePolicy(
+        RackAwareRoundRobinPolicy("east", "rack1", used_hosts_per_remote_dc=2)
+    ),
+    "adaptive": lambda: AdaptivePolicy(DCAwareRoundRobinPolicy("west", used_hosts_per_remote_dc=2)),
+}
+
+
+@pytest.mark.parametrize("kind", list(POLICIES))
+async def test_requests_with_a_routing_key_reach_a_replica(nodes: FakeCluster, kind: str) -> None:
+    async with connected(nodes, {"load_balancing_policy": POLICIES[kind]()}) as (cluster, session):
+        for keyspace, count in (("one", 1), ("two", 2), ("both", 2)):
+            used = set()
+            for key, host in await coordinators(session, keyspace):
+                replicas = cluster.metadata.get_replicas(keyspace, key)
+                assert len(replicas) == count
+                assert host in replicas
+                used.add(host)
+            assert len(used) > 1
+        assert {len(cluster.metadata.get_replicas("own", key)) for key in KEYS} == {0}
+        assert (
+            kind == "token, rack"
+            or len({host for _, host in await coordinators(session, "own")}) > 1
+        )
+
+
+async def test_a_new_node_gets_the_requests_of_its_range_and_a_removed_one_gives_them_back(
+    nodes: FakeCluster,
+) -> None:
+    async with connected(
+        nodes, {"load_balancing_policy": TokenAwarePolicy(RoundRobinPolicy())}
+    ) as (cluster, session):
+        key = KEYS[0]
+        token_map = cluster.metadata.token_map
+        assert token_map is not None
+        token = token_map.token_class.from_key(key).value
+        (before,) = cluster.metadata.get_replicas("one", key)
+        added = await thread(nodes.add_node, "east", "rack1", token)
+        await until(lambda: cluster.metadata.get_replicas("one", key)[0].address == added.address)
+        assert cluster.metadata.token_map is not token_map
+        await until(lambda: len(session.get_pool_state()) == 5)
+        assert {host.address for _, host in await coordinators(session, "one", [key] * 5)} == {
+            added.address
+        }
+        await thread(nodes.remove_node, added)
+        await until(lambda: cluster.metadata.get_replicas("one", key) == [before])
+        assert {host for _, host in await coordinators(session, "one", [key] * 5)} == {before}
+
+
+async def test_a_changed_replication_is_read_on_its_event(nodes: FakeCluster) -> None:
+    async with connected(nodes) as (cluster, _):
+        assert len(cluster.metadata.get_replicas("one", b"k")) == 1
+        replicate(nodes, one=simple(3))
+        for node in nodes.nodes:
+            await thread(node.send_event, "SCHEMA_CHANGE", "UPDATED", "KEYSPACE", "one")
+        await until(lambda: len(cluster.metadata.get_replicas("one", b"k")) == 3)
+        assert (
+            len(cluster.metadata.get_replicas("two", b"k")) == 2
+        )  # the event was of another keyspace
+
+
+async def test_replication_is_read_again_when_the_control_connection_has_moved(
+    nodes: FakeCluster,
+) -> None:
+    async with connected(nodes) as (cluster, _):
+        replicate(nodes, one=simple(2))
+        for node in nodes.nodes:
+            node.schema_version = uuid.UUID(int=7)
+        at = cluster.get_control_connection_host().address
+        await thread(nodes.stop_node, nodes.node_at(at), False)
+        await until(lambda: len(cluster.metadata.get_replicas("one", b"k")) == 2)
+
+
+async def test_without_tokens_nothing_is_read_and_requests_go_anywhere(nodes: FakeCluster) -> None:
+    async with connected(nodes, token_metadata_enabled=False, schema_metadata_enabled=False) as (
+        cluster,
+        session,
+    ):
+        assert cluster.metadata.token_map is None
+        assert cluster.metadata.get_replicas("one", b"k") == []
+        assert len(await coordinators(session, "one", KEYS[:4])) == 4
+    assert not [request for request in nodes.requests if "system_schema" in str(request.query)]
+
+
+async def test_ignored_hosts_get_no_connections(nodes: FakeCluster) -> None:
+    policy = HostFilterPolicy(RoundRobinPolicy(), lambda host: host.datacenter == "east")
+    async with connected(nodes, {"load_balancing_policy": policy}) as (cluster, session):
+        assert {host.datacenter for host in session.get_pool_state()} == {"east"}
+        assert len(cluster.metadata.all_hosts()) == 4
+
+
+async def test_pools_follow_distances(nodes: FakeCluster) -> None:
+    policy = DCAwareRoundRobinPolicy("east", used_hosts_per_remote_dc=1)
+    # Hosts that are down stay so: what is looked at is what takes their place.
+    slowly = ConstantReconnectionPolicy(60, None)
+    async with connected(nodes, {"load_balancing_policy": policy}, reconnection_policy=slowly) as (
+        _,
+        session,
+    ):
+
+        def remote() -> list[str]:
+            return [host.address for host in session.get_pool_state() if host.datacenter == "west"]
+
+        (used,) = remote()
+        await thread(nodes.stop_node, nodes.node_at(used))
+        await until(lambda: len(remote()) == 1 and remote() != [used])
+
+
+async def test_load_goes_away_from_a_replica_that_does_not_answer(nodes: FakeCluster) -> None:
+    policy = AdaptivePolicy(RoundRobinPolicy())
+    async with connected(nodes, {"load_balancing_policy": policy}) as (cluster, session):
+        key = KEYS[0]
+        stuck, other = cluster.metadata.get_replicas("two", key)
+        held = hold(number(1))
+        nodes.node_at(stuck.address).prime(READ, held)
+        statement = SimpleStatement(READ, routing_key=key, keyspace="two")
+        futures = [session.execute(statement) for _ in range(100)]
+        core = session._engine.core
+        await until(lambda: core.in_flight(other) == 0 and core.in_flight(stuck) > 0)
+        waiting = core.in_flight(stuck)
+        for _ in range(50):
+            await session.execute(statement)
+        assert core.in_flight(stuck) == waiting
+        await thread(held.open)
+        await asyncio.wait_for(asyncio.gather(*futures), WAIT)
+
+
+async def test_latencies_are_counted_only_where_a_policy_looks_at_them(nodes: FakeCluster) -> None:
+    async with connected(nodes) as (_, session):
+        assert session._engine.core.on_latency is None
+    speculation = PercentileSpeculativeExecutionPolicy(99)
+    adaptive = AdaptivePolicy(RoundRobinPolicy())
+    profile = {"speculative_execution_policy": speculation, "load_balancing_policy": adaptive}
+    async with connected(nodes, profile) as (_, session):
+        assert speculation.tracker.percentile(50, at_least=1) is None
+        for _ in range(130):
+            await session.execute(SimpleStatement(READ, is_idempotent=True))
+        median = speculation.tracker.percentile(50)
+        assert median is not None
+        assert 0 < median < WAIT
+        assert sum(answers.count for answers in adaptive._answers.values()) >= 130
+
+
+async def test_events_do_not_count_where_their_window_is_negative(nodes: FakeCluster) -> None:
+    async with connected(
+        nodes, topology_event_refresh_window=-1, status_event_refresh_window=-1
+    ) as (cluster, _):
+        assert cluster._core is not None
+        control = cluster._core.control
+        control.on_topology_change({})
+        cluster._core._rumours.on_event({"change_type": "UP", "address": ("10.9.9.9", 9042)})
+        assert control._burst.due is None
+        assert cluster._core._rumours._waiting == {}
+
+
+async def test_topology_events_are_joined_but_not_put_off_for_ever(nodes: FakeCluster) -> None:
+    async with connected(nodes, topology_event_refresh_window=0.3) as (cluster, _):
+        assert cluster._core is not None
+        control = cluster._core.control
+        control.schedule_refresh()
+        latest = control._burst._by
+        for _ in range(5):
+            control.schedule_refresh()
+            assert control._burst._by == latest
+            assert control._burst.due is not None
+            assert control._burst.due <= latest + 0.01
+        await until(lambda: control._burst.due is None)
+
+
+async def test_an_error_in_one_listener_does_not_keep_others_from_hearing(
+    nodes: FakeCluster,
+) -> None:
+    class Broken(HostEvents):
+        def _note(self, kind: str, host: Any) -> None:
+            raise RuntimeError("a program's own")
+
+    async with connected(nodes) as (cluster, _):
+        broken, events = Broken(), HostEvents()
+        cluster.register_listener(broken)
+        cluster.register_listener(events)
+        added = await thread(nodes.add_node)
+        await events.expect("add", added.address)
+        cluster.unregister_listener(events)
+        await thread(nodes.remove_node, added)
+        await until(lambda: cluster.metadata.get_host(added.address) is None)
+        assert ("remove", added.address) not in events.seen
+
+
+async def test_a_host_that_is_given_up_says_so_and_comes_back_by_an_event(
+    nodes: FakeCluster,
+) -> None:
+    async with connected(nodes, reconnection_policy=ConstantReconnectionPolicy(0.01, 2)) as (
+        cluster,
+        _,
+    ):
+        victim = next(
+            node
+            for node in nodes.nodes
+            if node.address != cluster.get_control_connection_host().address
+        )
+        host = cluster.metadata.get_host(victim.address)
+        assert host is not None
+        assert host.state == "up"
+        await thread(nodes.stop_node, victim)
+        await until(lambda: host.state == "forced down")
+        await thread(nodes.start_node, victim)
+        await until(lambda: host.state == "up")
+
+
+async def test_a_host_that_is_ignored_now_finishes_what_is_under_way(nodes: FakeCluster) -> None:
+    wanted = {"all": True}
+    policy = HostFilterPolicy(
+        RoundRobinPolicy(), lambda host: wanted["all"] or host.datacenter == "east"
+    )
+    async with connected(nodes, {"load_balancing_policy": policy}) as (cluster, session):
+        held = hold(number(1))
+        for node in nodes.nodes:
+            node.prime(READ, held)
+        futures = [session.execute(READ) for _ in range(8)]
+        await thread(held.wait, 8)
+        wanted["all"] = False
+        assert cluster._core is not None
+        cluster._core.sessions.follow_distances_soon()
+        core, looked = cluster._core, cluster._core.sessions._following
+        await until(lambda: core.sessions._following is not looked)
+        assert len(session.get_pool_state()) == 4
+        await thread(held.open)
+        await asyncio.wait_for(asyncio.gather(*futures), WAIT)
+        await until(lambda: {host.datacenter for host in session.get_pool_state()} == {"east"})
+
+
+def test_the_replicas_of_a_keyspace_are_there_when_they_are_asked_for() -> None:
+    with FakeNode() as node:
+        node.schema = schema("ks", tables=1)
+        with Cluster([node.address], port=node.port) as cluster:
+            cluster.connect()
+            token_map: Any = cluster.metadata.token_map
+            (host,) = cluster.metadata.all_hosts()
+            token_map.rebuild_keyspace("ks")
+            assert token_map.tokens_to_hosts_by_ks == {}
+            token_map.rebuild_keyspace("ks", build_if_absent=True)
+            assert list(token_map.tokens_to_hosts_by_ks) == ["ks"]
+            by_token = token_map.tokens_to_hosts_by_ks["ks"]
+            assert {token: list(hosts) for token, hosts in by_token.items()} == {
+                token: [host] for token in token_map.ring
+            }
+            token_map.rebuild_keyspace("unknown", build_if_absent=True)
+            token_map.remove_keyspace("ks")
+            token_map.remove_keyspace("ks")
+            assert token_map.tokens_to_hosts_by_ks == {}

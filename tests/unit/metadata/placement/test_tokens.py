@@ -1,0 +1,78 @@
+"""Tokens of each partitioner, and the ring of the less usual ones."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+
+from cassandra.metadata.placement.tokens import (
+    BytesToken,
+    MD5Token,
+    Murmur3Token,
+    SortedRing,
+    Token,
+    token_class_of,
+)
+
+PACKAGE = "org.apache.cassandra.dht."
+
+
+def test_partitioners() -> None:
+    assert token_class_of(f"{PACKAGE}Murmur3Partitioner") is Murmur3Token
+    assert token_class_of("RandomPartitioner") is MD5Token
+    assert token_class_of(f"{PACKAGE}ByteOrderedPartitioner") is BytesToken
+    for unknown in (f"{PACKAGE}LocalPartitioner", "", None):
+        assert token_class_of(unknown) is None
+
+
+def test_tokens_of_keys() -> None:
+    # What Cassandra's token() gives for the text 'a' and the int 1.
+    assert Murmur3Token.from_key(b"a").value == -8839064797231613815
+    assert Murmur3Token.from_key(b"\0\0\0\x01").value == -4069959284402364209
+    digest = hashlib.md5(b"a", usedforsecurity=False).digest()
+    assert MD5Token.from_key(b"a").value == abs(int.from_bytes(digest, "big", signed=True))
+    assert BytesToken.from_key(b"a").value == b"a"
+
+
+def test_tokens_of_texts() -> None:
+    assert Murmur3Token.from_string("-5") == Murmur3Token(-5) == Murmur3Token("-5")
+    assert MD5Token.from_string("5").value == 5
+    for text in ("00ff", "0x00ff", "0X00FF", b"00ff"):
+        assert BytesToken.from_string(text).value == b"\0\xff"
+    with pytest.raises(ValueError, match="is hexadecimal, but one is 'x1'"):
+        BytesToken.from_string("x1")
+    with pytest.raises(TypeError, match="token must be bytes, but is str: '00'"):
+        BytesToken("00")  # type: ignore[arg-type]
+
+
+def test_tokens_of_one_class_have_an_order() -> None:
+    low, high = Murmur3Token(-5), Murmur3Token(5)
+    assert low < high
+    assert high >= low
+    assert len({low, Murmur3Token(-5), high}) == 2
+    assert low != MD5Token(-5)
+    with pytest.raises(TypeError):
+        _ = low < MD5Token(5)
+    assert str(low) == "<Murmur3Token: -5>"
+
+
+@pytest.mark.parametrize(
+    ("kind", "first", "second"),
+    [(MD5Token, ["10", "30"], ["20", "30"]), (BytesToken, ["10", "30"], ["20", "30"])],
+)
+def test_the_ring(kind: type[Token], first: list[str], second: list[str]) -> None:
+    ring = SortedRing(kind, [first, second])
+    values = [kind.from_string(text).value for text in ("10", "20", "30")]
+    assert (ring.tokens(), ring.owners(), len(ring)) == (values, [0, 1, 0], 3)
+    # A node's range ends with its token; what is beyond the last belongs to the first.
+    assert [ring.position(value) for value in values] == [0, 1, 2]
+    assert ring.position(kind.from_string("11").value) == 1
+    assert ring.position(kind.from_string("31").value) == 0
+    ring.tokens().clear()
+    assert len(ring.tokens()) == 3
+
+
+def test_the_place_of_a_key() -> None:
+    ring = SortedRing.of_owners(BytesToken, {b"m": 0, b"z": 1})
+    assert [ring.position_of(key) for key in (b"a", b"m", b"n", b"zz")] == [0, 0, 1, 0]

@@ -1,0 +1,37 @@
+"""Smaller names that programs take from today's drivers, and what they do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cassandra.cluster import (
+    Cluster,
+)
+from cassandra.metadata import (
+    RegisteredTableExtension,
+    TableMetadata,
+)
+from cassandra.testing.fake import FakeNode
+from tests.unit.metadata.schema.rows import schema
+
+
+def test_registered_extensions_follow_their_table() -> None:
+    class Marked(RegisteredTableExtension):  # type: ignore[misc]
+        name = "marked"
+
+        @classmethod
+        def after_table_cql(cls, table_meta: Any, ext_key: str, ext_blob: bytes) -> str:
+            return f"MARK {table_meta.name} {ext_key} {ext_blob.decode()};"
+
+    with FakeNode() as node:
+        node.schema = schema("ks", tables=1)
+        node.schema["system_schema.tables"][0]["extensions"] = {
+            "marked": b"red", "DSE_RLACA": b"id", "other": b"x",
+        }  # fmt: skip
+        with Cluster([node.address], port=node.port) as cluster:
+            cluster.connect()
+            text = cluster.metadata.keyspaces["ks"].tables["t0"].export_as_string()
+    assert "\n\nMARK t0 marked red;" in text
+    assert "\n\nRESTRICT ROWS ON ks.t0 USING id;" in text
+    assert RegisteredTableExtension.after_table_cql(None, "x", b"") is None
+    assert TableMetadata("ks", "t").export_as_string().endswith(";")

@@ -1,0 +1,16 @@
+"""Functions, aggregates and types as CQL."""
+
+from __future__ import annotations
+
+from tests.unit.metadata.schema.test_tables import table
+
+
+def test_damaged_metadata_are_exported_as_a_comment() -> None:
+    made = table()
+    made.fail(ValueError("a column */ is missing"))
+    text = made.export_as_string()
+    assert text.startswith("/*\nWarning: Table ks.t is incomplete")
+    assert text.endswith("\n*/")
+    assert text.count("*/") == 1
+    assert "ValueError: a column" in text
+    assert made._exc_info is not None

@@ -1,0 +1,43 @@
+"""Functions, aggregates and types as CQL."""
+
+from __future__ import annotations
+
+import pickle
+
+from cassandra.metadata import (
+    IndexMetadata,
+    KeyspaceMetadata,
+    UserType,
+)
+from tests.unit.metadata.schema.test_tables import table
+
+
+def test_types_come_behind_those_that_they_use() -> None:
+    keyspace = KeyspaceMetadata("ks", False, "SimpleStrategy", {"replication_factor": "1"})
+    keyspace.user_types = {
+        "a": UserType("ks", "a", ["x"], ['frozen<list<frozen<"B b">>>']),
+        "B b": UserType("ks", "B b", ["y"], ["map<int, frozen<c>>"]),
+        "c": UserType("ks", "c", ["z"], ["int"]),
+    }
+    assert keyspace.export_as_string().split("\n\n") == [
+        "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': "
+        "'1'} AND durable_writes = false;",
+        "CREATE TYPE ks.c (\n    z int\n);",
+        'CREATE TYPE ks."B b" (\n    y map<int, frozen<c>>\n);',
+        'CREATE TYPE ks.a (\n    x frozen<list<frozen<"B b">>>\n);',
+    ]
+    keyspace.tablets = {"enabled": True, "initial": 8}
+    assert keyspace.as_cql_query().endswith(
+        "AND durable_writes = false AND tablets = {'enabled': true, 'initial': 8}"
+    )
+
+
+def test_everything_can_be_pickled() -> None:
+    made = table()
+    made.indexes["i"] = IndexMetadata("ks", "t", "i", "COMPOSITES", {"target": "id"})
+    keyspace = KeyspaceMetadata("ks", True, "SimpleStrategy", {"replication_factor": "1"})
+    keyspace.tables = {"t": made}
+    keyspace.user_types = {"u": UserType("ks", "u", ["x"], ["int"])}
+    copied = pickle.loads(pickle.dumps(keyspace))
+    assert copied.export_as_string() == keyspace.export_as_string()
+    assert copied.tables["t"].columns["C"].table is copied.tables["t"]

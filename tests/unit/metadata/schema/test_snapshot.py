@@ -1,0 +1,251 @@
+"""Schema objects that a program holds: they show later changes, in mappings that are dicts."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import re
+import threading
+from typing import Any
+
+import pytest
+
+from cassandra.cluster import Cluster
+from cassandra.metadata.cluster_metadata import Metadata
+from cassandra.metadata.schema.snapshot import KeyspaceSource, LazyMapping, Schema
+from cassandra.testing.fake import FakeNode, schema_change
+from tests.unit.engine.faults import connected
+from tests.unit.metadata.schema.rows import add_table, column, keyspace, remove_table, schema
+
+VIEW = {
+    "keyspace_name": "a", "view_name": "v", "base_table_name": "t0",
+    "include_all_columns": True, "where_clause": "id IS NOT NULL", "comment": "a view",
+}  # fmt: skip
+TYPE = {"keyspace_name": "a", "type_name": "u", "field_names": ["x"], "field_types": ["int"]}
+FUNCTION = {
+    "keyspace_name": "a", "function_name": "f", "argument_types": ["int"],
+    "argument_names": ["x"], "body": "return x;", "called_on_null_input": True,
+    "language": "java", "return_type": "int",
+}  # fmt: skip
+AGGREGATE = {
+    "keyspace_name": "a", "aggregate_name": "g", "argument_types": ["int"], "state_func": "f",
+    "state_type": "int", "return_type": "int",
+}  # fmt: skip
+
+
+def create(node: FakeNode, kind: str, name: str, arguments: list[str] | None = None) -> None:
+    """Let the next CREATE be answered with the change."""
+    node.prime(re.compile("CREATE"), schema_change("CREATED", kind, "a", name, arguments))
+
+
+def check_creation(node: FakeNode, metadata: Metadata, execute: Any) -> None:
+    """Hold everything, make one of each kind, and look at what was held."""
+    keyspaces = metadata.keyspaces
+    held = keyspaces["a"]
+    parts = {
+        name: getattr(held, name)
+        for name in ("tables", "views", "user_types", "functions", "aggregates", "indexes")
+    }
+    base = held.tables["t0"]
+    for part in (keyspaces, *parts.values(), base.views, base.columns, base.options):
+        assert isinstance(part, dict)
+    assert "new" not in parts["tables"]
+    add_table(node.schema, "a", "new")
+    create(node, "TABLE", "new")
+    execute("CREATE TABLE")
+    node.schema["system_schema.types"] = [TYPE]
+    create(node, "TYPE", "u")
+    execute("CREATE TYPE")
+    node.schema["system_schema.functions"] = [FUNCTION]
+    create(node, "FUNCTION", "f", ["int"])
+    execute("CREATE FUNCTION")
+    node.schema["system_schema.aggregates"] = [AGGREGATE]
+    create(node, "AGGREGATE", "g", ["int"])
+    execute("CREATE AGGREGATE")
+    node.schema["system_schema.views"] = [VIEW]
+    node.schema["system_schema.columns"].append(column("a", "v", "id", "partition_key", 0))
+    create(node, "TABLE", "v")
+    execute("CREATE MATERIALIZED VIEW")
+    assert metadata.keyspaces is keyspaces
+    assert keyspaces["a"] is held
+    assert list(parts["tables"]) == ["new", "t0", "t1"]
+    assert list(parts["views"]) == list(base.views) == ["v"]
+    assert base.views["v"] is parts["views"]["v"]
+    assert parts["tables"]["t0"] is base
+    assert list(parts["user_types"]) == ["u"]
+    assert list(parts["functions"]) == ["f(int)"]
+    assert list(parts["aggregates"]) == ["g(int)"]
+    for name, part in parts.items():
+        assert getattr(held, name) is part
+    assert "CREATE TABLE a.new" in held.export_as_string()
+
+
+def test_what_the_blocking_face_gave_is_live() -> None:
+    with FakeNode() as node:
+        node.schema = schema("a")
+        with Cluster([node.address], port=node.port) as cluster, cluster.connect() as session:
+            check_creation(node, cluster.metadata, session.execute)
+
+
+async def test_changes_that_the_awaited_face_hears_of() -> None:
+    with FakeNode() as node:
+        node.schema = schema("a", "b")
+        async with connected(node, schema_event_refresh_window=0) as (cluster, _):
+            keyspaces = cluster.metadata.keyspaces
+            held, other = keyspaces["a"], keyspaces["b"]
+            tables = held.tables
+            remove_table(node.schema, "a", "t1")
+            await cluster.refresh_table_metadata("a", "t1")
+            assert list(tables) == ["t0"]
+            node.schema["system_schema.keyspaces"] = [keyspace("a", 3), keyspace("c")]
+            await cluster.refresh_schema_metadata()
+            assert list(keyspaces) == ["a", "c"]
+            assert held.replication_strategy.replication_factor == 3
+            assert keyspaces["a"] is held
+            # One that is gone stays as it was last seen.
+            assert list(other.tables) == ["t0", "t1"]
+
+
+def source(tables: int = 0, **row: Any) -> KeyspaceSource:
+    replication = {"class": "SimpleStrategy", "replication_factor": "1"}
+    return KeyspaceSource("ks", {"replication": replication, "durable_writes": True, **row})
+
+
+def test_a_source_that_was_found_just_before_gives_the_live_object() -> None:
+    metadata, first, second, third = Metadata(), source(), source(durable_writes=False), source()
+    metadata.replace_schema(Schema({"ks": first}))
+    metadata.replace_schema(Schema({"ks": second}))
+    # A thread that had found `first` asks for its object only now.
+    held = first.object()
+    assert held is metadata.keyspaces["ks"]
+    assert not held.durable_writes
+    metadata.replace_schema(Schema({"ks": third}))
+    assert held.durable_writes
+    assert third.object() is second.object() is held
+    held.note = "the program's own"
+    metadata.replace_schema(Schema({"ks": source()}))
+    assert metadata.keyspaces["ks"].note == "the program's own"
+
+
+def test_a_keyspace_that_cannot_be_renewed(caplog: pytest.LogCaptureFixture) -> None:
+    metadata = Metadata()
+    metadata.replace_schema(Schema({"ks": source()}))
+    held = metadata.keyspaces["ks"]
+    broken = source()
+    broken.tables = None  # type: ignore[assignment]
+    metadata.replace_schema(Schema({"ks": broken}))
+    assert "cannot be renewed" in caplog.text
+    metadata.replace_schema(Schema({"ks": source()}))
+    assert metadata.keyspaces["ks"].name == held.name
+
+
+def numbers(**names: int) -> LazyMapping[int]:
+    return LazyMapping(names, lambda number: number * 10)
+
+
+def test_a_live_mapping_is_a_dict_in_all_that_reads() -> None:
+    found = numbers(a=1, b=2)
+    plain = {"a": 10, "b": 20}
+    assert isinstance(found, dict)
+    assert found == plain
+    assert plain == found
+    assert found == numbers(a=1, b=2)
+    assert (found != plain) is False
+    assert found != {"a": 10}
+    assert (dict(found), {**found}, found.copy(), found | {"c": 1}, {"c": 1} | found) == (
+        plain, plain, plain, {**plain, "c": 1}, {"c": 1, **plain},
+    )  # fmt: skip
+    assert (list(found), list(reversed(found)), len(found), "a" in found) == (
+        ["a", "b"], ["b", "a"], 2, True,
+    )  # fmt: skip
+    assert (list(found.keys()), list(found.values()), list(found.items())) == (
+        ["a", "b"], [10, 20], [("a", 10), ("b", 20)],
+    )  # fmt: skip
+    assert (found["a"], found.get("b"), found.get("c"), found.get("c", 5)) == (10, 20, None, 5)
+    assert not numbers()
+    assert found.keys() & {"a", "z"} == {"a"}
+    for other in (pickle.loads(pickle.dumps(found)), copy.copy(found), copy.deepcopy(found)):
+        assert type(other) is dict
+        assert other == plain
+    with pytest.raises(KeyError):
+        found["c"]
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(found)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda found: found.__setitem__("c", 1),
+        lambda found: found.__delitem__("a"),
+        lambda found: found.update(c=1),
+        lambda found: found.pop("a"),
+        lambda found: found.popitem(),
+        lambda found: found.setdefault("c", 1),
+        lambda found: found.clear(),
+        lambda found: found.__ior__({"c": 1}),
+    ],
+)
+def test_a_live_mapping_cannot_be_changed(change: Any) -> None:
+    found = numbers(a=1)
+    with pytest.raises(TypeError, match="read-only"):
+        change(found)
+    assert found == {"a": 10}
+
+
+def test_iteration_is_over_one_snapshot() -> None:
+    found = numbers(a=1, b=2)
+    names, items, values = iter(found), iter(found.items()), iter(found.values())
+    assert (next(names), next(items), next(values)) == ("a", ("a", 10), 10)
+    found.show({"c": 3})
+    assert (list(names), list(items), list(values)) == (["b"], [("b", 20)], [20])
+    assert found == {"c": 30}
+
+
+def test_threads_that_read_while_the_schema_changes() -> None:
+    metadata = Metadata()
+    metadata.replace_schema(Schema({"ks": source()}))
+    seen: set[int] = set()
+    failures: list[BaseException] = []
+    stop = threading.Event()
+
+    def read() -> None:
+        try:
+            while not stop.is_set():
+                held = metadata.keyspaces["ks"]
+                seen.add(id(held))
+                assert held.durable_writes in (True, False)
+                list(held.tables.items())
+        except BaseException as failure:
+            failures.append(failure)
+
+    threads = [threading.Thread(target=read) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for turn in range(200):
+        metadata.replace_schema(Schema({"ks": source(durable_writes=turn % 2 == 0)}))
+    stop.set()
+    for thread in threads:
+        thread.join(30)
+    assert failures == []
+    # The object never changed, whoever made it.
+    assert seen == {id(metadata.keyspaces["ks"])}
+
+
+def test_an_object_is_made_once_also_where_threads_ask_for_it_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    source = KeyspaceSource("ks", {})
+    found: list[Any] = []
+    other = threading.Thread(target=lambda: found.append(source.object()))
+
+    def build(function: str, of: Any) -> Any:
+        if not other.ident:
+            other.start()
+            other.join(0.05)  # it has to wait for this one
+        return object()
+
+    monkeypatch.setattr("cassandra.metadata.schema.snapshot._build", build)
+    found.append(source.object())
+    other.join()
+    assert found[0] is found[1] is source.object()

@@ -1,0 +1,94 @@
+"""End points: what they are equal to, how they are shown, and where they lead."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+
+import pytest
+
+from cassandra.metadata.endpoint import (
+    DefaultEndPoint,
+    EndPoint,
+    SniEndPoint,
+    UnixSocketEndPoint,
+    is_ip_address,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("10.0.0.1", True),
+        ("::1", True),
+        ("fe80::1", True),
+        ("10.0.0", False),
+        ("localhost", False),
+        ("", False),
+        ("a\0b", False),
+    ],
+)
+def test_addresses_and_names(text: str, expected: bool) -> None:
+    assert is_ip_address(text) is expected
+
+
+def test_a_host_and_a_port() -> None:
+    point = DefaultEndPoint("10.0.0.1", 9142)
+    assert (point.address, point.port, point.resolve()) == ("10.0.0.1", 9142, ("10.0.0.1", 9142))
+    assert (str(point), repr(point)) == ("10.0.0.1:9142", "<DefaultEndPoint: 10.0.0.1:9142>")
+    assert str(DefaultEndPoint("::1")) == "[::1]:9042"
+    assert (point.ssl_options, point.socket_family) == (None, socket.AF_UNSPEC)
+    assert point == DefaultEndPoint("10.0.0.1", 9142)
+    assert hash(point) == hash(DefaultEndPoint("10.0.0.1", 9142))
+    assert point != DefaultEndPoint("10.0.0.1")
+    assert point != DefaultEndPoint("10.0.0.2", 9142)
+    assert point != "10.0.0.1:9142"
+
+
+def test_nodes_behind_one_proxy_differ_by_name() -> None:
+    first, second = SniEndPoint("proxy", "a", 9142), SniEndPoint("proxy", "b", 9142)
+    assert first != second
+    assert len({first, second, SniEndPoint("proxy", "a", 9142)}) == 2
+    assert (first.address, first.resolve()) == ("proxy", ("proxy", 9142))
+    assert first.ssl_options == {"server_hostname": "a"}
+    assert str(first) == "proxy:9142:a"
+    assert first != DefaultEndPoint("proxy", 9142)
+
+
+def test_a_socket_in_the_file_system() -> None:
+    point = UnixSocketEndPoint("/run/cassandra.sock")
+    assert (point.address, point.port) == ("/run/cassandra.sock", 0)
+    assert point.resolve() == ("/run/cassandra.sock", 0)
+    assert point.socket_family == socket.AF_UNIX
+    assert str(point) == "/run/cassandra.sock"
+    assert point == UnixSocketEndPoint("/run/cassandra.sock")
+
+
+def test_end_points_have_an_order() -> None:
+    points = [
+        DefaultEndPoint("10.0.0.2"),
+        DefaultEndPoint("10.0.0.1", 1),
+        DefaultEndPoint("10.0.0.1"),
+    ]
+    assert list(map(str, sorted(points))) == ["10.0.0.1:1", "10.0.0.1:9042", "10.0.0.2:9042"]
+
+
+def test_a_class_of_a_program_is_equal_by_its_key() -> None:
+    class Zoned(DefaultEndPoint):
+        def __init__(self, address: str, zone: str) -> None:
+            super().__init__(address)
+            self.zone = zone
+
+        def _key(self) -> tuple[str, ...]:
+            return self.address, self.zone
+
+    assert Zoned("10.0.0.1", "a") == Zoned("10.0.0.1", "a")
+    assert Zoned("10.0.0.1", "a") != Zoned("10.0.0.1", "b")
+
+
+@pytest.mark.parametrize(
+    "look", [lambda one: one.address, lambda one: one.port, lambda one: one.resolve()]
+)
+def test_the_base_leads_nowhere(look: Callable[[EndPoint], object]) -> None:
+    with pytest.raises(NotImplementedError):
+        look(EndPoint())

@@ -1,0 +1,85 @@
+"""Hosts: their state in a word, what they are equal to, and their order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cassandra.metadata.endpoint import DefaultEndPoint
+from cassandra.metadata.host import Host
+
+
+class Counting:
+    def __init__(self, host: Host) -> None:
+        self.failures = 0
+
+    def add_failure(self, error: BaseException) -> bool:
+        self.failures += 1
+        return self.failures > 1
+
+    def reset(self) -> None:
+        self.failures = 0
+
+
+def test_states() -> None:
+    host = Host("10.0.0.1")
+    seen = [(host.state, host.is_up)]
+    for change in (host.set_up, host.set_down, host.force_down, host.set_down, host.set_up):
+        change()
+        seen.append((host.state, host.is_up))
+    assert seen == [
+        ("unknown", None),
+        ("up", True),
+        ("down", False),
+        ("forced down", False),
+        ("forced down", False),
+        ("up", True),
+    ]
+    host.set_down()
+    assert host.state == "down"
+
+
+def test_failures_go_to_the_policy_and_an_answer_resets_it() -> None:
+    host = Host("10.0.0.1", Counting)
+    assert [host.signal_connection_failure(OSError()) for _ in range(2)] == [False, True]
+    host.set_up()
+    assert host.signal_connection_failure(OSError()) is False
+    assert Host("10.0.0.1").signal_connection_failure(OSError()) is True
+
+
+def test_hosts_are_equal_by_end_point_and_to_their_address() -> None:
+    host = Host(DefaultEndPoint("10.0.0.1", 9142))
+    assert host == Host(DefaultEndPoint("10.0.0.1", 9142), datacenter="dc1")
+    assert hash(host) == hash(Host(DefaultEndPoint("10.0.0.1", 9142)))
+    assert host != Host("10.0.0.1")
+    assert host == "10.0.0.1"
+    assert host != "10.0.0.2"
+    assert host != 5
+
+
+def test_hosts_have_an_order() -> None:
+    first, second = Host("10.0.0.1"), Host("10.0.0.2")
+    other: Any = Host("10.0.0.1")
+    assert sorted([second, first]) == [first, second]
+    assert (first < second, first <= second, first > second, first >= second) == (
+        True,
+        True,
+        False,
+        False,
+    )
+    assert first <= other
+    assert first >= other
+
+
+def test_how_hosts_are_shown() -> None:
+    host = Host("10.0.0.1", datacenter="dc1", rack="r1")
+    assert (host.address, host.datacenter, host.rack) == ("10.0.0.1", "dc1", "r1")
+    assert (str(host), repr(host)) == ("10.0.0.1:9042", "<Host: 10.0.0.1:9042 dc1>")
+    host.set_location_info(None, None)
+    assert (host.datacenter, repr(host)) == (None, "<Host: 10.0.0.1:9042>")
+
+
+def test_an_end_point_is_needed() -> None:
+    with pytest.raises(ValueError, match="endpoint must not be None"):
+        Host(None)  # type: ignore[arg-type]

@@ -1,0 +1,45 @@
+"""Conviction policies: after how many failures a host counts as down."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cassandra.metadata.host import Host
+from cassandra.policies.conviction import ConvictionPolicy, SimpleConvictionPolicy
+
+
+def test_one_failure_is_enough_each_time() -> None:
+    host = Host("10.0.0.1", SimpleConvictionPolicy)
+    policy = host.conviction_policy
+    assert isinstance(policy, SimpleConvictionPolicy)
+    assert policy.host is host
+    assert [policy.add_failure(OSError()), policy.add_failure(OSError())] == [True, True]
+    policy.reset()
+    assert policy.add_failure(OSError()) is True
+
+
+def test_a_program_s_own_policy_counts_for_its_host() -> None:
+    class Third(ConvictionPolicy):
+        failures = 0
+
+        def add_failure(self, connection_exc: BaseException) -> bool:
+            self.failures += 1
+            return self.failures >= 3
+
+        def reset(self) -> None:
+            self.failures = 0
+
+    first, other = Host("10.0.0.1", Third), Host("10.0.0.2", Third)
+    assert [first.signal_connection_failure(OSError()) for _ in range(2)] == [False, False]
+    assert other.signal_connection_failure(OSError()) is False
+    first.set_up()
+    assert [first.signal_connection_failure(OSError()) for _ in range(3)] == [False, False, True]
+
+
+@pytest.mark.parametrize("call", [("add_failure", OSError()), ("reset",)])
+def test_the_base_decides_nothing(call: Any) -> None:
+    policy = ConvictionPolicy(Host("10.0.0.1"))
+    with pytest.raises(NotImplementedError):
+        getattr(policy, call[0])(*call[1:])

@@ -1,0 +1,41 @@
+"""The base of policies that encrypt columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cassandra import policies
+from cassandra.policies.encryption import ColDesc, ColumnEncryptionPolicy
+
+COLUMN = ColDesc("ks", "t", "c")
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments"),
+    [
+        ("encrypt", (COLUMN, b"a")),
+        ("decrypt", (COLUMN, b"a")),
+        ("add_column", (COLUMN, b"key", "int")),
+        ("contains_column", (COLUMN,)),
+        ("column_type", (COLUMN,)),
+        ("encode_and_encrypt", (COLUMN, 5)),
+    ],
+)
+def test_a_policy_has_to_say_everything(method: str, arguments: Any) -> None:
+    with pytest.raises(NotImplementedError):
+        getattr(ColumnEncryptionPolicy(), method)(*arguments)
+
+
+def test_a_policy_that_says_no_more_is_deterministic_and_asked_each_time() -> None:
+    policy = ColumnEncryptionPolicy()
+    prepared: Any = object()
+    assert policy.deterministic is True
+    assert policy.follow(prepared) is False
+
+
+def test_where_programs_find_it() -> None:
+    assert policies.ColumnEncryptionPolicy is ColumnEncryptionPolicy
+    assert ColumnEncryptionPolicy.__module__ == "cassandra.policies"
+    assert COLUMN == ColDesc("ks", "t", "c") != ColDesc("ks", "t", "d")

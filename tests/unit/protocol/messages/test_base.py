@@ -1,0 +1,61 @@
+"""The base of messages: payloads, bodies of either direction, and the registry."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+
+from cassandra.protocol.messages import base
+from cassandra.protocol.messages.base import MessageType, get_registered_classes
+from cassandra.protocol.messages.control import OptionsMessage, ReadyMessage, SupportedMessage
+from cassandra.protocol.messages.requests import QueryMessage
+from tests.unit.protocol.wire import string_multimap
+
+
+def test_payloads_are_joined_in_a_new_mapping() -> None:
+    message: Any = OptionsMessage()
+    message.update_custom_payload(None)
+    assert not message.custom_payload
+    given = {"a": b"1"}
+    message.update_custom_payload(given)
+    message.update_custom_payload({"b": b"2"})
+    assert (message.custom_payload, given) == ({"a": b"1", "b": b"2"}, {"a": b"1"})
+    assert OptionsMessage.custom_payload is None
+
+
+def test_requests_are_written_and_responses_read() -> None:
+    written = io.BytesIO()
+    QueryMessage("SELECT 1", 1).send_body(written, 4)
+    assert written.getvalue() == b"\0\0\0\x08SELECT 1\0\x01\0"
+    body = io.BytesIO(string_multimap({"CQL_VERSION": ["3.4.7"]}))
+    assert SupportedMessage.recv_body(body, 4).cql_versions == ["3.4.7"]
+
+
+def test_the_other_direction_is_refused() -> None:
+    with pytest.raises(TypeError, match="ReadyMessage is not a request"):
+        ReadyMessage().send_body(io.BytesIO(), 4)
+    with pytest.raises(TypeError, match="OptionsMessage is not a response"):
+        OptionsMessage.recv_body(io.BytesIO(), 4)
+
+
+def test_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    registry: dict[int, Any] = {}
+    monkeypatch.setattr(base, "message_types_by_opcode", registry)
+
+    @base.register_class
+    class Odd(MessageType):
+        opcode = 0x7F
+
+    found = get_registered_classes()
+    assert found == {0x7F: Odd}
+    found.clear()
+    assert registry == {0x7F: Odd}
+
+
+def test_how_messages_are_shown() -> None:
+    message = OptionsMessage()
+    message.stream_id = 5
+    assert repr(message) == "<OptionsMessage(stream_id=5)>"
+    assert MessageType.__module__ == "cassandra.protocol"

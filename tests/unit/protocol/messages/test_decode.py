@@ -1,0 +1,133 @@
+"""What stands before a message, what stands behind it, and messages that are cut or malformed."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from cassandra.errors import ProtocolError
+from cassandra.protocol.messages.decode import decode_response
+from tests.unit.protocol.messages.test_errors import ERRORS, RESPONSES
+from tests.unit.protocol.messages.test_events import SCHEMA_CHANGES
+from tests.unit.protocol.messages.test_results import (
+    ONE_ROW,
+    RESULT_METADATA,
+    SPEC_B,
+    TABLE,
+    TWO_COLUMNS,
+    result,
+    rows,
+)
+from tests.unit.protocol.wire import byte, int32, short, string, string_list, string_multimap, value
+
+
+def test_extras_come_in_their_order() -> None:
+    trace = UUID("12345678-1234-5678-1234-567812345678")
+    body = (
+        trace.bytes
+        + string_list(["careful", "slow"])
+        + short(1)
+        + string("k")
+        + value(b"v")
+        + rows(1)
+    )
+    message = decode_response(8, 0x0E, body, 4)
+    assert (message.trace_id, message.warnings, message.custom_payload) == (
+        trace,
+        ["careful", "slow"],
+        {"k": b"v"},
+    )
+    assert message.parsed_rows == [(5, "five")]
+    assert decode_response(8, 0x08, string_list(["w"]) + int32(1), 4).warnings == ["w"]
+    error = decode_response(0, 0x02, trace.bytes + int32(0x2200) + string("bad"), 4)
+    assert error.trace_id == trace
+
+
+def test_bytes_behind_a_message_are_ignored() -> None:
+    assert result(rows(1) + b"more").parsed_rows == [(5, "five")]
+    assert result(int32(1) + b"more").kind == 1
+    assert decode_response(2, 0, b"more", 4).opcode == 2
+
+
+WHOLE = [
+    (8, rows(3, value(b"page"))[: -len(ONE_ROW) + 4], 4),
+    (8, int32(3) + string("ks"), 4),
+    (
+        8,
+        int32(4)
+        + short(2)
+        + b"id"
+        + int32(1)
+        + int32(2)
+        + int32(1)
+        + short(1)
+        + TWO_COLUMNS
+        + RESULT_METADATA[:-1],
+        4,
+    ),
+    (8, int32(5) + SCHEMA_CHANGES[1][0], 4),
+    (6, string_multimap({"A": ["b"]}), 4),
+    (3, string("auth"), 4),
+    (0x0E, value(b"token"), 4),
+    (12, string("STATUS_CHANGE") + string("UP") + byte(4) + b"\x7f\x00\x00\x01" + int32(1), 4),
+    *[
+        (0, int32(code) + string("why") + fields, version)
+        for code, version, fields, _, _, _ in ERRORS
+        if code != 0x1100
+    ],
+]
+
+
+@pytest.mark.parametrize(("opcode", "body", "version"), WHOLE)
+def test_every_cut_of_a_message_is_one_error(opcode: int, body: bytes, version: int) -> None:
+    for size in range(len(body)):
+        if opcode == 8 and body[:4] == int32(4) and size == len(body) - len(RESULT_METADATA) + 1:
+            continue  # a PREPARED without result metadata is whole
+        with pytest.raises(ProtocolError):
+            decode_response(opcode, 0, body[:size], version)
+
+
+@pytest.mark.parametrize(
+    ("opcode", "flags", "body", "match"),
+    [
+        (8, 0, int32(9), "unknown kind 9"),
+        (7, 0, b"", "opcode 7 is not a response"),
+        (8, 0x02, b"short", "16 bytes are to follow"),
+        (8, 0, rows(1, count=-1), "-1 columns"),
+        (8, 0, rows(1, count=2**31 - 1), "2147483647 columns"),
+        (8, 0, rows(1, content=int32(-1)), "-1 rows"),
+        (8, 0, rows(1, specs=TABLE + string("a") + short(0x77) + SPEC_B), "unknown code 0x0077"),
+        (
+            8,
+            0,
+            rows(1, specs=TABLE + string("a") + short(0x20) * 200 + short(9), count=1),
+            "nested more than",
+        ),
+        (8, 0, rows(1, specs=TABLE + short(2) + b"\xff\xfe" + short(9) + SPEC_B), "not UTF-8"),
+        (
+            8,
+            0,
+            int32(4) + short(0) + int32(1) + int32(0) + int32(2**31 - 1),
+            "partition key indexes",
+        ),
+        (12, 0, string("WEATHER_CHANGE"), "unknown type 'WEATHER_CHANGE'"),
+        (12, 0, string("STATUS_CHANGE") + string("UP") + byte(5) + bytes(9), "address of 5 bytes"),
+        (
+            8,
+            0,
+            int32(5) + string("CREATED") + string("INDEX") + string("k"),
+            "unknown kind 'INDEX'",
+        ),
+        (6, 0, short(65535) + b"\x00\x00", "65535 items"),
+        (
+            0,
+            0,
+            int32(0x1300) + string("") + RESPONSES + int32(2**31 - 1),
+            "2147483647 failure reasons|map of",
+        ),
+    ],
+)
+def test_malformed_messages(opcode: int, flags: int, body: bytes, match: str) -> None:
+    with pytest.raises(ProtocolError, match=match):
+        decode_response(opcode, flags, body, 5 if opcode == 0 else 4)

@@ -1,0 +1,122 @@
+"""What stands before a message, what stands behind it, and messages that are cut or malformed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cassandra import errors
+from cassandra.errors import WriteType
+from cassandra.protocol.features import ProtocolFeatures
+from cassandra.protocol.messages import errors as error_messages
+from cassandra.protocol.messages.decode import decode_response
+from cassandra.versions import OperationType
+from tests.unit.protocol.wire import byte, int32, short, string, string_list
+
+RESPONSES = short(6) + int32(1) + int32(2)
+
+
+REASONS = (
+    int32(2)
+    + byte(4)
+    + b"\x7f\x00\x00\x01"
+    + short(1)
+    + byte(16)
+    + bytes(15)
+    + b"\x01"
+    + short(0x1234)
+)
+
+
+ERRORS: list[tuple[int, int, bytes, str, Any, Any]] = [
+    (0x0000, 4, b"", "ServerError", None, None),
+    (0x000A, 4, b"", "ProtocolException", None, None),
+    (0x0100, 4, b"", "BadCredentials", None, errors.AuthenticationFailed),
+    (0x1000, 4, RESPONSES, "UnavailableErrorMessage",
+     {"consistency": 6, "required_replicas": 1, "alive_replicas": 2}, errors.Unavailable),
+    (0x1001, 4, b"", "OverloadedErrorMessage", None, None),
+    (0x1002, 4, b"", "IsBootstrappingErrorMessage", None, None),
+    (0x1003, 4, b"", "TruncateError", None, None),
+    (0x1100, 4, RESPONSES + string("BATCH_LOG"), "WriteTimeoutErrorMessage",
+     {"consistency": 6, "received_responses": 1, "required_responses": 2,
+     "write_type": WriteType.BATCH_LOG},
+     errors.WriteTimeout),
+    (0x1100, 5, RESPONSES + string("CAS") + short(3), "WriteTimeoutErrorMessage",
+     {"consistency": 6, "received_responses": 1, "required_responses": 2,
+     "write_type": WriteType.CAS, "contentions": 3},
+     errors.WriteTimeout),
+    (0x1100, 5, RESPONSES + string("NEWER"), "WriteTimeoutErrorMessage",
+     {"consistency": 6, "received_responses": 1, "required_responses": 2, "write_type": "NEWER"},
+     errors.WriteTimeout),
+    (0x1200, 4, RESPONSES + byte(1), "ReadTimeoutErrorMessage",
+     {"consistency": 6, "received_responses": 1, "required_responses": 2, "data_retrieved": True},
+     errors.ReadTimeout),
+    (0x1300, 4, RESPONSES + int32(3) + byte(0), "ReadFailureMessage",
+     {"consistency": 6, "received_responses": 1, "required_responses": 2, "failures": 3,
+     "data_retrieved": False},
+     errors.ReadFailure),
+    (0x1300, 5, RESPONSES + REASONS + byte(0), "ReadFailureMessage",
+     {"consistency": 6, "received_responses": 1, "required_responses": 2, "failures": 2,
+     "data_retrieved": False,
+      "error_code_map": {"127.0.0.1": 1, "::1": 0x1234}}, errors.ReadFailure),
+    (0x1400, 4, string("k") + string("f") + string_list(["int"]), "FunctionFailureMessage",
+     {"keyspace": "k", "function": "f", "arg_types": ["int"]}, errors.FunctionFailure),
+    (0x1500, 4, RESPONSES + int32(3) + string("SIMPLE"), "WriteFailureMessage",
+     {"consistency": 6, "received_responses": 1, "required_responses": 2, "failures": 3,
+     "write_type": 0},
+     errors.WriteFailure),
+    (0x1500, 5, RESPONSES + REASONS + string("VIEW"), "WriteFailureMessage",
+     {"consistency": 6, "received_responses": 1, "required_responses": 2, "failures": 2,
+     "write_type": 6,
+      "error_code_map": {"127.0.0.1": 1, "::1": 0x1234}}, errors.WriteFailure),
+    (0x1600, 4, b"", "CDCWriteException", None, errors.CDCWriteFailure),
+    (0x1700, 5, RESPONSES, "CASWriteUnknownMessage",
+     {"consistency": 6, "received_responses": 1, "required_responses": 2},
+     errors.RequestExecutionException),
+    (0x2000, 4, b"", "SyntaxException", None, errors.RequestValidationException),
+    (0x2100, 4, b"", "UnauthorizedErrorMessage", None, errors.Unauthorized),
+    (0x2200, 4, b"", "InvalidRequestException", None, errors.InvalidRequest),
+    (0x2300, 4, b"", "ConfigurationException", None, errors.ConfigurationException),
+    (0x2400, 4, string("k") + string("t"), "AlreadyExistsException",
+    {"keyspace": "k", "table": "t"}, errors.AlreadyExists),
+    (0x2400, 4, string("k") + string(""), "AlreadyExistsException",
+    {"keyspace": "k", "table": None}, errors.AlreadyExists),
+    (0x2500, 4, short(2) + b"id", "PreparedQueryNotFound", b"id", None),
+    (0x7777, 4, b"", "ErrorMessage", None, None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "version", "fields", "name", "info", "exception"), ERRORS)
+def test_errors(
+    code: int, version: int, fields: bytes, name: str, info: Any, exception: Any
+) -> None:
+    message = decode_response(0, 0, int32(code) + string("why") + fields, version)
+    assert type(message).__name__ == name
+    assert type(message).__module__ == "cassandra.protocol"
+    assert (message.code, message.message, message.info) == (code, "why", info)
+    assert (
+        message.summary_msg()
+        == f'Error from server: code={code:04x} [{message.summary}] message="why"'
+    )
+    raised = message.to_exception()
+    if exception is None:
+        assert raised is message
+    else:
+        assert isinstance(raised, exception)
+        assert isinstance(info, bytes) or all(
+            getattr(raised, key, item) == item for key, item in (info or {}).items()
+        )
+
+
+def test_rate_limit_errors_have_the_code_that_was_agreed_on() -> None:
+    features = ProtocolFeatures(rate_limit_error=0x4321)
+    body = int32(0x4321) + string("slow down") + byte(1) + byte(1)
+    message = decode_response(0, 0, body, 4, features)
+    assert message.info == {"op_type": OperationType.Write, "rejected_by_coordinator": True}
+    assert isinstance(message.to_exception(), errors.RateLimitReached)
+    assert type(decode_response(0, 0, body, 4)).__name__ == "ErrorMessage"
+
+
+def test_every_error_class_is_registered() -> None:
+    assert set(error_messages.error_classes) >= {code for code, *_ in ERRORS if code != 0x7777}

@@ -1,0 +1,75 @@
+"""What stands before a message, what stands behind it, and messages that are cut or malformed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cassandra.protocol.messages.decode import decode_response
+from tests.unit.protocol.messages.test_results import result
+from tests.unit.protocol.wire import byte, int32, string, string_list
+
+SCHEMA_CHANGES = [
+    (
+        string("CREATED") + string("KEYSPACE") + string("k"),
+        {"change_type": "CREATED", "target_type": "KEYSPACE", "keyspace": "k"},
+    ),
+    (
+        string("UPDATED") + string("TABLE") + string("k") + string("t"),
+        {"change_type": "UPDATED", "target_type": "TABLE", "keyspace": "k", "table": "t"},
+    ),
+    (
+        string("DROPPED") + string("TYPE") + string("k") + string("u"),
+        {"change_type": "DROPPED", "target_type": "TYPE", "keyspace": "k", "type": "u"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("data", "expected"), SCHEMA_CHANGES)
+def test_schema_changes(data: bytes, expected: dict[str, str]) -> None:
+    assert result(int32(5) + data).schema_change_event == expected
+    event = decode_response(12, 0, string("SCHEMA_CHANGE") + data, 4)
+    assert (event.event_type, event.event_args) == ("SCHEMA_CHANGE", expected)
+
+
+@pytest.mark.parametrize("target", ["FUNCTION", "AGGREGATE"])
+def test_schema_changes_of_functions(target: str) -> None:
+    data = (
+        string("CREATED")
+        + string(target)
+        + string("k")
+        + string("f")
+        + string_list(["int", "text"])
+    )
+    event = result(int32(5) + data).schema_change_event
+    assert event[target.lower()].signature == "f(int,text)"
+
+
+@pytest.mark.parametrize(
+    ("data", "args"),
+    [
+        (
+            string("TOPOLOGY_CHANGE")
+            + string("NEW_NODE")
+            + byte(4)
+            + b"\x7f\x00\x00\x01"
+            + int32(9042),
+            {"change_type": "NEW_NODE", "address": ("127.0.0.1", 9042)},
+        ),
+        (
+            string("STATUS_CHANGE") + string("DOWN") + byte(16) + bytes(15) + b"\x01" + int32(9042),
+            {"change_type": "DOWN", "address": ("::1", 9042)},
+        ),
+        (
+            string("CLIENT_ROUTES_CHANGE")
+            + string("UPDATE_NODES")
+            + string_list(["c"])
+            + string_list(["h1", "h2"]),
+            {"change_type": "UPDATE_NODES", "connection_ids": ["c"], "host_ids": ["h1", "h2"]},
+        ),
+    ],
+)
+def test_events(data: bytes, args: dict[str, Any]) -> None:
+    event = decode_response(12, 0, data, 4)
+    assert event.event_args == args

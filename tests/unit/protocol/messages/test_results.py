@@ -1,0 +1,301 @@
+"""What stands before a message, what stands behind it, and messages that are cut or malformed."""
+
+from __future__ import annotations
+
+import threading
+import traceback
+from typing import Any
+
+import pytest
+
+from cassandra import cqltypes
+from cassandra.errors import DecodeError, ProtocolError
+from cassandra.protocol import ColumnMetadata, ResultMetadata
+from cassandra.protocol.features import LwtInfo, ProtocolFeatures
+from cassandra.protocol.messages.decode import decode_response
+from cassandra.query.row_factories import (
+    dict_factory,
+    named_tuple_factory,
+    ordered_dict_factory,
+    tuple_factory,
+)
+from tests.unit.protocol.wire import int32, short, string, value
+
+TABLE = string("ks") + string("t")
+
+
+SPEC_A = string("a") + short(0x0009)
+
+
+SPEC_B = string("b") + short(0x000D)
+
+
+TWO_COLUMNS = TABLE + SPEC_A + SPEC_B
+
+
+ONE_ROW = int32(1) + value(int32(5)) + value(b"five")
+
+
+def rows(
+    flags: int,
+    extra: bytes = b"",
+    specs: bytes = TWO_COLUMNS,
+    content: bytes = ONE_ROW,
+    count: int = 2,
+) -> bytes:
+    return int32(2) + int32(flags) + int32(count) + extra + specs + content
+
+
+def result(body: bytes, version: int = 4, **more: Any) -> Any:
+    return decode_response(8, 0, body, version, **more)
+
+
+def test_void_and_set_keyspace() -> None:
+    assert result(int32(1)).kind == 1
+    assert result(int32(1)).parsed_rows is None
+    assert result(int32(1)).decode(tuple_factory) == []
+    message = result(int32(3) + string("ks"))
+    assert (message.kind, message.new_keyspace, message.column_names) == (3, "ks", None)
+
+
+@pytest.mark.parametrize("version", [3, 4, 5])
+def test_rows(version: int) -> None:
+    message = result(rows(1), version)
+    assert message.kind == 2
+    assert message.column_names == ["a", "b"]
+    assert [kind.typename for kind in message.column_types] == ["int", "varchar"]
+    assert message.column_metadata[0] == ColumnMetadata("ks", "t", "a", message.column_types[0])
+    assert (message.row_count, message.paging_state, message.has_more_pages) == (1, None, False)
+    assert message.parsed_rows == [(5, "five")]
+    assert message.parsed_rows is message.parsed_rows
+    assert (message.trace_id, message.warnings, message.custom_payload) == (None, None, None)
+
+
+def test_rows_with_a_table_for_each_column() -> None:
+    specs = string("k1") + string("t1") + SPEC_A + string("k2") + string("t2") + SPEC_B
+    message = result(rows(0, b"", specs))
+    assert [(c.keyspace_name, c.table_name, c.name) for c in message.metadata.columns] == [
+        ("k1", "t1", "a"),
+        ("k2", "t2", "b"),
+    ]
+
+
+def test_rows_with_more_pages() -> None:
+    message = result(rows(3, value(b"\x01\x02")))
+    assert message.paging_state == b"\x01\x02"
+    assert message.has_more_pages
+    assert message.parsed_rows == [(5, "five")]
+
+
+def test_known_factories_and_others() -> None:
+    message = result(rows(1))
+    assert message.decode(tuple_factory) == [(5, "five")]
+    (named,) = message.decode(named_tuple_factory)
+    assert (named.a, named.b) == (5, "five")
+    assert message.decode(dict_factory) == [{"a": 5, "b": "five"}]
+    assert message.decode(ordered_dict_factory) == [{"a": 5, "b": "five"}]
+    assert message.decode(lambda names, found: (names, found)) == (["a", "b"], [(5, "five")])
+    assert message.parsed_rows == [(5, "five")]
+
+
+def test_a_wrapped_factory_is_called() -> None:
+    import functools
+
+    @functools.wraps(dict_factory)
+    def upper(names: Any, found: Any) -> Any:
+        return [
+            {key.upper(): item for key, item in row.items()} for row in dict_factory(names, found)
+        ]
+
+    assert result(rows(1)).decode(upper) == [{"A": 5, "B": "five"}]
+
+
+def test_a_page_is_decoded_once_by_many_threads() -> None:
+    decoded = []
+
+    class Counts(cqltypes.Int32Type):  # type: ignore[misc, valid-type, name-defined, unused-ignore]
+        @staticmethod
+        def deserialize(data: bytes, protocol_version: int) -> int:
+            decoded.append(data)
+            return 5
+
+    message = result(rows(1))
+    columns = [ColumnMetadata("ks", "t", "a", Counts), message.metadata.columns[1]]
+    message.metadata = ResultMetadata(columns)
+    start = threading.Barrier(8)
+    seen: list[Any] = []
+
+    def read() -> None:
+        start.wait(10)
+        seen.append(message.parsed_rows)
+
+    threads = [threading.Thread(target=read) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert len(seen) == 8
+    assert all(found is seen[0] for found in seen)
+    assert len(decoded) == 1
+
+
+def test_an_error_in_the_rows_is_kept_and_raised_each_time() -> None:
+    message = result(rows(1, content=int32(1) + value(b"123") + value(b"x")))
+    with pytest.raises(DecodeError, match='row 0, column "a"') as first:
+        _ = message.parsed_rows
+    with pytest.raises(DecodeError) as second:
+        message.decode(dict_factory)
+    assert first.value is second.value
+    # Each access raises it as it was first raised, without the frames of the accesses before.
+    assert len(traceback.extract_tb(second.value.__traceback__)) <= 4
+    for _ in range(20):
+        with pytest.raises(DecodeError) as last:
+            _ = message.parsed_rows
+    assert len(traceback.extract_tb(last.value.__traceback__)) <= 4
+
+
+def test_equal_bytes_reuse_the_metadata_without_parsing() -> None:
+    first = result(rows(1))
+    plan = first.metadata.row_plan
+    second = result(rows(3, value(b"page")), cached=first.metadata)
+    assert second.metadata is first.metadata
+    assert second.metadata.row_plan is plan
+    assert second.parsed_rows == [(5, "five")]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        rows(1, specs=TABLE + string("x") + short(0x0009) + SPEC_B),
+        rows(1, specs=TABLE + SPEC_A + string("b") + short(0x0003)),
+        rows(0, specs=TABLE + SPEC_A + TABLE + SPEC_B),
+        rows(1, specs=TABLE + SPEC_A, count=1, content=int32(1) + value(int32(5))),
+        rows(1, specs=TWO_COLUMNS + SPEC_A, count=3, content=int32(0)),
+    ],
+)
+def test_other_bytes_are_parsed(body: bytes) -> None:
+    first = result(rows(1))
+    other = result(body, cached=first.metadata)
+    assert other.metadata is not first.metadata
+    assert other.metadata.columns == result(body).metadata.columns
+
+
+def test_skipped_metadata_is_taken_from_the_prepared_statement() -> None:
+    remembered = result(rows(1)).metadata
+    message = result(rows(4, specs=b""), 5, cached=remembered)
+    assert message.metadata is remembered
+    assert message.parsed_rows == [(5, "five")]
+    with pytest.raises(ProtocolError, match="without metadata, and none is remembered"):
+        result(rows(4, specs=b""), 5)
+    with pytest.raises(ProtocolError, match="3 columns came without metadata, but 2"):
+        result(rows(4, specs=b"", count=3), 5, cached=remembered)
+
+
+def test_changed_metadata_is_used_at_once() -> None:
+    remembered = result(rows(1)).metadata
+    wider = TWO_COLUMNS + string("c") + short(0x0002)
+    content = int32(1) + value(int32(5)) + value(b"five") + value(b"\x00" * 7 + b"\x07")
+    message = result(rows(9, short(3) + b"new", wider, content, 3), 5, cached=remembered)
+    assert message.result_metadata_id == b"new"
+    assert message.metadata.metadata_id == b"new"
+    assert message.metadata.names == ("a", "b", "c")
+    assert message.parsed_rows == [(5, "five", 7)]
+
+
+def test_a_response_that_carries_metadata_is_decoded_by_it() -> None:
+    """Conditional statements on version 5 carry it without the changed flag."""
+    remembered = result(rows(1)).metadata
+    specs = TABLE + string("[applied]") + short(0x0004)
+    message = result(
+        rows(1, specs=specs, content=int32(1) + value(b"\x01"), count=1), 5, cached=remembered
+    )
+    assert message.result_metadata_id is None
+    assert message.column_names == ["[applied]"]
+    assert message.parsed_rows == [(True,)]
+
+
+def test_more_pages_changed_metadata_and_state_in_their_order() -> None:
+    message = result(rows(0x0B, value(b"page") + short(2) + b"id"), 5)
+    assert (message.paging_state, message.result_metadata_id, message.parsed_rows) == (
+        b"page",
+        b"id",
+        [(5, "five")],
+    )
+
+
+RESULT_METADATA = int32(1) + int32(2) + TWO_COLUMNS
+
+
+NO_RESULT = int32(4) + int32(0)
+
+
+def test_prepared_version_3() -> None:
+    body = int32(4) + short(2) + b"id" + int32(1) + int32(1) + TABLE + SPEC_A + RESULT_METADATA
+    message = result(body, 3)
+    assert (message.kind, message.query_id, message.pk_indexes, message.result_metadata_id) == (
+        4,
+        b"id",
+        None,
+        None,
+    )
+    assert [column.name for column in message.bind_metadata] == ["a"]
+    assert message.result_metadata.names == ("a", "b")
+
+
+def test_prepared_version_4() -> None:
+    body = (
+        int32(4)
+        + short(2)
+        + b"id"
+        + int32(1)
+        + int32(2)
+        + int32(2)
+        + short(1)
+        + short(0)
+        + TWO_COLUMNS
+        + NO_RESULT
+    )
+    message = result(body, 4)
+    assert message.pk_indexes == [1, 0]
+    assert len(message.result_metadata) == 0
+    assert message.result_metadata.metadata_id is None
+
+
+@pytest.mark.parametrize(
+    ("version", "features"), [(5, None), (4, ProtocolFeatures(use_metadata_id=True))]
+)
+def test_prepared_with_a_metadata_id(version: int, features: Any) -> None:
+    body = (
+        int32(4)
+        + short(2)
+        + b"id"
+        + short(3)
+        + b"mid"
+        + int32(1)
+        + int32(1)
+        + int32(0)
+        + TABLE
+        + SPEC_A
+        + RESULT_METADATA
+    )
+    message = result(body, version, features=features)
+    assert (message.query_id, message.result_metadata_id, message.pk_indexes) == (b"id", b"mid", [])
+    assert message.result_metadata.metadata_id == b"mid"
+    assert message.column_metadata == list(message.result_metadata.columns)
+
+
+def test_prepared_lightweight_transactions_are_marked() -> None:
+    features = ProtocolFeatures(lwt_info=LwtInfo(0x80000000))
+    for flags, expected in ((1, False), (-0x7FFFFFFF, True)):
+        body = (
+            int32(4)
+            + short(2)
+            + b"id"
+            + int32(flags)
+            + int32(1)
+            + int32(0)
+            + TABLE
+            + SPEC_A
+            + NO_RESULT
+        )
+        assert result(body, 4, features=features).is_lwt is expected

@@ -1,0 +1,112 @@
+"""ScyllaDB's extensions in SUPPORTED and in STARTUP, by its protocol-extensions document."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cassandra.metadata.placement.tokens import Murmur3Token
+from cassandra.protocol.features import LwtInfo, ProtocolFeatures, ShardingInfo
+
+SUPPORTED: dict[str, list[str]] = {
+    "SCYLLA_SHARD": ["3"],
+    "SCYLLA_NR_SHARDS": ["12"],
+    "SCYLLA_PARTITIONER": ["org.apache.cassandra.dht.Murmur3Partitioner"],
+    "SCYLLA_SHARDING_ALGORITHM": ["biased-token-round-robin"],
+    "SCYLLA_SHARDING_IGNORE_MSB": ["12"],
+    "SCYLLA_SHARD_AWARE_PORT": ["19042"],
+    "SCYLLA_LWT_ADD_METADATA_MARK": ["LWT_OPTIMIZATION_META_BIT_MASK=2147483648"],
+    "SCYLLA_RATE_LIMIT_ERROR": ["ERROR_CODE=61440"],
+    "TABLETS_ROUTING_V1": [""],
+    "TABLETS_ROUTING_V2_EXPERIMENTAL_V2": [""],
+    "SCYLLA_USE_METADATA_ID": [""],
+}
+
+
+def parsed(**changed: Any) -> ProtocolFeatures:
+    return ProtocolFeatures.parse_from_supported({**SUPPORTED, **changed})
+
+
+def test_all_that_a_server_offers() -> None:
+    found = parsed()
+    assert found.shard_id == 3
+    assert found.sharding_info == ShardingInfo(
+        12,
+        "org.apache.cassandra.dht.Murmur3Partitioner",
+        "biased-token-round-robin",
+        12,
+        19042,
+        None,
+    )
+    assert (found.lwt_info, found.rate_limit_error) == (LwtInfo(0x80000000), 61440)
+    assert found.tablets_routing_v1
+    assert found.tablets_routing_v2
+    assert found.use_metadata_id
+
+
+def test_what_is_agreed_on_goes_into_startup() -> None:
+    options: dict[str, str] = {}
+    parsed().add_startup_options(options)
+    assert options == {
+        "SCYLLA_RATE_LIMIT_ERROR": "",
+        "TABLETS_ROUTING_V1": "",
+        "TABLETS_ROUTING_V2_EXPERIMENTAL_V2": "",
+        "SCYLLA_USE_METADATA_ID": "",
+        "SCYLLA_LWT_ADD_METADATA_MARK": "2147483648",
+    }
+    options.clear()
+    ProtocolFeatures.parse_from_supported({"CQL_VERSION": ["3.4.7"]}).add_startup_options(options)
+    assert options == {}
+
+
+@pytest.mark.parametrize(
+    "lacking",
+    [
+        {"SCYLLA_SHARD": []},
+        {"SCYLLA_SHARD": ["x"]},
+        {"SCYLLA_NR_SHARDS": ["0"]},
+        {"SCYLLA_NR_SHARDS": ["-1"]},
+        {"SCYLLA_SHARDING_ALGORITHM": []},
+    ],
+)
+def test_half_of_the_sharding_is_none(lacking: Any) -> None:
+    found = parsed(**lacking)
+    assert (found.shard_id, found.sharding_info) == (0, None)
+
+
+def test_options_that_cannot_be_read_are_absent() -> None:
+    assert parsed(SCYLLA_RATE_LIMIT_ERROR=["ERROR_CODE=x"]).rate_limit_error is None
+    assert parsed(SCYLLA_RATE_LIMIT_ERROR=["61440"]).rate_limit_error is None
+    for mask in ("MASK=1", "LWT_OPTIMIZATION_META_BIT_MASK=0"):
+        assert parsed(SCYLLA_LWT_ADD_METADATA_MARK=[mask]).lwt_info is None
+
+
+def test_a_mask_is_unsigned_and_all_of_its_bits_count() -> None:
+    signed = "LWT_OPTIMIZATION_META_BIT_MASK=-2147483648"
+    assert parsed(SCYLLA_LWT_ADD_METADATA_MARK=[signed]).lwt_info == LwtInfo(0x80000000)
+    both = LwtInfo(0b101)
+    assert [both.get_lwt_flag(flags) for flags in (0b111, 0b101, 0b001, 0)] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+def test_shards_of_tokens() -> None:
+    info = ShardingInfo(4, "", "biased-token-round-robin", 0, None, None)
+    quarter = 1 << 62
+    tokens = [-(1 << 63), -(1 << 63) + quarter, 0, quarter, (1 << 63) - 1]
+    assert [info.shard_id_from_token(token) for token in tokens] == [0, 1, 2, 3, 3]
+    assert info.shard_id_from_token(Murmur3Token(0)) == 2
+    # The highest bits are left out: the ring goes round the shards 4096 times.
+    often = info._replace(sharding_ignore_msb=12)
+    assert [often.shard_id_from_token(-(1 << 63) + (n << 50)) for n in range(5)] == [0, 1, 2, 3, 0]
+
+
+def test_how_features_are_shown() -> None:
+    assert (
+        repr(ProtocolFeatures(tablets_routing_v1=True))
+        == "ProtocolFeatures(tablets_routing_v1=True)"
+    )

@@ -1,0 +1,34 @@
+"""Smaller names that programs take from today's drivers, and what they do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cassandra.cluster import (
+    Cluster,
+    Session,
+)
+from cassandra.protocol import LazyParser, ListParser, NumpyParser, cython_protocol_handler
+from cassandra.query import tuple_factory
+from cassandra.testing.fake import FakeNode, rows
+
+
+@pytest.fixture
+def session() -> Any:
+    with FakeNode() as node:
+        node.prime("SELECT v", rows([("v", "int")], [(5,), (6,)]))
+        with Cluster([node.address], port=node.port) as cluster:
+            yield cluster.connect()
+
+
+@pytest.mark.parametrize("parser", [ListParser(), LazyParser(), NumpyParser()], ids=repr)
+def test_parsers_of_rows(session: Session, parser: Any) -> None:
+    session.client_protocol_handler = cython_protocol_handler(parser)
+    session.row_factory = tuple_factory
+    found = list(session.execute("SELECT v").current_rows)
+    if isinstance(parser, NumpyParser):
+        assert [list(column) for column in found[0].values()] == [[5, 6]]
+    else:
+        assert found == [(5,), (6,)]

@@ -1,0 +1,120 @@
+"""Rows by name: mappings, dataclasses, other objects, and what is no row."""
+
+from __future__ import annotations
+
+import dataclasses
+import uuid
+from collections import defaultdict
+from typing import Any, ClassVar
+
+import attrs
+import pytest
+
+from cassandra.protocol.records import (
+    declared_fields,
+    is_lone_text,
+    is_record,
+    locate_row,
+    values_of,
+)
+from cassandra.sentinels import UNSET_VALUE
+
+NAMES = ["a", "b"]
+
+
+@dataclasses.dataclass
+class Row:
+    a: int
+    b: int = 2
+    kind: ClassVar[str] = "row"
+
+
+@attrs.define
+class Other:
+    a: int
+    b: int
+
+
+@attrs.define
+class Named:
+    """A column is found by the alias of its field."""
+
+    a: int
+    number: int = attrs.field(alias="b")
+
+
+class Plain:
+    def __init__(self, **values: Any) -> None:
+        vars(self).update(values)
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        ({"a": 1, "b": 2, "c": 3}, (1, 2)),
+        ({"a": 1}, (1, UNSET_VALUE)),
+        (Row(1), (1, 2)),
+        (Other(1, 2), (1, 2)),
+        (Named(1, b=2), (1, 2)),
+        (Plain(a=1, b=2, c=3), (1, 2)),
+        (Plain(b=2), (UNSET_VALUE, 2)),
+        ([1, 2], (1, 2)),
+        (iter([1, 2]), (1, 2)),
+        (defaultdict(int, a=1), (1, 0)),
+    ],
+)
+def test_values_of_rows(row: Any, expected: Any) -> None:
+    assert values_of(row, NAMES, 5) == expected
+
+
+@pytest.mark.parametrize("row", [5, uuid.UUID(int=1), "ab", b"ab", bytearray(b"ab"), Plain(c=1)])
+def test_what_is_no_row(row: Any) -> None:
+    with pytest.raises(TypeError, match="they have to be a sequence"):
+        values_of(row, NAMES, 5)
+
+
+def test_a_text_of_one_character_is_a_value_for_one_marker() -> None:
+    assert values_of("x", ["a"], 5) == ("x",)
+    assert [is_lone_text(*given) for given in (("x", 1), ("xy", 1), ("x", 2), (b"x", 1))] == [
+        True,
+        False,
+        False,
+        False,
+    ]
+
+
+def test_fields_without_a_marker_are_mistakes() -> None:
+    with pytest.raises(ValueError, match=r"Row has the field 'b', but the bind markers are a$"):
+        values_of(Row(1), ["a"], 5)
+    with pytest.raises(ValueError, match=r"Row has the fields 'a', 'b', but .* are none$"):
+        values_of(Row(1), [], 5)
+
+
+def test_strict_mappings() -> None:
+    with pytest.raises(ValueError, match="values for 'c', but the bind markers are a, b"):
+        values_of({"a": 1, "b": 2, "c": 3}, NAMES, 5, strict=True)
+    assert values_of({"a": 1}, NAMES, 5, strict=True) == (1, UNSET_VALUE)
+
+
+def test_what_must_not_be_missing() -> None:
+    with pytest.raises(ValueError, match="the partition key needs a value for 'b'"):
+        values_of({"a": 1}, NAMES, 5, key=[1])
+    assert values_of({"a": 1}, NAMES, 5, key=[0]) == (1, UNSET_VALUE)
+    with pytest.raises(KeyError, match="protocol version 3 cannot leave"):
+        values_of({"a": 1}, NAMES, 3)
+
+
+def test_records_and_their_fields() -> None:
+    assert declared_fields(Row) == declared_fields(Other) == ("a", "b")
+    assert declared_fields(Plain) is None
+    values: list[Any] = [Row(1), Plain(), [], {}, 5, uuid.UUID(int=1), Plain]
+    found = [is_record(value) for value in values]
+    assert found == [True, True, False, False, False, False, False]
+
+
+def test_the_row_of_an_error() -> None:
+    ours, theirs = ValueError("bad value"), RuntimeError("their own")
+    locate_row(ours, 7)
+    locate_row(theirs, 7)
+    assert str(ours) == "row 7: bad value"
+    assert str(theirs) == "their own"

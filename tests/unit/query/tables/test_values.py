@@ -1,0 +1,366 @@
+"""Tables that came out of a result go back into a statement: the same table comes out again, for
+every type that columns have.
+"""
+
+from __future__ import annotations
+
+import datetime
+import uuid
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from cassandra import cqltypes as t
+from cassandra._impl import twin
+from cassandra.protocol.column_specs import ColumnMetadata
+from cassandra.protocol.columnar.layouts import ColumnOptions
+from cassandra.protocol.columnar.pages import ArrowPage, pandas_of_arrow, polars_frame
+from cassandra.query.tables.rows import rows_of
+from cassandra.query.tables.types import Pairs
+from cassandra.util.temporal import Date, Duration, MillisTimestamp, Time
+from tests.conftest import Twins
+from tests.unit.cqltypes.samples import (
+    ADDRESS,
+    CONTAINERS,
+    SCALARS,
+    list_of,
+    map_of,
+    set_of,
+    tuple_of,
+    vector_of,
+)
+from tests.unit.cqltypes.test_parity import typed_values
+from tests.unit.protocol.pages import column_plan, page_of
+from tests.unit.protocol.wire import FakeColumn
+
+pyarrow = pytest.importorskip("pyarrow")
+
+OPTIONS = [ColumnOptions(), ColumnOptions(durations="struct")]
+
+
+def table_of(
+    twins: Twins, kind: Any, cells: Sequence[bytes | None], options: ColumnOptions = OPTIONS[0]
+) -> Any:
+    """The table of one column c0 that a page of `cells` is."""
+    page = column_plan(twins, [kind], options).read(
+        page_of([[cell] for cell in cells]), 0, len(cells)
+    )
+    return pyarrow.Table.from_batches([pyarrow.record_batch(ArrowPage(page))])
+
+
+def bound(twins: Twins, kind: Any, table: Any) -> list[bytes | None]:
+    """What goes over the wire for each row of `table`."""
+    marker = ColumnMetadata("ks", "t", "c0", kind)
+    plan = twins.bind.BindPlan([FakeColumn("c0", kind.build_codec(twins.codecs))], None)
+    return [row.values()[0] for row in plan.bind_many(rows_of(table, [marker]), 4).rows()]
+
+
+def check(twins: Twins, kind: Any, cells: Sequence[bytes | None]) -> None:
+    for options in OPTIONS:
+        table = table_of(twins, kind, cells, options)
+        table.validate(full=True)
+        again = table_of(twins, kind, bound(twins, kind, table), options)
+        assert again.schema == table.schema
+        assert again.equals(table)
+        # A slice of a table has its arrays begin in the middle, and several chunks.
+        parts = pyarrow.concat_tables([table.slice(1, 2), table.slice(3)])
+        assert table_of(twins, kind, bound(twins, kind, parts), options).equals(
+            table.slice(1).combine_chunks()
+        )
+
+
+@pytest.mark.parametrize(
+    "case", [*SCALARS, *CONTAINERS], ids=lambda case: f"{case[0].__name__}-{case[2][:16]}"
+)
+def test_every_type_with_nulls_and_empty_values(twins: Twins, case: tuple[Any, Any, str]) -> None:
+    kind, _, expected = case
+    body = bytes.fromhex(expected)
+    check(twins, kind, [body, None, b"", body, body, None, body])
+
+
+def columns_of(depth: int) -> st.SearchStrategy[tuple[Any, st.SearchStrategy[Any]]]:
+    """A type together with the strategy for its values: those of the codecs' tests, and sets and
+    maps of all of them.
+    """
+    inner = typed_values(depth - 1)
+    return (
+        typed_values(depth)
+        | inner.map(lambda item: (set_of(item[0]), st.lists(item[1], max_size=4)))
+        | st.tuples(inner, inner).map(
+            lambda both: (map_of(both[0][0], both[1][0]), pairs(both[0][1], st.none() | both[1][1]))
+        )
+        | st.tuples(inner, st.sampled_from([list_of, lambda kind: vector_of(kind, 2),
+        lambda kind: tuple_of(t.Int32Type, kind)])).map(
+            lambda both: nested_map(*both)
+        )
+    )  # fmt: skip
+
+
+def pairs(keys: Any, values: Any) -> st.SearchStrategy[Any]:
+    return st.lists(st.tuples(keys, values), max_size=4, unique_by=lambda pair: repr(pair[0])).map(
+        Pairs
+    )
+
+
+def nested_map(inner: tuple[Any, Any], outer: Any) -> tuple[Any, st.SearchStrategy[Any]]:
+    kind, values = inner
+    of_maps = pairs(values, st.none() | values)
+    made = outer(map_of(kind, kind))
+    if issubclass(made, t.TupleType):
+        return made, st.tuples(st.integers(0, 9), st.none() | of_maps)
+    size = 2 if issubclass(made, t.VectorType) else 0
+    return made, st.lists(of_maps, min_size=size, max_size=size or 3)
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_nested_types(twins: Twins, data: st.DataObject) -> None:
+    kind, values = data.draw(columns_of(2))
+    codec = kind.build_codec(twin("codecs", "python"))
+    items = data.draw(st.lists(st.none() | values, max_size=6))
+    check(twins, kind, [None if item is None else codec.encode(item) for item in items])
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_frames_of_polars(twins: Twins, data: st.DataObject) -> None:
+    polars = pytest.importorskip("polars")
+    kind, values = data.draw(columns_of(2))
+    codec = kind.build_codec(twin("codecs", "python"))
+    items = data.draw(st.lists(st.none() | values, max_size=4))
+    cells = [None if item is None else codec.encode(item) for item in items]
+    page = column_plan(twins, [kind], OPTIONS[1]).read(
+        page_of([[cell] for cell in cells]), 0, len(cells)
+    )
+    frame = polars_frame(polars, page.layout, [page])
+    assert table_of(twins, kind, bound(twins, kind, frame)).equals(table_of(twins, kind, cells))
+
+
+def may_be_nan(kind: Any) -> bool:
+    """Whether pandas makes NaN of the nulls in `kind`, which is a value of CQL."""
+    return issubclass(kind, (t.FloatType, t.DoubleType)) or any(map(may_be_nan, kind.subtypes))
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_frames_of_pandas(twins: Twins, data: st.DataObject) -> None:
+    pytest.importorskip("pandas")
+    kind, values = data.draw(columns_of(2))
+    codec = kind.build_codec(twin("codecs", "python"))
+    items = data.draw(st.lists(st.none() | values, max_size=4))
+    cells = [None if item is None else codec.encode(item) for item in items]
+    page = column_plan(twins, [kind]).read(page_of([[cell] for cell in cells]), 0, len(cells))
+    assume(not may_be_nan(kind))
+    frame = pandas_of_arrow(pyarrow, page.layout, [page], {})
+    assert table_of(twins, kind, bound(twins, kind, frame)).equals(table_of(twins, kind, cells))
+
+
+def one_by_one(kind: Any, table: Any) -> list[Any]:
+    """The values that `table` has for a bind marker of `kind`."""
+    return [row[0] for row in rows_of(table, [ColumnMetadata("ks", "t", "c0", kind)])]
+
+
+def arrow(values: list[Any], kind: Any) -> Any:
+    return pyarrow.table({"c0": pyarrow.array(values, kind)})
+
+
+def test_numbers_of_other_types(twins: Twins) -> None:
+    big = 10**30
+    options = ColumnOptions(decimals=(38, 6), varints="int64")
+    for kind, value in (
+        (t.DecimalType, Decimal("-1.25")),
+        (t.IntegerType, -(2**63)),
+        (list_of(t.DecimalType), [Decimal(7)]),
+    ):
+        cells = [kind.codec().encode(value), None]
+        table = table_of(twins, kind, cells, options)
+        assert table_of(twins, kind, bound(twins, kind, table), options).equals(table)
+    assert one_by_one(t.IntegerType, arrow([Decimal(big), None], pyarrow.decimal128(38, 2))) == [
+        big,
+        None,
+    ]
+    assert one_by_one(t.IntegerType, arrow([str(big), "9" * 5000], pyarrow.string_view())) == [
+        big,
+        10**5000 - 1,
+    ]
+    assert one_by_one(t.Int32Type, arrow([Decimal(5)], pyarrow.decimal128(9, 1))) == [5]
+    for kind, table in (
+        (t.IntegerType, arrow(["x"], pyarrow.string())),
+        (t.IntegerType, arrow(["1E+999999999"], pyarrow.string())),
+        (t.IntegerType, arrow([Decimal("0.5")], pyarrow.decimal128(3, 1))),
+        (list_of(t.Int32Type), arrow([[Decimal("0.5")]], pyarrow.list_(pyarrow.decimal128(3, 1)))),
+    ):
+        with pytest.raises(
+            TypeError, match=r'row 0: column "c0" \((varint|list<int>), \w+\): .* is not an integer'
+        ):
+            bound(twins, kind, table)
+
+
+def test_times_in_all_units() -> None:
+    moments = [-1, 0, 10**9 + 1, None]
+    for unit, expected in (
+        ("s", [-1000, 0, 1_000_000_001_000]),
+        ("ms", [-1, 0, 10**9 + 1]),
+        ("us", [-1, 0, 10**6]),
+        ("ns", [-1, 0, 1000]),
+    ):
+        for zone in (None, "Europe/Berlin"):
+            assert one_by_one(t.TimestampType, arrow(moments, pyarrow.timestamp(unit, zone))) == [
+                *expected,
+                None,
+            ]
+    days = arrow([-1, 5_000_000, None], pyarrow.date32())
+    assert one_by_one(t.TimestampType, days) == [-86_400_000, 5_000_000 * 86_400_000, None]
+    assert one_by_one(t.SimpleDateType, days) == [2**31 - 1, 2**31 + 5_000_000, None]
+    assert one_by_one(t.SimpleDateType, arrow([-1, 86_400], pyarrow.timestamp("s"))) == [
+        2**31 - 1,
+        2**31 + 1,
+    ]
+    assert one_by_one(t.SimpleDateType, arrow([-86_400_000], pyarrow.date64())) == [2**31 - 1]
+    for clock in (
+        pyarrow.time32("s"),
+        pyarrow.time32("ms"),
+        pyarrow.time64("us"),
+        pyarrow.duration("ns"),
+    ):
+        each = {"s": 10**9, "ms": 10**6, "us": 1000, "ns": 1}[clock.unit]
+        assert one_by_one(list_of(t.TimeType), arrow([[3, None], None], pyarrow.list_(clock))) == [
+            [3 * each, None],
+            None,
+        ]
+    assert one_by_one(t.DurationType, arrow([3, None], pyarrow.duration("ms"))) == [
+        Duration(0, 0, 3_000_000),
+        None,
+    ]
+
+
+def test_user_types_by_the_names_of_their_fields(twins: Twins) -> None:
+    table = pyarrow.table({"c0": pyarrow.array([{"zip": 7, "street": "x"}, None])})
+    assert one_by_one(ADDRESS, table) == [("x", 7), None]
+    assert one_by_one(ADDRESS, pyarrow.table({"c0": pyarrow.array([{"zip": 7}])})) == [(None, 7)]
+    with pytest.raises(
+        ValueError, match=r"row 0: column .* has the key 'town', which is not a field of ks.address"
+    ):
+        bound(twins, ADDRESS, pyarrow.table({"c0": pyarrow.array([{"town": "x"}])}))
+    with pytest.raises((TypeError, ValueError), match='row 0: column "c0"'):
+        bound(
+            twins, tuple_of(t.Int32Type), pyarrow.table({"c0": pyarrow.array([{"f0": 1, "f1": 2}])})
+        )
+
+
+def test_dictionaries_and_vectors_in_place(twins: Twins) -> None:
+    key = uuid.uuid4()
+    table = pyarrow.table(
+        {"c0": pyarrow.array([key.bytes, None], pyarrow.binary()).dictionary_encode()}
+    )
+    assert one_by_one(t.UUIDType, table) == [key, None]
+    rows = [[float(number)] * 8 for number in range(3)]
+    vectors = arrow(rows, pyarrow.list_(pyarrow.float32(), 8))
+    found = one_by_one(vector_of(t.FloatType, 8), vectors.slice(1))
+    assert [(type(one), one.tolist()) for one in found] == [
+        (memoryview, rows[1]),
+        (memoryview, rows[2]),
+    ]
+    assert one_by_one(vector_of(t.DoubleType, 8), vectors) == rows
+    with pytest.raises(ValueError, match='row 0: column "c0"'):
+        bound(twins, vector_of(t.FloatType, 9), vectors)
+
+
+def test_days_and_moments_that_datetime_cannot_hold(twins: Twins) -> None:
+    numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
+    far = 5_000_000  # days: the year 15659
+    array = numpy.array([far, -far, numpy.iinfo("int64").min], dtype="int64").view(
+        "M8[D]"
+    )  # the last one is NaT
+    rows = numpy.zeros(3, dtype=[("c0", "M8[D]")])
+    rows["c0"] = array
+    assert one_by_one(t.SimpleDateType, rows) == [2**31 + far, 2**31 - far, None]
+    assert one_by_one(t.TimestampType, rows) == [far * 86_400_000, -far * 86_400_000, None]
+    for kind, value in (
+        (t.SimpleDateType, Date(far)),
+        (t.TimestampType, MillisTimestamp(-far * 86_400_000)),
+    ):
+        cells = [tuple_of(kind).codec().encode((value,)), None]
+        page = column_plan(twins, [tuple_of(kind)]).read(page_of([[cell] for cell in cells]), 0, 2)
+        assert (
+            bound(twins, tuple_of(kind), pandas_of_arrow(pyarrow, page.layout, [page], {})) == cells
+        )
+    frame = pandas.DataFrame({"c0": array.astype("M8[s]")})
+    assert one_by_one(t.SimpleDateType, frame) == [2**31 + far, 2**31 - far, None]
+    assert one_by_one(t.TimestampType, frame) == [far * 86_400_000, -far * 86_400_000, None]
+
+
+def test_columns_of_pandas(twins: Twins) -> None:
+    numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
+    moment = pandas.Timestamp("2026-11-21T00:30", tz="Europe/Berlin")
+    day = 2**31 + 20_778
+    frame = pandas.DataFrame({"c0": [moment, pandas.NaT]})
+    assert one_by_one(t.SimpleDateType, frame) == [day, None]
+    assert one_by_one(t.TimestampType, frame) == [int(moment.timestamp() * 1000), None]
+    clock = pandas.DataFrame({"c0": [pandas.Timedelta(5, "ns"), pandas.NaT]})
+    assert one_by_one(t.TimeType, clock) == [5, None]
+    assert one_by_one(t.DurationType, clock) == [Duration(0, 0, 5), None]
+    held = pandas.DataFrame(
+        {
+            "c0": pandas.array(
+                [[5], None], dtype=pandas.ArrowDtype(pyarrow.list_(pyarrow.time64("ns")))
+            )
+        }
+    )
+    assert one_by_one(list_of(t.TimeType), held) == [[5], None]
+    cells = pandas.DataFrame({"c0": [(moment, pandas.NaT)]})
+    assert one_by_one(tuple_of(t.SimpleDateType, t.TimestampType), cells) == [(day, None)]
+    assert one_by_one(tuple_of(t.TimestampType, t.SimpleDateType), cells) == [
+        (int(moment.timestamp() * 1000), None)
+    ]
+    reals = numpy.array([1.5, float("nan")], dtype="f4")
+    vectors = pandas.DataFrame({"c0": [reals, None]})
+    assert one_by_one(vector_of(t.FloatType, 2), vectors)[0] is reals
+    assert one_by_one(
+        list_of(t.Int32Type), pandas.DataFrame({"c0": [numpy.array([2.0, 3.0])]})
+    ) == [[2, 3]]
+    offsets = pandas.DataFrame(
+        {"c0": [pandas.DateOffset(months=1, nanoseconds=3), {"days": 2}, None]}, dtype=object
+    )
+    assert one_by_one(t.DurationType, offsets) == [Duration(1, 0, 3), Duration(0, 2, 0), None]
+    for kind, value in (
+        (t.DurationType, pandas.DateOffset(years=1)),
+        (map_of(t.UTF8Type, t.Int32Type), [("a",)]),
+        (list_of(t.TimeType), 5),
+    ):
+        with pytest.raises(TypeError, match='row 0: column "c0"'):
+            bound(twins, kind, pandas.DataFrame({"c0": [value, None]}, dtype=object))
+
+
+def test_nested_uuids_and_times_in_pandas(twins: Twins) -> None:
+    numpy = pytest.importorskip("numpy")
+    pytest.importorskip("pandas")
+    key = uuid.UUID(int=7)
+    inner = tuple_of(t.UUIDType, t.TimeType, t.Int32Type, t.TimestampType, list_of(t.UTF8Type))
+    value = (key, Time(1), None, 0, ["a"])
+
+    def cell(kind: Any, item: Any) -> Any:
+        page = column_plan(twins, [kind]).read(page_of([[kind.codec().encode(item)], [None]]), 0, 2)
+        column = pandas_of_arrow(pyarrow, page.layout, [page, page], {})["c0"].tolist()
+        assert column[1] is None
+        assert len(column) == 4
+        return column[2]
+
+    found = cell(inner, value)
+    assert found.pop("f4").tolist() == ["a"]
+    assert found == {
+        "f0": key,
+        "f1": Time(1),
+        "f2": None,
+        "f3": datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc),
+    }
+    for made in (list_of, set_of, lambda kind: vector_of(kind, 1)):
+        array = cell(made(t.UUIDType), [key])
+        assert isinstance(array, numpy.ndarray)
+        assert array.tolist() == [key]
+    assert cell(list_of(list_of(t.TimeType)), [[Time(5), None]])[0].tolist() == [Time(5), None]
+    assert cell(map_of(t.UUIDType, t.TimeType), {key: Time(1)}) == [(key, Time(1))]

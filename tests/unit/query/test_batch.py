@@ -1,0 +1,465 @@
+"""Batches: what is added in which form, tables, mistakes, and what a request is made of."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import math
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+import pandas
+import pyarrow
+import pytest
+
+from cassandra.client.batches import batch_statements, partitions_of, texts_of
+from cassandra.cqltypes import (
+    CounterColumnType,
+    DateType,
+    DoubleType,
+    Int32Type,
+    SimpleDateType,
+    TimeType,
+    UTF8Type,
+    UUIDType,
+)
+from cassandra.cqltypes.parse import lookup_casstype
+from cassandra.engine.request_bodies import BatchBody
+from cassandra.protocol.column_specs import ColumnMetadata
+from cassandra.query import (
+    BatchStatement,
+    BatchType,
+    PreparedStatement,
+    SimpleStatement,
+)
+from cassandra.query.batch import bind_rows
+from tests.unit.query.test_bound import prepared as people
+
+INSERT = "INSERT INTO t (k, v, x) VALUES (?, ?, ?)"
+NAN = float("nan")
+
+
+def prepared(
+    text: str = INSERT,
+    query_id: bytes = b"id",
+    version: int = 4,
+    keyspace: str = "ks",
+    **kinds: Any,
+) -> PreparedStatement:
+    kinds = kinds or {"k": Int32Type, "v": UTF8Type, "x": DoubleType}
+    columns = [ColumnMetadata(keyspace, "t", name, kind) for name, kind in kinds.items()]
+    return PreparedStatement(columns, query_id, [0], text, keyspace, version, None, None)
+
+
+def values(batch: BatchStatement) -> list[Any]:
+    return [entry if isinstance(entry, str) else entry.values for entry in batch.entries]
+
+
+def statements(batch: BatchStatement, known: Any = None) -> list[Any]:
+    return batch_statements(batch, batch.sealed_entries(), known or {}, lambda query_id: None)
+
+
+@dataclasses.dataclass
+class Item:
+    k: int
+    v: str
+    x: float
+
+
+class TestAdd:
+    def test_rows_of_one_statement_are_one_entry(self) -> None:
+        statement, other = prepared(), prepared(query_id=b"other")
+        batch = BatchStatement().reserve(100)
+        for i in range(5):
+            batch.add(statement, (i, "a", None))
+        batch.add(other, (5, "b", None)).add(statement, (6, "c", None)).add(statement, [7, "d"])
+        batch.add(statement, {"k": 8}).add(statement, Item(9, "e", 0.5))
+        assert len(batch) == len(batch.entries) == 10
+        assert [made.query_id for made, _ in statements(batch)] == [b"id", b"other", b"id"]
+        assert [int.from_bytes(row[0], "big") for row in values(batch)] == list(range(10))
+        assert batch.routing_key == b"\0\0\0\0"
+
+    def test_the_values_of_a_request_never_change(self) -> None:
+        statement = prepared()
+        batch = BatchStatement().add(statement, (1, "a", None)).add("INSERT ? ", (1,))
+        first = batch.sealed_entries()
+        batch.add("INSERT ? ", (2,)).add(statement, (2, "b", None))
+        assert [len(entry) for entry in first] == [1, 1]  # type: ignore[arg-type]
+        assert len(batch) == 4
+        batch = BatchStatement().add(statement, (1, "a", None))
+        first = batch.sealed_entries()
+        batch.add(statement, (2, "b", None))
+        assert [len(entry) for entry in first] == [1]  # type: ignore[arg-type]
+        assert [len(entry) for entry in batch.sealed_entries()] == [1, 1]  # type: ignore[arg-type]
+
+    def test_a_mistake_leaves_the_batch_as_it_was(self) -> None:
+        statement = prepared()
+        batch = BatchStatement().add(statement, (1, "a", None))
+        for wrong in [("x", "a", None), (1, 2), {"z": 1}, (), 5, None, "abc", (1, "a", 0.5, 4)]:
+            with pytest.raises((TypeError, ValueError), match=r"(?s)INSERT INTO t"):
+                batch.add(statement, wrong)
+        with pytest.raises(
+            (TypeError, ValueError), match=r"row 1: column \"k\" \(int, Int32Type\).*INSERT INTO t"
+        ):
+            batch.add_many(statement, [(2, "b", None), ("x", "c", None)])
+        assert len(batch) == len(batch.entries) == 1
+
+    def test_a_class_of_its_own_binds_in_its_own_way(self) -> None:
+        class Own(PreparedStatement):
+            def bind(self, values: Any) -> Any:
+                return super().bind((*values, "own", None))
+
+        statement = Own([*prepared().column_metadata], b"id", [0], INSERT, "ks", 4, None, None)
+        assert values(BatchStatement().add(statement, (1,))) == [[b"\0\0\0\1", b"own", None]]
+
+    def test_texts(self) -> None:
+        batch = BatchStatement()
+        batch.add("INSERT %s", ("it's",)).add("INSERT ?").add("INSERT ?", (1,)).add(
+            "INSERT ?", (2,)
+        )
+        batch.add(SimpleStatement("INSERT ?", keyspace="other"), (3,)).add_many(
+            "INSERT ?", iter([(4,), (5,)])
+        )
+        assert batch.entries == ["INSERT 'it''s'", *["INSERT ?"] * 6]
+        assert texts_of(batch.sealed_entries()) == [(None, "INSERT ?"), ("other", "INSERT ?")]
+        with pytest.raises(ValueError, match="one kind"):
+            batch.add("INSERT ? %s", (1, 2))
+        assert len(batch) == 7
+
+    def test_texts_are_bound_when_they_are_prepared(self) -> None:
+        batch = BatchStatement().add("DELETE").add("INSERT ?", (1, "a")).add("INSERT ?", {"k": 2})
+        batch.add_many("INSERT ?", [(3,)])
+        (_, text), (_, first), (made, second) = statements(batch, {(None, "INSERT ?"): prepared()})
+        assert (text, len(first), len(second), made.query_id) == ("DELETE", 2, 1, b"id")
+        assert batch.routing_key == b"\0\0\0\1"
+        assert (batch.keyspace, batch.own_keyspace) == ("ks", None)
+        with pytest.raises(ValueError, match=r"row 1: the partition key.*INSERT INTO t"):
+            statements(BatchStatement().add("?", (1,)).add("?", {}), {(None, "?"): prepared()})
+
+    def test_limits(self) -> None:
+        statement = prepared()
+        batch = BatchStatement().add_many(statement, [(1,)] * 0xFFFF)
+        refused: list[Callable[[], object]] = [
+            lambda: batch.add(statement, (1,)),
+            lambda: batch.add_many(statement, [(1,)]),
+            lambda: batch.add_many("INSERT ?", [(1,)]),
+            lambda: BatchStatement().reserve(0x10000),
+        ]
+        for add in refused:
+            with pytest.raises(ValueError, match="at most 65535"):
+                add()
+        assert len(batch) == 0xFFFF
+        with pytest.raises(TypeError, match="n must be"):
+            batch.reserve("5")  # type: ignore[arg-type]
+        batch.add_many(statement, [])
+
+    @pytest.mark.parametrize("rows", [5, "text", b"text", {"k": 1}, None])
+    @pytest.mark.parametrize("statement", [prepared(), "INSERT ?"], ids=["prepared", "text"])
+    def test_what_is_not_rows(self, statement: Any, rows: Any) -> None:
+        with pytest.raises(TypeError, match="rows are a table or an iterable of rows"):
+            BatchStatement().add_many(statement, rows)
+
+    def test_what_rows_are_not_added_for(self) -> None:
+        with pytest.raises(ValueError, match="a text with bind markers"):
+            BatchStatement().add_many("INSERT %s", [(1,)])
+        with pytest.raises(TypeError, match="not BoundStatement"):
+            BatchStatement().add_many(prepared().bind((1,)), [(1,)])  # type: ignore[arg-type]
+
+    def test_clear(self) -> None:
+        batch = BatchStatement().add_many(prepared(), [(1,)])
+        kept = batch.sealed_entries()
+        batch.add(prepared(), (2,)).clear()
+        assert (len(batch), batch.entries, batch.routing_key, batch.keyspace) == (0, [], None, None)
+        assert len(kept[0]) == 1  # type: ignore[arg-type]
+        assert len(batch.add(prepared(), (1,))) == 1
+
+
+class TestRouting:
+    def test_the_first_statement_with_a_key(self) -> None:
+        batch = (
+            BatchStatement()
+            .add("x")
+            .add(SimpleStatement("y", routing_key=b"first"))
+            .add(prepared(), (1,))
+        )
+        assert batch.routing_key == b"first"
+        batch = BatchStatement().add("x").add_many(prepared(keyspace="other"), [(7,), (8,)])
+        batch.add(SimpleStatement("y", routing_key=b"later"))
+        assert (batch.routing_key, batch.keyspace, batch.table) == (b"\0\0\0\7", "other", "t")
+        assert batch.own_keyspace is None
+        batch.routing_key = b"mine"
+        assert batch.routing_key == b"mine"
+        del batch.routing_key
+        assert batch.routing_key is None
+
+    def test_a_keyspace_that_was_set_stays_the_batchs_own(self) -> None:
+        batch = BatchStatement().add(prepared(), (1,))
+        batch.keyspace = "mine"
+        assert batch.own_keyspace == "mine"
+
+
+class TestCounters:
+    count = prepared("UPDATE c SET n = n + ? WHERE k = ?", n=CounterColumnType, k=Int32Type)
+
+    def test_counters_have_batches_of_their_own(self) -> None:
+        with pytest.raises(
+            ValueError, match=r"'UPDATE c .* changes a counter, which a logged batch cannot"
+        ):
+            statements(BatchStatement().add(self.count, (1, 2)))
+        with pytest.raises(
+            ValueError, match=r"'INSERT INTO t .* as all statements of a counter batch must"
+        ):
+            statements(BatchStatement(BatchType.COUNTER).add(prepared(), (1,)))
+        with pytest.raises(
+            ValueError, match=r"'INSERT INTO t .* cannot be in one batch with those that do"
+        ):
+            statements(
+                BatchStatement(BatchType.UNLOGGED).add(self.count, (1, 2)).add(prepared(), (1,))
+            )
+        for kind in (BatchType.COUNTER, BatchType.UNLOGGED):
+            assert len(statements(BatchStatement(kind).add(self.count, (1, 2)))) == 1
+
+
+class TestPayload:
+    def request_body(self, batch: BatchStatement) -> BatchBody:
+        request_body = BatchBody(batch.batch_type.value, statements(batch))
+        request_body.consistency = 1
+        request_body.prerender(4)
+        return request_body
+
+    def test_the_id_of_the_moment_is_sent(self) -> None:
+        statement = prepared()
+        request_body = self.request_body(BatchStatement().add_many(statement, [(1,), (2,)]))
+
+        class Connection:
+            wire_format = version = 4
+
+        before = request_body.render(Connection())  # type: ignore[arg-type]
+        statement.query_id = b"an"
+        after = request_body.render(Connection())  # type: ignore[arg-type]
+        assert before[2].count(b"\x02id") == after[2].count(b"\x02an") == 2
+        assert (
+            request_body.describe()
+            == "a batch of 2 that begins with 'INSERT INTO t (k, v, x) VALUES (?, ?, ?)'"
+        )
+
+    def test_partitions(self) -> None:
+        batch = BatchStatement().add_many(prepared(), [(1, "a"), (1, "b")])
+        assert partitions_of(self.request_body(batch)) == 1
+        assert partitions_of(self.request_body(batch.add(prepared(), (2,)))) == 2
+        assert partitions_of(self.request_body(batch.add("x"))) == 0
+
+    def test_more_than_a_frame_holds(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("cassandra.engine.request_bodies.MAX_BODY", 1000)
+        with pytest.raises(ValueError, match=r"a batch of 1 that begins with .* at most 1000"):
+            self.request_body(BatchStatement().add(prepared(), (1, "x" * 1000)))
+
+
+class TestTables:
+    """The same rows in every form of table, each with its own missing values."""
+
+    def bound(self, rows: Any, **kinds: Any) -> list[list[Any]]:
+        statement = prepared(**kinds)
+        types = [column.type for column in statement.column_metadata]
+        return [
+            [
+                None if body is None else kind.from_binary(body, 4)
+                for kind, body in zip(types, block.values(), strict=True)
+            ]
+            for block in bind_rows(statement, rows).rows()
+        ]
+
+    def test_numpy(self) -> None:
+        array = numpy.array(
+            [(0.5, "a", 1), (NAN, "é", 2)], dtype=[("x", "f8"), ("v", "U5"), ("k", "i4")]
+        )
+        first, second = self.bound(array)
+        assert first == [1, "a", 0.5]
+        assert second[:2] == [2, "é"]
+        assert math.isnan(second[2])
+        assert self.bound(array.view(numpy.recarray))[0] == first
+        assert self.bound(array[:0]) == []
+
+    def test_numpy_by_position(self) -> None:
+        array = numpy.array([[1.0, NAN], [2.0, 0.5]])
+        rows = self.bound(array, k=Int32Type, x=DoubleType)
+        assert (rows[1], rows[0][0]) == ([2, 0.5], 1)
+        assert self.bound(numpy.array([[1.0, NAN]]), k=Int32Type, v=Int32Type) == [[1, None]]
+        with pytest.raises(ValueError, match="3 columns for 2 bind markers"):
+            self.bound(numpy.zeros((2, 3)), k=Int32Type, x=DoubleType)
+        with pytest.raises(ValueError, match="this one has 1"):
+            self.bound(numpy.zeros(3))
+
+    def test_numpy_times(self) -> None:
+        array = numpy.array(
+            [(1, "2026-11-21T10:00:00.123456789", "2026-11-21", 5), (2, "NaT", "NaT", "NaT")],
+            dtype=[("k", "i4"), ("at", "M8[ns]"), ("day", "M8[D]"), ("time", "m8[us]")],
+        )
+        kinds = {"k": Int32Type, "at": DateType, "day": SimpleDateType, "time": TimeType}
+        first, second = self.bound(array, **kinds)
+        assert first[1] == datetime.datetime(2026, 11, 21, 10, 0, 0, 123000)
+        assert (str(first[2]), first[3].nanosecond_time) == ("2026-11-21", 5000)
+        assert second == [2, None, None, None]
+
+    def test_numpy_vectors(self) -> None:
+        vector = lookup_casstype(
+            "org.apache.cassandra.db.marshal.VectorType(org.apache.cassandra.db.marshal.FloatType, "
+            "3)"
+        )
+        array = numpy.zeros(2, dtype=[("k", "i4"), ("e", "f4", (3,))])
+        array["e"][1] = [1, 2, 3]
+        assert self.bound(array, k=Int32Type, e=vector)[1] == [0, [1.0, 2.0, 3.0]]
+
+    def test_pandas(self) -> None:
+        moment = pandas.Timestamp("2026-11-21 10:00:00.123")
+        frame = pandas.DataFrame(
+            {
+                "x": [0.5, NAN, NAN],
+                "k": [1, 2, 3],
+                "v": ["a", None, NAN],
+                "n": [7, None, NAN],
+                "m": pandas.array([7, None, 8], dtype="Int64"),
+                "y": pandas.array([0.5, None, 0.25], dtype="Float64"),
+                "at": [moment, pandas.NaT, None],
+                "o": numpy.array([1, pandas.NA, None], dtype=object),
+            },
+            index=["i", "j", "l"],
+        )
+        kinds = {
+            "k": Int32Type, "v": UTF8Type, "x": DoubleType, "n": Int32Type, "m": Int32Type,
+            "y": DoubleType, "at": DateType, "o": Int32Type,
+        }  # fmt: skip
+        rows = self.bound(frame, **kinds)
+        assert rows[0] == [1, "a", 0.5, 7, 7, 0.5, moment.to_pydatetime(), 1]
+        assert math.isnan(rows[1][2])
+        assert math.isnan(rows[2][2])
+        assert rows[1][:2] + rows[1][3:] == [2, None, None, None, None, None, None]
+        assert rows[2][:2] + rows[2][3:] == [3, None, None, 8, 0.25, None, None]
+        with pytest.raises(TypeError, match=r'row 0: column "k" \(int, Int32Type\): 1.5'):
+            self.bound(pandas.DataFrame({"k": [1.5]}), k=Int32Type)
+
+    def test_arrow(self) -> None:
+        moment = datetime.datetime(2026, 11, 21, 10, 0, 0, 123000)
+        key = uuid.uuid4()
+        table = pyarrow.table(
+            {
+                "v": ["a", None],
+                "x": pyarrow.array([0.5, None]),
+                "k": pyarrow.array([1, 2], pyarrow.int8()),
+                "at": pyarrow.array([moment, None], pyarrow.timestamp("ns")),
+                "u": pyarrow.array([key.bytes, None], pyarrow.binary(16)),
+                "n": pyarrow.array([7.0, NAN]),
+            }
+        )
+        kinds = {
+            "k": Int32Type,
+            "v": UTF8Type,
+            "x": DoubleType,
+            "at": DateType,
+            "u": UUIDType,
+            "n": Int32Type,
+        }
+        expected = [[1, "a", 0.5, moment, key, 7], [2, None, None, None, None, None]]
+
+        class Stream:
+            def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+                return table.__arrow_c_stream__(requested_schema)
+
+        class Single:
+            def __arrow_c_array__(self, requested_schema: Any = None) -> Any:
+                return table.to_batches()[0].__arrow_c_array__(requested_schema)
+
+        for form in (
+            table,
+            table.to_batches()[0],
+            Stream(),
+            Single(),
+            pyarrow.concat_tables([table[:1], table[1:]]),
+        ):
+            assert self.bound(form, **kinds) == expected
+            assert len(BatchStatement().add_many(INSERT, form)) == 2
+
+    def test_polars(self) -> None:
+        polars = pytest.importorskip("polars")
+        frame = polars.DataFrame({"v": ["a", None], "k": [1, 2], "x": [0.5, None]})
+        assert self.bound(frame) == [[1, "a", 0.5], [2, None, None]]
+        assert len(BatchStatement().add_many(INSERT, frame)) == 2
+
+    @pytest.mark.parametrize("form", ["numpy", "pandas", "arrow"])
+    def test_columns_that_do_not_fit(self, form: str) -> None:
+        def table(**columns: list[Any]) -> Any:
+            if form == "numpy":
+                rows = list(zip(*columns.values(), strict=True))
+                return numpy.array(rows, dtype=[(name, "i4") for name in columns])
+            return pandas.DataFrame(columns) if form == "pandas" else pyarrow.table(columns)
+
+        with pytest.raises(
+            ValueError, match=r"the table has no column 'v', 'x'; it has k .*INSERT INTO t"
+        ):
+            self.bound(table(k=[1]))
+        with pytest.raises(
+            ValueError, match="the table has the column 'more', but the bind markers are k, v, x"
+        ):
+            self.bound(table(k=[1], v=[2], x=[3], more=[4]))
+        with pytest.raises(TypeError, match=r'row 1: column "v" \(text, \w+\)'):
+            self.bound(
+                table(k=[1, 2], v=[None, 2], x=[3, 4]) if form != "numpy" else [(1, None), (2, 2)]
+            )
+
+
+def test_times_of_arrow_keep_their_nanoseconds() -> None:
+    table = pyarrow.table(
+        {"k": [1, 2], "at": pyarrow.array([3_600_000_000_001, None], pyarrow.time64("ns"))}
+    )
+    batch = BatchStatement().add_many(prepared(k=Int32Type, at=TimeType), table)
+    assert [row[1] for row in values(batch)] == [(3_600_000_000_001).to_bytes(8, "big"), None]
+
+
+class TestBatch:
+    def test_entries_in_order(self) -> None:
+        statement = people()
+        batch = BatchStatement(BatchType.UNLOGGED)
+        batch.add(statement, (1, "a")).add(statement.bind((2, "b"))).add(
+            "INSERT INTO t (k) VALUES (%s)", ("it's",)
+        )
+        batch.add(SimpleStatement("DELETE FROM t"))
+        assert len(batch) == 4
+        assert batch.entries[2:] == ["INSERT INTO t (k) VALUES ('it''s')", "DELETE FROM t"]
+        assert batch.routing_key == b"\0\0\0\x01"
+        assert (batch.keyspace, batch.table) == ("ks", "people")
+
+    def test_add_all_and_clear(self) -> None:
+        batch = BatchStatement()
+        batch.add_all(["a %s", "b %s"], [(1,), (2,)])
+        assert list(batch.entries) == ["a 1", "b 2"]
+        batch.clear()
+        assert len(batch) == 0
+        assert batch.routing_key is None
+        assert bool(batch)
+
+    def test_payloads_are_merged(self) -> None:
+        batch = BatchStatement(custom_payload={"a": b"1"})
+        batch.add(SimpleStatement("x", custom_payload={"b": b"2"}))
+        assert batch.custom_payload == {"a": b"1", "b": b"2"}
+
+    def test_limits_and_mistakes(self) -> None:
+        batch = BatchStatement()
+        with pytest.raises(TypeError, match="int"):
+            batch.add(5)  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match="no further parameters"):
+            batch.add(people().bind((1,)), (2,))
+        with pytest.raises(TypeError, match=r'"id" \(int, Int32Type\)'):
+            batch.add(people(), ("x",))
+        assert len(batch) == 0
+        for _ in range(0xFFFF):
+            batch.add("x")
+        with pytest.raises(ValueError, match="65535"):
+            batch.add("x")
+
+    def test_types_show_their_names(self) -> None:
+        assert str(BatchType.LOGGED) == "LOGGED"
+        assert [
+            kind.value for kind in (BatchType.LOGGED, BatchType.UNLOGGED, BatchType.COUNTER)
+        ] == [0, 1, 2]

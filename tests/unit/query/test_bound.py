@@ -1,0 +1,104 @@
+"""Simple statements and client-side parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cassandra import ConsistencyLevel
+from cassandra.cqltypes import Int32Type, ListType, UTF8Type
+from cassandra.protocol.column_specs import ColumnMetadata
+from cassandra.query import (
+    UNSET_VALUE,
+    BoundStatement,
+    PreparedStatement,
+)
+
+
+def prepared(version: int = 4, routing: list[int] | None = None) -> PreparedStatement:
+    columns = [
+        ColumnMetadata("ks", "people", "id", Int32Type),
+        ColumnMetadata("ks", "people", "name", UTF8Type),
+        ColumnMetadata("ks", "people", "marks", ListType.apply_parameters([Int32Type])),
+    ]
+    text = "INSERT INTO people (id, name, marks) VALUES (?, ?, ?)"
+    return PreparedStatement(
+        columns, b"\x01\x02", [0] if routing is None else routing, text, "ks", version, None, None
+    )
+
+
+class TestBoundStatement:
+    def test_values_by_position(self) -> None:
+        bound = prepared().bind((7, "ada", [1]))
+        assert bound.values == [b"\0\0\0\x07", b"ada", b"\0\0\0\x01\0\0\0\x04\0\0\0\x01"]
+        assert bound.routing_key == b"\0\0\0\x07"
+
+    def test_values_by_name(self) -> None:
+        bound = prepared().bind({"name": "ada", "id": 7, "marks": None})
+        assert bound.values == [b"\0\0\0\x07", b"ada", None]
+
+    def test_what_is_missing_is_not_set(self) -> None:
+        assert prepared().bind((7,)).values == [b"\0\0\0\x07", UNSET_VALUE, UNSET_VALUE]
+        assert prepared().bind({"id": 7, "marks": None}).values == [
+            b"\0\0\0\x07",
+            UNSET_VALUE,
+            None,
+        ]
+
+    def test_what_is_missing_is_an_error_on_version_3(self) -> None:
+        with pytest.raises(ValueError, match="name"):
+            prepared(version=3).bind((7,))
+
+    def test_too_many_and_unknown(self) -> None:
+        with pytest.raises(ValueError, match=r"(?s)4.*3.*INSERT INTO people"):
+            prepared().bind((1, "x", [], 4))
+        assert prepared().bind({"id": 1, "nobody": 2}) is not None
+        strict = prepared()
+        strict.strict_names = True
+        with pytest.raises(ValueError, match=r"(?s)'?nobody'?.*INSERT INTO people"):
+            strict.bind({"id": 1, "nobody": 2})
+
+    @pytest.mark.parametrize("values", [None, (), {}, {"name": "ada"}])
+    def test_without_a_partition_key_nothing_is_bound(self, values: Any) -> None:
+        with pytest.raises(
+            ValueError, match=r"(?s)the partition key needs a value for 'id'.*INSERT INTO people"
+        ):
+            prepared().bind(values)
+
+    def test_a_value_of_the_wrong_type_names_column_type_and_value(self) -> None:
+        with pytest.raises(
+            TypeError,
+            match=r"(?s)\"marks\" \(list<int>, ListType\(Int32Type\)\).*element 1.*'x'.*INSERT INTO people",
+        ):
+            prepared().bind((1, "x", [1, "x"]))
+
+    def test_settings_come_from_the_prepared_statement_and_may_be_overridden(self) -> None:
+        statement = prepared()
+        statement.consistency_level = ConsistencyLevel.QUORUM
+        statement.serial_consistency_level = ConsistencyLevel.LOCAL_SERIAL
+        statement.fetch_size = 17
+        statement.is_idempotent = True
+        statement.custom_payload = {"a": b"b"}
+        bound = statement.bind((1,))
+        assert bound.consistency_level == ConsistencyLevel.QUORUM
+        assert bound.serial_consistency_level == ConsistencyLevel.LOCAL_SERIAL
+        assert (bound.fetch_size, bound.is_idempotent, bound.keyspace, bound.table) == (
+            17,
+            True,
+            "ks",
+            "people",
+        )
+        assert bound.custom_payload == {"a": b"b"}
+        other = BoundStatement(statement, consistency_level=ConsistencyLevel.ONE, fetch_size=None)
+        assert (other.consistency_level, other.fetch_size) == (ConsistencyLevel.ONE, None)
+
+    def test_no_routing_key_where_it_is_not_known_or_not_all_bound(self) -> None:
+        assert prepared(routing=[]).bind((1,)).routing_key is None
+        assert prepared(routing=[1]).bind((1, None)).routing_key is None
+        bound = prepared().bind((1,))
+        bound.routing_key = b"mine"
+        assert bound.routing_key == b"mine"
+
+    def test_before_bind_there_are_no_values(self) -> None:
+        assert BoundStatement(prepared()).values == []

@@ -1,0 +1,42 @@
+"""Lightweight transactions by their text."""
+
+from __future__ import annotations
+
+import pytest
+
+from cassandra.query.conditional import is_conditional
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "INSERT INTO t (k) VALUES (1) IF NOT EXISTS",
+        "update t set v = 1 where k = 1 if v = 2",
+        "DELETE FROM t WHERE k = 1 IF\nEXISTS",
+        "BEGIN BATCH UPDATE t SET v = 1 WHERE k = 1 IF v = 2 APPLY BATCH",
+        "/* a comment */ -- and another\n INSERT INTO t (k) VALUES ('x') IF NOT EXISTS",
+    ],
+)
+def test_conditions(text: str) -> None:
+    assert is_conditional(text) is True
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "INSERT INTO t (k) VALUES (1)",
+        "SELECT k FROM t",
+        "CREATE TABLE IF NOT EXISTS t (k int PRIMARY KEY)",
+        "DROP KEYSPACE IF EXISTS ks",
+        "INSERT INTO t (k) VALUES ('IF it is')",
+        "INSERT INTO t (k) VALUES ('it''s IF it is')",
+        'INSERT INTO t ("if") VALUES (1)',
+        "INSERT INTO t (k) VALUES ($$ if $$)",
+        "INSERT INTO t (k) VALUES (1) -- if",
+        "INSERT INTO t (k) VALUES (1) // if",
+        "INSERT INTO t (k) /* if */ VALUES (1)",
+        "UPDATE gift SET knife = 1 WHERE k = 1",
+    ],
+)
+def test_the_word_alone_is_no_condition(text: str) -> None:
+    assert is_conditional(text) is False

@@ -1,0 +1,29 @@
+"""Entries of a batch by the id of a statement."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cassandra.engine.request_bodies import values_of_rows
+from cassandra.query.named_rows import NamedRow
+from cassandra.sentinels import UNSET_VALUE
+
+
+def test_values_as_they_are_on_the_wire() -> None:
+    statement: Any = object()
+    row = NamedRow(b"id", (b"ab", None, UNSET_VALUE))
+    prepared, block = row.bound({b"id": statement}.get)
+    assert prepared is statement
+    (values,) = values_of_rows(block)
+    assert values.values() == [b"ab", None, UNSET_VALUE]
+    assert block.has_unset is True
+    assert NamedRow(b"id", [b"ab"]).bound({b"id": statement}.get)[1].has_unset is False
+
+
+def test_an_id_that_nobody_has_prepared() -> None:
+    row = NamedRow(b"\x01\xff", [])
+    assert repr(row) == "<a row of the prepared statement 01ff>"
+    with pytest.raises(ValueError, match="by the id 01ff, which this cluster has not prepared"):
+        row.bound(lambda query_id: None)

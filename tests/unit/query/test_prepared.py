@@ -1,0 +1,67 @@
+"""Prepared statements: what they are made of, and what changes while threads use them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cassandra import ConsistencyLevel
+from cassandra.cqltypes import CounterColumnType, Int32Type, UTF8Type
+from cassandra.protocol.column_specs import ColumnMetadata
+from cassandra.query import PreparedStatement
+from cassandra.query.settings import FETCH_SIZE_UNSET
+
+
+def prepared(*kinds: Any, routing: Any = (0,), **more: Any) -> PreparedStatement:
+    columns = [
+        ColumnMetadata("ks", "t", name, kind)
+        for name, kind in zip("abc", kinds or (Int32Type, UTF8Type), strict=False)
+    ]
+    return PreparedStatement(columns, b"id", routing, "SELECT 1", "own", 5, None, None, **more)
+
+
+def test_what_it_is_made_of() -> None:
+    statement = prepared(routing=[1])
+    assert (statement.table_keyspace, statement.table, statement.keyspace) == ("ks", "t", "own")
+    assert (statement.needed_values, statement.query_id) == (2, b"id")
+    assert (statement.query_string, statement.protocol_version) == ("SELECT 1", 5)
+    assert (statement.consistency_level, statement.fetch_size) == (None, FETCH_SIZE_UNSET)
+    assert (statement.is_idempotent, statement.serial_consistency_level) == (False, None)
+    bare = PreparedStatement([], b"id", None, "SELECT 1", "own", 5, None, None)
+    assert (bare.table_keyspace, bare.table, bare.needed_values) == ("own", None, 0)
+
+
+def test_strict_names_are_a_new_bind_plan() -> None:
+    statement = prepared()
+    plan = statement.bind_plan
+    assert statement.strict_names is False
+    statement.strict_names = True
+    assert statement.strict_names is True
+    assert statement.bind_plan is not plan
+    with pytest.raises(ValueError, match="values for 'x', but the bind markers are a, b"):
+        statement.bind({"a": 1, "b": "x", "x": 5})
+    assert statement.bind({"a": 1, "b": "x"}).values == [b"\0\0\0\x01", b"x"]
+
+
+def test_columns_and_their_id_change_together() -> None:
+    statement = prepared()
+    metadata: Any = object()
+    before = statement.result_metadata_and_id
+    statement.update_result_metadata(metadata, b"second")
+    assert before == (None, None)
+    assert statement.result_metadata_and_id == (metadata, b"second")
+    assert (statement.result_metadata, statement.result_metadata_id) == (metadata, b"second")
+
+
+def test_counters_and_transactions_are_known() -> None:
+    assert prepared(Int32Type, CounterColumnType).changes_counters is True
+    assert prepared().changes_counters is False
+    assert (prepared(is_lwt=True).is_lwt(), prepared().is_lwt()) == (True, False)
+
+
+def test_how_it_is_shown() -> None:
+    statement = prepared()
+    assert repr(statement) == '<PreparedStatement query="SELECT 1", consistency=Not Set>'
+    statement.consistency_level = ConsistencyLevel.QUORUM
+    assert str(statement) == '<PreparedStatement query="SELECT 1", consistency=QUORUM>'

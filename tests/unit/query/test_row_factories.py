@@ -1,0 +1,76 @@
+"""Row factories: the forms of rows, and which of them the decoder makes by itself."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import pickle
+from collections import OrderedDict
+from typing import Any
+
+import pytest
+
+from cassandra.query import row_factories
+from cassandra.query.row_factories import (
+    PseudoNamedTupleRow,
+    dict_factory,
+    named_tuple_factory,
+    ordered_dict_factory,
+    pseudo_namedtuple_factory,
+    tuple_factory,
+)
+
+NAMES, ROWS = ["a", "b"], [(1, 2), (3, 4)]
+
+
+def test_forms() -> None:
+    assert tuple_factory(NAMES, ROWS) is ROWS
+    assert [row._asdict() for row in named_tuple_factory(NAMES, ROWS)] == dict_factory(NAMES, ROWS)
+    assert dict_factory(NAMES, ROWS) == [{"a": 1, "b": 2}, {"a": 3, "b": 4}]
+    ordered = ordered_dict_factory(NAMES, ROWS)
+    assert type(ordered[0]) is OrderedDict
+    assert list(ordered[1].items()) == [("a", 3), ("b", 4)]
+    for factory in (dict_factory, ordered_dict_factory):
+        with pytest.raises(ValueError, match="zip"):
+            factory(NAMES, [(1,)])
+
+
+def test_names_that_are_no_names() -> None:
+    (row,) = named_tuple_factory(["count(*)", "a", "a", "1"], [(1, 2, 3, 4)])
+    assert row._fields == ("count", "a", "a_", "field_3_")
+
+
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [
+        ("tuple_factory", "tuples"),
+        ("named_tuple_factory", "named_tuples"),
+        ("dict_factory", "dicts"),
+        ("ordered_dict_factory", "ordered_dicts"),
+    ],
+)
+def test_the_decoder_knows_the_factory_and_not_a_wrapper_of_it(name: str, method: str) -> None:
+    factory = getattr(row_factories, name)
+
+    @functools.wraps(factory)
+    def wrapper(names: Any, rows: Any) -> Any:
+        return factory(names, rows)
+
+    assert factory.row_plan_method == (method, factory)
+    assert wrapper.row_plan_method[1] is not wrapper  # type: ignore[attr-defined]
+    assert factory.__module__ == "cassandra.query"
+
+
+def test_rows_with_many_columns() -> None:
+    first, second = pseudo_namedtuple_factory(NAMES, ROWS)
+    assert (first.a, first[1], first[-1], first[:1], len(first), list(first)) == (
+        1, 2, 2, (1,), 2, [1, 2],
+    )  # fmt: skip
+    assert first == PseudoNamedTupleRow(OrderedDict(a=1, b=2))
+    assert first != second
+    assert first != (1, 2)
+    assert hash(first) == hash((1, 2))
+    assert repr(first) == "Row(a=1, b=2)"
+    with pytest.raises(AttributeError, match="no column 'c'"):
+        _ = first.c
+    assert copy.copy(first) == pickle.loads(pickle.dumps(first)) == first

@@ -1,0 +1,60 @@
+"""The settings of a statement: all of them are handed on, and their marks stay one object."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+
+from cassandra.query.settings import (
+    FETCH_SIZE_UNSET,
+    NOT_SET,
+    SETTINGS,
+    CallOptions,
+    StatementSettings,
+)
+
+
+class Statement(StatementSettings):
+    __slots__ = ()
+
+
+def test_nothing_is_set_at_first() -> None:
+    statement = Statement()
+    statement.reset_settings()
+    assert {name: getattr(statement, name) for name in SETTINGS} == {
+        "consistency_level": None,
+        "custom_payload": None,
+        "fetch_size": FETCH_SIZE_UNSET,
+        "is_idempotent": False,
+        "retry_policy": None,
+        "vector_type": None,
+    }
+
+
+def test_each_setting_is_taken_over() -> None:
+    source, target = Statement(), Statement()
+    for place, name in enumerate(SETTINGS):
+        setattr(source, name, place)
+    target.take_settings(source)
+    assert [getattr(target, name) for name in SETTINGS] == list(range(len(SETTINGS)))
+
+
+@pytest.mark.parametrize("mark", [FETCH_SIZE_UNSET, NOT_SET])
+def test_marks_stay_one(mark: Any) -> None:
+    assert pickle.loads(pickle.dumps(mark)) is mark
+    assert repr(mark) in ("FETCH_SIZE_UNSET", "NOT_SET")
+
+
+def test_options_of_a_call() -> None:
+    profile: Any = object()
+    options = CallOptions(profile)
+    assert [getattr(options, name) for name in sorted(CallOptions.__slots__)] == [
+        None,
+        None,
+        None,
+        profile,
+        NOT_SET,
+        False,
+    ]

@@ -1,0 +1,142 @@
+"""Simple statements and client-side parameters."""
+
+from __future__ import annotations
+
+import decimal
+from typing import Any
+
+import pytest
+
+from cassandra import ConsistencyLevel
+from cassandra.engine.endpoint import DefaultEndPoint
+from cassandra.metadata.host import Host
+from cassandra.query import (
+    FETCH_SIZE_UNSET,
+    BatchStatement,
+    HostTargetingStatement,
+    SimpleStatement,
+    ValueSequence,
+    bind_params,
+)
+from tests.unit.query.test_bound import prepared
+
+
+class TestSimpleStatement:
+    def test_defaults(self) -> None:
+        statement = SimpleStatement("SELECT 1")
+        assert statement.consistency_level is None
+        assert statement.fetch_size is FETCH_SIZE_UNSET
+        assert statement.is_idempotent is False
+        assert statement.routing_key is None
+        assert not statement.is_lwt()
+        assert repr(statement) == '<SimpleStatement query="SELECT 1", consistency=Not Set>'
+
+    @pytest.mark.parametrize(
+        ("key", "expected"),
+        [
+            ("é", "é".encode()),
+            (b"\0\1", b"\0\1"),
+            (bytearray(b"ab"), b"ab"),
+            (memoryview(b"ab"), b"ab"),
+            (["é"], "é".encode()),
+            (["ab", b"c"], b"\x00\x02ab\x00\x00\x01c\x00"),
+            ((b"ab", bytearray(b"c")), b"\x00\x02ab\x00\x00\x01c\x00"),
+            ([], None),
+        ],
+    )
+    def test_texts_in_a_routing_key_are_encoded(self, key: Any, expected: bytes | None) -> None:
+        statement = SimpleStatement("SELECT 1", routing_key=key, keyspace="ks")
+        assert statement.routing_key == expected
+        batch = BatchStatement().add(SimpleStatement("SELECT 2")).add(statement)
+        assert batch.routing_key == expected
+        assert batch.keyspace == (None if expected is None else "ks")
+        batch = BatchStatement()
+        batch.routing_key = key
+        assert batch.routing_key == expected
+        bound = prepared().bind((1,))
+        bound.routing_key = key
+        assert bound.routing_key == expected
+
+    @pytest.mark.parametrize("key", [5, [5], ["a", None], 1.5])
+    def test_a_routing_key_of_anything_else_is_refused(self, key: Any) -> None:
+        statement = SimpleStatement("SELECT 1", routing_key=key)
+        with pytest.raises(TypeError, match=r"routing_key is .*bytes, text, or a sequence"):
+            _ = statement.routing_key
+
+    def test_a_routing_key_of_components_is_joined(self) -> None:
+        statement = SimpleStatement("SELECT 1", routing_key=[b"ab", b"c"])
+        assert statement.routing_key == b"\x00\x02ab\x00\x00\x01c\x00"
+        statement.routing_key = [b"alone"]
+        assert statement.routing_key == b"alone"
+        del statement.routing_key
+        assert statement.routing_key is None
+
+    def test_serial_levels_are_checked(self) -> None:
+        statement = SimpleStatement("SELECT 1", serial_consistency_level=ConsistencyLevel.SERIAL)
+        statement.serial_consistency_level = None
+        with pytest.raises(ValueError, match="QUORUM"):
+            statement.serial_consistency_level = ConsistencyLevel.QUORUM
+
+    def test_wrong_arguments(self) -> None:
+        with pytest.raises(TypeError, match="int: 5"):
+            SimpleStatement(5)  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match="retry_policy"):
+            SimpleStatement("SELECT 1", retry_policy=object())  # type: ignore[arg-type]
+
+    def test_programs_may_set_attributes_of_their_own(self) -> None:
+        statement = SimpleStatement("SELECT 1")
+        statement.note = "mine"  # type: ignore[attr-defined]
+        assert statement.note == "mine"  # type: ignore[attr-defined]
+
+    def test_a_target_host_stands_beside_all_else(self) -> None:
+        host = Host(DefaultEndPoint("10.0.0.1"))
+        targeted = HostTargetingStatement(SimpleStatement("SELECT 1", fetch_size=7), host)
+        assert (targeted.target_host, targeted.fetch_size, targeted.query_string) == (
+            host,
+            7,
+            "SELECT 1",
+        )
+
+
+class TestParameters:
+    @pytest.mark.parametrize(
+        ("query", "parameters", "expected"),
+        [
+            ("SELECT %s", (1,), "SELECT 1"),
+            ("SELECT %s, %s", ["it's", None], "SELECT 'it''s', NULL"),
+            ("SELECT %(a)s, %(b)s", {"a": True, "b": b"\x01\xff"}, "SELECT true, 0x01ff"),
+            ("x IN %s", (ValueSequence((1, 2)),), "x IN (1 , 2)"),
+            ("a %% b %s", (1,), "a % b 1"),
+            ("%s", (decimal.Decimal("1.50"),), "1.50"),
+        ],
+    )
+    def test_literals(self, query: str, parameters: Any, expected: str) -> None:
+        made = bind_params(query, parameters)
+        assert made.replace("( ", "(").replace(" )", ")") in (expected, expected.replace(" ,", ","))
+
+    @pytest.mark.parametrize(
+        ("query", "parameters", "error", "message"),
+        [
+            ("SELECT %s, %s", (1,), TypeError, "SELECT %s, %s.*1 parameter given"),
+            ("SELECT %s", (1, 2), TypeError, "2 parameters given"),
+            ("SELECT %(a)s", {"b": 1}, ValueError, "no parameter is named 'a'"),
+            ("SELECT %s", "text", TypeError, "sequence or a mapping, not str: 'text'"),
+            ("SELECT %s", 5, TypeError, "sequence or a mapping, not int: 5"),
+            ("SELECT '%' FROM t WHERE k = %s", (1,), ValueError, "a literal % is written %%"),
+        ],
+    )
+    def test_mistakes_name_the_query(
+        self, query: str, parameters: Any, error: type[Exception], message: str
+    ) -> None:
+        with pytest.raises(error, match=message):
+            bind_params(query, parameters)
+
+
+@pytest.mark.parametrize("sizes", [(65_535, 1), (65_536, 1), (1, 70_000)])
+def test_components_of_a_routing_key_have_a_limit_that_is_named(sizes: tuple[int, int]) -> None:
+    statement = SimpleStatement("SELECT 1", routing_key=[b"a" * size for size in sizes])
+    if max(sizes) <= 65_535:
+        assert statement.routing_key == b"\xff\xff" + b"a" * 65_535 + b"\0\0\x01a\0"
+        return
+    with pytest.raises(ValueError, match=rf"partition key column of {max(sizes)} bytes.*65535"):
+        _ = statement.routing_key

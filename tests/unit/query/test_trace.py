@@ -1,0 +1,112 @@
+"""Reading traces: until they are complete, within their time, blocking and awaited."""
+
+from __future__ import annotations
+
+import datetime
+import uuid
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cassandra import ConsistencyLevel
+from cassandra.errors import OperationTimedOut
+from cassandra.query.trace import QueryTrace, TraceUnavailable
+from cassandra.util import uuid_from_time
+
+ID = uuid.UUID(int=5)
+MOMENT = datetime.datetime(2026, 1, 2)
+SESSION = (1500, "Execute CQL3 query", MOMENT, "10.0.0.1", {"query": "SELECT 1"}, "10.0.0.9")
+UNFINISHED = (None, *SESSION[1:])
+EVENTS = [("Parsing", uuid_from_time(MOMENT), "10.0.0.1", 30, "thread-1")]
+
+
+class Session:
+    """Answers reads of the session's table in order, the last answer again and again."""
+
+    def __init__(self, *sessions: Any) -> None:
+        self.left = list(sessions)
+        self.read: list[tuple[Any, dict[str, Any]]] = []
+
+    def _answer(self, statement: Any, parameters: Any, options: dict[str, Any]) -> Any:
+        assert parameters == (ID,)
+        self.read.append((statement, options))
+        if "system_traces.events" in statement.query_string:
+            rows: Any = EVENTS
+        else:
+            rows = self.left.pop(0) if len(self.left) > 1 else self.left[0]
+        if isinstance(rows, Exception):
+            raise rows
+        return SimpleNamespace(all_tuples=lambda: rows)
+
+    def execute_async(self, statement: Any, parameters: Any, **options: Any) -> Any:
+        return SimpleNamespace(result=lambda: self._answer(statement, parameters, options))
+
+    async def execute(self, statement: Any, parameters: Any, **options: Any) -> Any:
+        return self._answer(statement, parameters, options)
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """What is slept; the clock goes on by it."""
+    slept: list[float] = []
+    monkeypatch.setattr("time.sleep", slept.append)
+    monkeypatch.setattr("time.monotonic", lambda: 1000.0 + sum(slept))
+    return slept
+
+
+def test_a_complete_trace(waits: list[float]) -> None:
+    session = Session([], [UNFINISHED], [SESSION])
+    trace = QueryTrace(ID, session)
+    trace.populate()
+    assert trace.duration == datetime.timedelta(microseconds=1500)
+    assert (trace.request_type, trace.started_at) == ("Execute CQL3 query", MOMENT)
+    assert (trace.coordinator, trace.client) == ("10.0.0.1", "10.0.0.9")
+    assert trace.parameters == {"query": "SELECT 1"}
+    assert trace.events is not None
+    (event,) = trace.events
+    assert (event.description, event.source, event.thread_name) == (
+        "Parsing",
+        "10.0.0.1",
+        "thread-1",
+    )
+    assert (event.datetime, event.source_elapsed) == (MOMENT, datetime.timedelta(microseconds=30))
+    assert str(event) == "Parsing on 10.0.0.1[thread-1] at 2026-01-02 00:00:00"
+    assert "coordinator: 10.0.0.1" in str(trace)
+    # Growing waits, and reads that leave no trace of their own.
+    assert waits == [0.003, 0.006]
+    assert all(options["trace"] is False for _, options in session.read)
+    assert {statement.consistency_level for statement, _ in session.read} == {
+        ConsistencyLevel.LOCAL_ONE
+    }
+
+
+async def test_awaited() -> None:
+    trace = QueryTrace(ID, Session([SESSION]))
+    await trace.apopulate(query_cl=ConsistencyLevel.QUORUM)
+    assert trace.request_type == "Execute CQL3 query"
+    assert trace._session.read[0][0].consistency_level == ConsistencyLevel.QUORUM
+
+
+def test_what_is_there_so_far(waits: list[float]) -> None:
+    trace = QueryTrace(ID, Session([UNFINISHED]))
+    trace.populate(wait_for_complete=False)
+    assert (trace.duration, trace.coordinator, waits) == (None, "10.0.0.1", [])
+
+
+def test_a_trace_that_is_not_complete_in_time(waits: list[float]) -> None:
+    session = Session([UNFINISHED])
+    with pytest.raises(TraceUnavailable, match=r"was not complete within 0\.1 seconds"):
+        QueryTrace(ID, session).populate(0.1)
+    assert 0 < sum(waits) <= 0.1
+    # However late it is, each read gets time for an answer.
+    assert min(options["timeout"] for _, options in session.read) >= 0.09
+
+
+def test_reads_that_time_out(waits: list[float]) -> None:
+    with pytest.raises(TraceUnavailable, match=r"could not be read within 0\.1 seconds"):
+        QueryTrace(ID, Session(OperationTimedOut("late"))).populate(0.1)
+    session = Session(OperationTimedOut("late"))
+    with pytest.raises(OperationTimedOut):
+        QueryTrace(ID, session).populate(None)
+    assert "timeout" not in session.read[0][1]

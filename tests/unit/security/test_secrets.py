@@ -1,0 +1,164 @@
+"""What must not show: passwords in tracebacks with local variables, in reprs and in messages;
+values in servers' errors.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import pytest
+
+import cassandra
+from cassandra import aio
+from cassandra.auth import Authenticator, AuthProvider, PlainTextAuthProvider, Token
+from cassandra.cluster import Cluster
+from cassandra.errors import InvalidRequest, NoHostAvailable
+from cassandra.protocol.messages.control import AuthResponseMessage
+from cassandra.protocol.messages.errors import SyntaxException
+from cassandra.query import BatchStatement, SimpleStatement, bind_params
+from cassandra.testing.fake import (
+    ErrorCode,
+    FakeNode,
+    Opcode,
+    close,
+    error,
+    garbage,
+    message,
+    reset,
+    silence,
+)
+from tests.unit.engine.faults import fails, thread
+
+SECRET = "correct-horse"
+LIBRARY = str(Path(cassandra.__file__).parent)
+
+
+def chain(failure: BaseException) -> Iterator[BaseException]:
+    """`failure` and all that it came from."""
+    waiting: list[BaseException | None] = [failure]
+    seen: set[int] = set()
+    while waiting:
+        one = waiting.pop()
+        if one is not None and id(one) not in seen:
+            seen.add(id(one))
+            yield one
+            waiting += [one.__cause__, one.__context__]
+            if isinstance(one, NoHostAvailable):
+                waiting += [each for each in one.errors.values() if isinstance(each, BaseException)]
+
+
+def shown(failure: BaseException) -> str:
+    """All that a report with local variables shows of the library's own frames, and of the errors
+    themselves.
+    """
+    parts: list[str] = []
+    for one in chain(failure):
+        parts += [repr(one), str(one)]
+        traceback: TracebackType | None = one.__traceback__
+        while traceback is not None:
+            frame = traceback.tb_frame
+            if frame.f_code.co_filename.startswith(LIBRARY):
+                parts += [
+                    f"{frame.f_code.co_name} {name}={value!r}"
+                    for name, value in frame.f_locals.items()
+                ]
+            traceback = traceback.tb_next
+    return "\n".join(parts)
+
+
+class Answers(AuthProvider, Authenticator):
+    """Gives whatever it was made with."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers = list(answers)
+
+    def new_authenticator(self, host: str) -> Authenticator:
+        return self
+
+    def initial_response(self) -> Any:
+        return self.answers[0]
+
+    def evaluate_challenge(self, challenge: bytes | None) -> Any:
+        return self.answers[1]
+
+
+CHALLENGE = message(Opcode.AUTH_CHALLENGE, b"\0\0\0\x01?")
+FAULTS: dict[str, Any] = {
+    "refused": error(ErrorCode.BAD_CREDENTIALS, "no"),
+    "closed": close(),
+    "reset": reset(),
+    "silent": silence(),
+    "garbage": garbage(),
+    "a wrong message": message(Opcode.READY, b""),
+    "another error": error(ErrorCode.SERVER_ERROR, "no"),
+    "a challenge without an end": CHALLENGE,
+}
+LOGINS: dict[str, AuthProvider] = {
+    "plain": PlainTextAuthProvider("ada", SECRET),
+    "surrogates": PlainTextAuthProvider("ada", SECRET + "\udcff"),
+    "wrong type": Answers({"password": SECRET}),
+    "wrong type later": Answers(b"x", [SECRET]),
+    "bytearray": Answers(bytearray(SECRET.encode()), SECRET),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("login", LOGINS)
+async def test_a_failed_login_shows_no_password(
+    fault: str, login: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "cassandra")
+    with FakeNode(username="ada", password="x") as node:
+        node.prime(Opcode.AUTH_RESPONSE, FAULTS[fault])
+        settings: dict[str, Any] = {
+            "auth_provider": LOGINS[login],
+            "connect_timeout": 0.2,
+            "port": node.port,
+        }
+        async with aio.Cluster([node.address], **settings) as cluster:
+            failure = await fails(cluster.connect())
+        assert isinstance(failure, NoHostAvailable)
+        assert SECRET not in shown(failure)
+        with Cluster([node.address], **settings) as blocking:
+            failure = await fails(thread(blocking.connect))
+        assert SECRET not in shown(failure)
+    assert SECRET not in caplog.text
+
+
+def test_reprs_and_refusals_show_no_password() -> None:
+    assert SECRET not in repr(PlainTextAuthProvider("ada", SECRET))
+    assert SECRET not in repr(AuthResponseMessage(SECRET.encode()))
+    assert SECRET not in repr(Token(SECRET.encode()))
+    with pytest.raises(TypeError, match="of type dict") as refused:
+        Cluster(auth_provider={"username": "ada", "password": SECRET})  # type: ignore[arg-type]
+    assert SECRET not in str(refused.value)
+
+
+def said_by(error: BaseException) -> str:
+    """The text and the notes of an error."""
+    return "\n".join((str(error), *getattr(error, "__notes__", ())))
+
+
+@pytest.mark.parametrize("parameters", [(SECRET,), {"x": SECRET}])
+def test_values_written_into_a_text_are_not_in_errors(parameters: Any) -> None:
+    text = "SELECT k FROM t WHERE x = " + ("%(x)s" if isinstance(parameters, dict) else "%s")
+    refusal = error(ErrorCode.SYNTAX_ERROR, "no")
+    with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
+        session = cluster.connect()
+        node.prime(bind_params(text, parameters), refusal)
+        node.prime(Opcode.BATCH, error(ErrorCode.INVALID, "no"))
+        batch = BatchStatement()
+        batch.add(SimpleStatement(text), parameters)
+        for query in (text, SimpleStatement(text)):
+            with pytest.raises(SyntaxException) as refused:
+                session.execute(query, parameters)
+            assert "WHERE x = %" in said_by(refused.value)
+            assert SECRET not in said_by(refused.value)
+        with pytest.raises(InvalidRequest) as refused_batch:
+            session.execute(batch)
+        assert "WHERE x = %" in said_by(refused_batch.value)
+        assert SECRET not in said_by(refused_batch.value)

@@ -1,0 +1,42 @@
+"""Smaller names that programs take from today's drivers, and what they do."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pytest
+
+from cassandra.application_info import ApplicationInfo, ApplicationInfoBase
+from cassandra.cluster import (
+    Cluster,
+)
+from cassandra.testing.fake import FakeNode, Opcode
+
+
+def startups(**settings: Any) -> list[dict[str, str]]:
+    with FakeNode() as node, Cluster([node.address], port=node.port, **settings) as cluster:
+        cluster.connect(wait_for_all_pools=True)
+        return [
+            dict(request.options) for request in node.requests if request.opcode == Opcode.STARTUP
+        ]
+
+
+def test_a_program_names_itself() -> None:
+    client = uuid.uuid4()
+    names = {"APPLICATION_NAME": "shop", "APPLICATION_VERSION": "1.2", "CLIENT_ID": str(client)}
+    for settings in (
+        {"application_name": "shop", "application_version": "1.2", "client_id": client},
+        {"application_info": ApplicationInfo("shop", "1.2", str(client))},
+    ):
+        options = startups(**settings)
+        assert len(options) == 2
+        for sent in options:
+            assert names.items() <= sent.items()
+    (sent, _) = startups()
+    assert not names.keys() & sent.keys()
+    with pytest.raises(TypeError, match="application_version must be a str"):
+        Cluster(application_version=2)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="client_id must be a str"):
+        ApplicationInfo(client_id=5)  # type: ignore[arg-type]
+    assert issubclass(ApplicationInfo, ApplicationInfoBase)

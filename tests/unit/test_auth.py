@@ -1,0 +1,133 @@
+"""Authenticators by themselves: their tokens, and that nothing shows a password."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cassandra.auth import (
+    Authenticator,
+    AuthProvider,
+    DSEGSSAPIAuthProvider,
+    DSEPlainTextAuthProvider,
+    PlainTextAuthProvider,
+    SaslAuthProvider,
+    Token,
+    TransitionalModePlainTextAuthProvider,
+)
+
+SECRET = "s\u00e9cret"
+DSE = "com.datastax.bdp.cassandra.auth.DseAuthenticator"
+CASSANDRA = "org.apache.cassandra.auth.PasswordAuthenticator"
+
+
+@pytest.mark.parametrize("kind", [PlainTextAuthProvider, DSEPlainTextAuthProvider])
+def test_plain_text(kind: Any) -> None:
+    authenticator = kind("ada", SECRET).new_authenticator("10.0.0.1")
+    authenticator.server_authenticator_class = CASSANDRA
+    assert authenticator.initial_response() == b"\0ada\0" + SECRET.encode()
+
+
+def test_some_servers_ask_for_the_mechanism_first() -> None:
+    authenticator: Any = PlainTextAuthProvider("ada", SECRET).new_authenticator("10.0.0.1")
+    authenticator.server_authenticator_class = DSE
+    assert authenticator.initial_response() == b"PLAIN"
+    assert authenticator.evaluate_challenge(b"PLAIN-START") == b"\0ada\0" + SECRET.encode()
+
+
+def test_an_anonymous_login() -> None:
+    authenticator = TransitionalModePlainTextAuthProvider().new_authenticator("10.0.0.1")
+    assert authenticator.initial_response() == b"\0\0"
+
+
+def test_what_a_program_s_own_need_not_say() -> None:
+    authenticator = Authenticator()
+    assert authenticator.initial_response() is None
+    authenticator.on_authentication_success(b"token")
+    with pytest.raises(NotImplementedError):
+        authenticator.evaluate_challenge(b"")
+    with pytest.raises(NotImplementedError):
+        AuthProvider().new_authenticator("10.0.0.1")
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (None, None),
+        (b"a", b"a"),
+        (bytearray(b"a"), b"a"),
+        (memoryview(b"a"), b"a"),
+        ("\u00e9", b"\xc3\xa9"),
+    ],
+)
+def test_answers_of_authenticators(answer: Any, expected: bytes | None) -> None:
+    assert Token.of(answer) == expected
+
+
+def test_nothing_shows_a_password() -> None:
+    provider = PlainTextAuthProvider("ada", SECRET)
+    token: Any = provider.new_authenticator("10.0.0.1").initial_response()
+    assert repr(token) == f"<{len(token)} bytes of a login>"
+    assert repr(provider) == "PlainTextAuthProvider(username='ada', password=...)"
+    broken = PlainTextAuthProvider("ada", SECRET + "\ud800").new_authenticator("10.0.0.1")
+    with pytest.raises(
+        ValueError, match="the password has characters that UTF-8 cannot"
+    ) as refused:
+        broken.initial_response()
+    assert SECRET not in str(refused.value)
+    with pytest.raises(TypeError, match="must give bytes or None, but gave list") as wrong:
+        Token.of([SECRET])
+    assert SECRET not in str(wrong.value)
+
+
+class Client:
+    """As ``puresasl.client.SASLClient``."""
+
+    def __init__(self, host: str, service: str, mechanism: str, **options: Any) -> None:
+        self.made_of = (host, service, mechanism, options)
+
+    def process(self, challenge: bytes | None = None) -> bytes:
+        return b"answer to %r" % (challenge,)
+
+
+@pytest.fixture
+def pure_sasl(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "puresasl", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "puresasl.client", SimpleNamespace(SASLClient=Client))
+
+
+@pytest.mark.usefixtures("pure_sasl")
+def test_any_mechanism() -> None:
+    provider = SaslAuthProvider(service="cassandra", mechanism="X", user="ada")
+    authenticator: Any = provider.new_authenticator("10.0.0.1")
+    assert authenticator.sasl.made_of == ("10.0.0.1", "cassandra", "X", {"user": "ada"})
+    assert authenticator.initial_response() == b"answer to None"
+    assert authenticator.evaluate_challenge(b"c") == b"answer to b'c'"
+    with pytest.raises(ValueError, match="host is set for each connection"):
+        SaslAuthProvider(host="a")
+
+
+@pytest.mark.usefixtures("pure_sasl")
+def test_kerberos(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("socket.getnameinfo", lambda address, flags: (f"name of {address[0]}", 0))
+    provider = DSEGSSAPIAuthProvider(qops=["auth", b"auth-int"], user="ada")
+    authenticator: Any = provider.new_authenticator("10.0.0.1")
+    options = {"qops": [b"auth", b"auth-int"], "user": "ada"}
+    assert authenticator.sasl.made_of == ("name of 10.0.0.1", "dse", "GSSAPI", options)
+    authenticator.server_authenticator_class = DSE
+    assert authenticator.initial_response() == b"GSSAPI"
+    assert authenticator.evaluate_challenge(b"GSSAPI-START") == b"answer to None"
+    assert authenticator.evaluate_challenge(b"more") == b"answer to b'more'"
+    plain: Any = DSEGSSAPIAuthProvider("own", resolve_host_name=False).new_authenticator("10.0.0.1")
+    assert plain.sasl.made_of[:2] == ("10.0.0.1", "own")
+
+
+def test_a_missing_package_is_an_error_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    missing: Any = None
+    monkeypatch.setitem(sys.modules, "puresasl.client", missing)
+    for make in (SaslAuthProvider, DSEGSSAPIAuthProvider):
+        with pytest.raises(ImportError, match=r"pip install turbocql\[sasl\]"):
+            make()

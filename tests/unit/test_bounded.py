@@ -1,0 +1,57 @@
+"""Caches with a bound in number and in bytes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cassandra._bounded import Bounded, text_size
+
+
+@pytest.mark.parametrize(
+    ("key", "size"), [("abc", 3), (b"ab", 2), (("a", (b"bc", "d"), 5), 4), (5, 0), ((), 0)]
+)
+def test_the_size_of_keys(key: Any, size: int) -> None:
+    assert text_size(key) == size
+
+
+def test_what_is_kept_is_found_and_the_first_value_stays() -> None:
+    cache: Bounded[str, int] = Bounded(10, 1000)
+    assert cache.get("a") is None
+    assert cache.keep("a", 1, 10) == 1
+    assert cache.keep("a", 2, 10) == 1
+    assert (cache.get("a"), len(cache), list(cache.values())) == (1, 1, [1])
+
+
+def test_too_many_entries_are_all_forgotten() -> None:
+    cache: Bounded[int, int] = Bounded(2, 1000)
+    for key in range(3):
+        cache.keep(key, key, 1)
+    assert [cache.get(key) for key in range(3)] == [None, None, 2]
+    assert cache.held == 1
+
+
+def test_too_many_bytes_are_all_forgotten() -> None:
+    cache: Bounded[int, int] = Bounded(100, 80)
+    for key in range(9):
+        cache.keep(key, key, 10)
+    assert (len(cache), cache.held, cache.get(8)) == (1, 10, 8)
+
+
+def test_a_value_that_is_too_large_is_not_kept() -> None:
+    cache: Bounded[str, int] = Bounded(100, 80)
+    assert cache.keep("large", 1, 11) == 1
+    assert cache.get("large") is None
+    assert cache.keep("fits", 2, 10) == 2
+    assert cache.get("fits") == 2
+
+
+def test_some_can_be_forgotten() -> None:
+    cache: Bounded[int, int] = Bounded(100, 1000)
+    for key in range(4):
+        cache.keep(key, key, 1)
+    cache.discard(lambda key: key % 2 == 0)
+    assert sorted(cache.values()) == [1, 3]
+    cache.clear()
+    assert (len(cache), cache.held) == (0, 0)

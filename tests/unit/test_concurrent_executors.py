@@ -1,0 +1,56 @@
+"""Smaller names that programs take from today's drivers, and what they do."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+
+from cassandra.cluster import (
+    Cluster,
+    Session,
+)
+from cassandra.concurrent import (
+    ConcurrentExecutorFutureResults,
+    ConcurrentExecutorGenResults,
+    ConcurrentExecutorListResults,
+)
+from cassandra.testing.fake import ErrorCode, FakeNode, error, rows
+
+
+@pytest.fixture
+def session() -> Any:
+    with FakeNode() as node:
+        node.prime("SELECT 7", error(ErrorCode.INVALID))
+        node.prime("SELECT v", rows([("v", "int")], [(5,), (6,)]))
+        with Cluster([node.address], port=node.port) as cluster:
+            yield cluster.connect()
+
+
+PAIRS = [(f"SELECT {number}", None) for number in range(20)]
+
+
+def test_a_session_executes_many(session: Session) -> None:
+    for outcomes in (
+        session.execute_concurrent(PAIRS, raise_on_first_error=False),
+        list(session.execute_concurrent(PAIRS, 5, False, results_generator=True)),
+        session.execute_concurrent_async(PAIRS).result(10),
+    ):
+        assert [at for at, outcome in enumerate(outcomes) if not outcome.success] == [7]
+    outcomes = session.execute_concurrent_with_args("SELECT v", [()] * 3, concurrency=2)
+    assert [outcome.result_or_exc.all() for outcome in outcomes] == [[(5,), (6,)]] * 3
+
+
+def test_the_classes_behind_it(session: Session) -> None:
+    future: Future[Any] = Future()
+    ConcurrentExecutorFutureResults(session, PAIRS, None, future).execute(5, False)
+    for outcomes in (
+        ConcurrentExecutorListResults(session, PAIRS, None).execute(5, False),
+        list(ConcurrentExecutorGenResults(session, PAIRS, None).execute(5, False)),
+        future.result(10),
+    ):
+        assert [at for at, outcome in enumerate(outcomes) if not outcome.success] == [7]
+    failing: Future[Any] = Future()
+    ConcurrentExecutorFutureResults(session, PAIRS, None, failing).execute(5, True)
+    assert failing.exception(10) is not None

@@ -1,0 +1,33 @@
+"""Consistency levels: native_protocol_v5.spec, section 3, [consistency]."""
+
+from __future__ import annotations
+
+from cassandra import ConsistencyLevel
+from cassandra.consistency import consistency_value_to_name
+
+NAMES = [
+    "ANY", "ONE", "TWO", "THREE", "QUORUM", "ALL", "LOCAL_QUORUM", "EACH_QUORUM", "SERIAL",
+    "LOCAL_SERIAL", "LOCAL_ONE",
+]  # fmt: skip
+
+
+def test_numbers_and_names() -> None:
+    assert ConsistencyLevel.name_to_value == {name: at for at, name in enumerate(NAMES)}
+    assert ConsistencyLevel.value_to_name == dict(enumerate(NAMES))
+    assert [getattr(ConsistencyLevel, name) for name in NAMES] == list(range(len(NAMES)))
+
+
+def test_serial_levels() -> None:
+    serial = [
+        name for name in NAMES if ConsistencyLevel.is_serial(ConsistencyLevel.name_to_value[name])
+    ]
+    assert serial == ["SERIAL", "LOCAL_SERIAL"]
+    assert not ConsistencyLevel.is_serial(None)
+
+
+def test_names_for_messages() -> None:
+    assert [consistency_value_to_name(value) for value in (4, None, 99)] == [
+        "QUORUM",
+        "Not Set",
+        "unknown (99)",
+    ]

@@ -1,0 +1,11 @@
+"""`cassandra.type_codes` has the codes of the specification."""
+
+from __future__ import annotations
+
+from cassandra import cython_deps
+from cassandra._impl import implementation
+
+
+def test_what_is_there() -> None:
+    assert cython_deps.HAVE_NUMPY is True
+    assert (implementation == "c") == cython_deps.HAVE_CYTHON

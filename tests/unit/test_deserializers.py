@@ -1,0 +1,39 @@
+"""`cassandra.type_codes` has the codes of the specification."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+import pytest
+
+from cassandra import cqltypes, deserializers
+
+
+def test_deserializers() -> None:
+    one = deserializers.find_deserializer(cqltypes.Int32Type)
+    assert one.deserialize_bytes(bytes.fromhex("00000005"), 4) == 5
+    assert one.from_binary(None) is None
+    assert one.from_binary(b"") is None
+    assert not one.empty_binary_ok
+    several = deserializers.make_deserializers(
+        [cqltypes.UTF8Type, cqltypes.lookup_casstype("ListType(Int32Type)")]
+    )
+    assert several[0].from_binary(b"") == ""
+    assert several[1].from_binary(bytes.fromhex("00000001" + "00000004" + "00000007")) == [7]
+
+
+@pytest.mark.parametrize(
+    "name", ["DesInt32Type", "DesBytesTypeByteArray", "DesMapType", "TimeUUIDType", "TimestampType"]
+)
+def test_older_names_of_deserializers(name: str) -> None:
+    assert issubclass(getattr(deserializers, name), deserializers.Deserializer)
+    with pytest.raises(AttributeError):
+        deserializers.DesNothing  # noqa: B018
+
+
+def test_arrays_of_objects() -> None:
+    made: Any = deserializers.obj_array([[1], None])
+    assert made.dtype == object
+    assert list(made) == [[1], None]
+    assert isinstance(made, numpy.ndarray)

@@ -1,0 +1,84 @@
+"""Exceptions: their fields, their texts, their families, and that they can be pickled."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+from typing import Any
+
+import pytest
+
+from cassandra import errors
+from cassandra.metadata.endpoint import DefaultEndPoint
+
+HERE = DefaultEndPoint("10.0.0.1")
+CLASSES = [
+    value
+    for value in vars(errors).values()
+    if isinstance(value, type) and issubclass(value, BaseException) and value.__name__[0] != "_"
+]
+
+MADE: list[tuple[BaseException, str]] = [
+    (errors.UnresolvableContactPoints(["a", "b"]), "no contact point could be resolved: a, b"),
+    (errors.OperationTimedOut("too late"), "too late"),
+    (errors.OperationTimedOut("too late", HERE, 2.5), "too late (timeout=2.5s)"),
+    (errors.OperationTimedOut("late", HERE, 2.5, 7), "late (timeout=2.5s, in_flight=7)"),
+    (errors.OperationTimedOut({"a": "b"}, "h"), "errors={'a': 'b'}, last_host=h"),
+    (errors.NoHostAvailable("none", {}), "none"),
+    (
+        errors.NoHostAvailable("none", {"a": OSError("lost"), "b": "said no"}),
+        "none: a: OSError: lost; b: said no",
+    ),
+    (errors.ConnectionException("broken", HERE), "broken"),
+    (
+        errors.ProtocolVersionUnsupported(HERE, 5),
+        "10.0.0.1:9042 does not support native protocol version 5",
+    ),
+]
+
+
+@pytest.mark.parametrize(("error", "text"), MADE, ids=[type(one).__name__ for one, _ in MADE])
+def test_texts(error: BaseException, text: str) -> None:
+    assert str(error) == text
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_each_class_is_the_drivers_and_says_where_it_is_public(kind: type) -> None:
+    assert issubclass(kind, errors.DriverException)
+    assert kind.__module__.startswith("cassandra")
+    assert inspect.getdoc(kind)
+
+
+@pytest.mark.parametrize(
+    "error", [errors.NoHostAvailable("none", {"a": OSError("lost")}), errors.LoginRefused("no", {})]
+)
+def test_errors_of_hosts_can_be_pickled(error: errors.NoHostAvailable) -> None:
+    copied = pickle.loads(pickle.dumps(error))
+    assert (type(copied), str(copied)) == (type(error), str(error))
+    assert list(copied.errors) == list(error.errors)
+
+
+def test_fields_of_refusals() -> None:
+    unavailable: Any = errors.Unavailable("few", 4, 2, 1)
+    assert (unavailable.consistency, unavailable.required_replicas) == (4, 2)
+    assert unavailable.alive_replicas == 1
+    assert "consistency" in str(unavailable)
+    assert "QUORUM" in str(unavailable)
+    late: Any = errors.ReadTimeout("late", data_retrieved=True, required_responses=2)
+    assert (late.data_retrieved, late.required_responses) == (True, 2)
+    write: Any = errors.WriteTimeout("late", write_type=errors.WriteType.BATCH)
+    assert write.write_type == errors.WriteType.BATCH
+
+
+def test_families() -> None:
+    assert issubclass(errors.LoginRefused, errors.NoHostAvailable)
+    assert issubclass(errors.LoginRefused, errors.AuthenticationFailed)
+    assert issubclass(errors.DecodeError, ValueError)
+    assert issubclass(errors.ConnectionShutdown, errors.ConnectionException)
+    assert issubclass(errors.ReadTimeout, errors.RequestExecutionException)
+    assert issubclass(errors.InvalidRequest, errors.RequestValidationException)
+
+
+def test_the_address_of_a_lost_connection() -> None:
+    assert errors.ConnectionException("lost", HERE).host == "10.0.0.1"
+    assert errors.ConnectionException("lost", "10.0.0.2").host == "10.0.0.2"

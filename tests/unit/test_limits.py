@@ -1,0 +1,170 @@
+"""What a few bytes of an answer may cost: nulls that stand for many cells, columns without number,
+names that pile up in caches.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cassandra import cqltypes as t
+from cassandra._bounded import Bounded, text_size
+from cassandra.cqltypes import base, custom
+from cassandra.errors import DecodeError, ProtocolError
+from cassandra.limits import limits
+from cassandra.protocol import rowclass
+from cassandra.protocol.column_specs import TypeReader, read_columns
+from cassandra.protocol.primitives import Cursor
+from cassandra.query.markers import Parameters, parameters_of
+from cassandra.query.recently_used import RecentlyUsed
+from cassandra.util.cql_text import maybe_escape_name
+from tests.conftest import Twins
+from tests.processes import WITH_TESTS, run_python
+from tests.unit.cqltypes.samples import list_of, tuple_of, vector_of
+from tests.unit.protocol.pages import column_plan
+from tests.unit.protocol.wire import short, string, value
+
+WIDE = t.UserType.make_udt_class(
+    "k", "wide", [f"f{at}" for at in range(1000)], [t.Int32Type] * 1000
+)
+NESTED = t.UserType.make_udt_class("k", "nested", ["w", "v"], [WIDE, WIDE])
+
+
+@pytest.fixture
+def few_cells() -> Iterator[None]:
+    before = limits.null_cells
+    limits.null_cells = 10_000
+    yield
+    limits.null_cells = before
+
+
+# A type, a cell, and how many of it stand for 10,000 cells.
+COSTLY: list[tuple[Any, bytes | None, int]] = [
+    (vector_of(t.FloatType, 4000), None, 20),
+    (vector_of(t.UUIDType, 1000), None, 10),
+    (vector_of(t.UTF8Type, 1000), None, 10),
+    (vector_of(vector_of(t.FloatType, 80), 100), None, 10),
+    (WIDE, None, 10),
+    (WIDE, value(bytes(4)) * 500, 20),
+    (tuple_of(*[t.UTF8Type] * 1001), value(b""), 10),
+    (NESTED, value(None), 5),
+    (list_of(WIDE), b"\0\0\0\2" + value(value(None)) + value(None), 5),
+]
+
+
+@pytest.mark.usefixtures("few_cells")
+@pytest.mark.parametrize(("kind", "cell", "most"), COSTLY, ids=range(len(COSTLY)))
+def test_nulls_stand_for_so_many_cells_of_a_column(
+    twins: Twins, kind: Any, cell: bytes | None, most: int
+) -> None:
+    plan = column_plan(twins, [kind])
+    for count in (most // 2, most // 2, most // 2):  # each page by itself
+        assert plan.read(value(cell) * count, 0, count).length == count
+    with pytest.raises(
+        DecodeError,
+        match=r'^(row \d+, )?column "c0" .*nulls stand for more cells '
+        r".* limits.null_cells \(10000\)",
+    ):
+        plan.read(value(cell) * (2 * most), 0, 2 * most)
+    limits.null_cells *= 3
+    assert plan.read(value(cell) * (2 * most), 0, 2 * most).length == 2 * most
+
+
+@pytest.mark.usefixtures("few_cells")
+@pytest.mark.parametrize("method", ["tuples", "named_tuples", "dicts", "columns", "iterate"])
+def test_missing_fields_have_a_limit_in_rows(twins: Twins, method: str) -> None:
+    kind = list_of(WIDE)
+    plan = twins.rows.RowPlan(["c0"], [kind.build_codec(twins.codecs)])
+
+    def page(count: int) -> bytes:
+        return value(count.to_bytes(4, "big") + value(value(bytes(4))) * count)
+
+    for _ in range(3):
+        assert len(list(getattr(plan, method)(page(10), 0, 1))) == 1
+    with pytest.raises(DecodeError, match=r'^row 0, column "c0" .*limits.null_cells \(10000\)'):
+        list(getattr(plan, method)(page(11), 0, 1))
+    for _ in range(3):
+        assert (
+            len(kind.deserialize(page(10)[4:], 5)) == len(kind.from_binary(page(10)[4:], 5)) == 10
+        )
+    with pytest.raises(DecodeError, match=r"limits.null_cells \(10000\)"):
+        kind.deserialize(page(11)[4:], 5)
+
+
+@pytest.mark.usefixtures("compiled")
+def test_null_vectors_cost_no_memory() -> None:
+    """Half a gigabyte of zeros that nobody touches, in a process that may not have so much."""
+    code = """if True:
+        import resource
+        from cassandra import cqltypes as t
+        from cassandra._impl import twin
+        from tests.conftest import Twins
+        from tests.unit.protocol.pages import column_plan
+        from tests.unit.protocol.wire import value
+        from tests.unit.cqltypes.samples import vector_of
+        plan = column_plan(Twins("c"), [vector_of(t.FloatType, 10_000_000)])
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        page = plan.read(value(None) * 13, 0, 13)
+        grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024
+        print(page.children[0].children[0].length, grown)
+    """
+    done: subprocess.CompletedProcess[str] = run_python(
+        code, {**WITH_TESTS, "CASS_DRIVER_IMPL": "c"}
+    )
+    assert done.stdout, done.stderr
+    length, grown = map(int, done.stdout.split())
+    assert (length, grown < 50) == (130_000_000, True)
+
+
+def test_a_result_has_so_many_columns_at_most() -> None:
+    spec = string("") + short(9)
+    body = string("k") + string("t") + spec * (limits.columns + 1)
+    with pytest.raises(ProtocolError, match=r"65537 columns, more than limits.columns \(65536\)"):
+        read_columns(Cursor(body), limits.columns + 1, True, None)
+    assert len(read_columns(Cursor(body), 100, True, None)) == 100
+    inner = short(0x31) + short(40_000) + short(9) * 40_000
+    with pytest.raises(ProtocolError, match=r"more fields than limits.columns"):
+        TypeReader(Cursor(short(0x31) + short(2) + inner * 2), None).read()
+
+
+def test_a_cache_is_bounded_in_bytes() -> None:
+    kept: Bounded[str, int] = Bounded(4, 800)
+    assert [kept.keep(name, at, 90) for at, name in enumerate("abca")] == [0, 1, 2, 0]
+    assert (len(kept), kept.get("c"), kept.get("x")) == (3, 2, None)
+    assert kept.keep("large", 5, 101) == 5
+    assert kept.get("large") is None
+    for at in range(20):
+        kept.keep(f"n{at}", at, 100)
+        assert len(kept) <= 4
+        assert kept.held <= 800
+    kept.discard(lambda key: key.startswith("n"))
+    assert [*kept.values()] == []
+    assert text_size(("ab", (b"c", None, ("d",)), 5)) == 4
+
+
+def test_names_do_not_pile_up() -> None:
+    for at in range(300):
+        name = f"N{at}" + "x" * 60_000
+        assert custom.mkUnrecognizedType(name).cassname == name
+        kind = custom.mkUnrecognizedType(name[:1000])
+        t.ListType.apply_parameters((kind,))
+        t.UserType.make_udt_class("k", name, ["f"], [t.Int32Type])
+        rowclass.row_class([name[:100] + f"_{field}" for field in range(50)])
+        assert maybe_escape_name(name) == f'"{name}"'
+        assert parameters_of(f"SELECT '{name}' ?") is Parameters.MARKERS
+    for cache in (custom._unrecognized, base._parameterized, t.UserType._cache, rowclass._classes):
+        assert cache.held <= cache.most_bytes <= 1 << 25
+
+
+def test_statements_that_are_remembered_have_a_bound_in_bytes() -> None:
+    recent: RecentlyUsed[tuple[str | None, str], int] = RecentlyUsed(1000, 10_000)
+    for at in range(100):
+        recent.put(("k", f"{at:03}" + "x" * 996), at)
+        recent.put(("k", f"{at:03}" + "x" * 996), at)
+    assert (len(recent), recent.held) == (10, 10_000)
+    assert recent.get(("k", "099" + "x" * 996)) == 99
+    recent.put((None, "y" * 50_000), 1)
+    assert (len(recent), recent.held) == (1, 50_000)

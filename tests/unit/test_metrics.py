@@ -1,0 +1,204 @@
+"""`Cluster.metrics`: what is counted, by which name it is found, and that nothing is where they are
+off.
+"""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.cluster import (
+    EXEC_PROFILE_DEFAULT,
+    Cluster,
+    ExecutionProfile,
+)
+from cassandra.errors import DriverException
+from cassandra.metrics import Metrics, RequestTimer, getStats
+from cassandra.policies import FallthroughRetryPolicy, RetryPolicy
+from cassandra.testing.fake import Answerable, ErrorCode, FakeNode, error, reset, rows, silence
+
+QUERY = "SELECT k FROM t"
+ONE_ROW = rows([("k", "int")], [(1,)])
+
+
+class Ignoring(RetryPolicy):
+    def on_read_timeout(self, *args: Any, **kwargs: Any) -> tuple[int, None]:
+        return self.IGNORE, None
+
+
+class Again(RetryPolicy):
+    def on_write_timeout(self, *args: Any, **kwargs: Any) -> tuple[int, None]:
+        return self.RETRY, None
+
+
+def test_off_by_default_and_then_nothing_observes() -> None:
+    with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
+        assert cluster.metrics is None
+        cluster.connect()
+        core = cluster._core
+        assert core is not None
+        assert core.on_latency is None
+        assert core.on_failure is None
+
+
+READ_TIMEOUT: dict[str, Any] = {
+    "consistency": 1,
+    "received": 0,
+    "blockfor": 1,
+    "data_present": False,
+}
+WRITE_TIMEOUT: dict[str, Any] = {
+    "consistency": 1,
+    "received": 0,
+    "blockfor": 1,
+    "write_type": "SIMPLE",
+}
+
+
+@pytest.mark.parametrize(
+    ("answer", "policy", "counted"),
+    [
+        (
+            error(ErrorCode.READ_TIMEOUT, **READ_TIMEOUT),
+            FallthroughRetryPolicy(),
+            {"read_timeouts": 1},
+        ),
+        (
+            error(ErrorCode.READ_TIMEOUT, **READ_TIMEOUT),
+            Ignoring(),
+            {"read_timeouts": 1, "ignores": 1},
+        ),
+        (
+            error(ErrorCode.WRITE_TIMEOUT, **WRITE_TIMEOUT),
+            Again(),
+            {"write_timeouts": 1, "retries": 1},
+        ),
+        (error(ErrorCode.UNAVAILABLE), FallthroughRetryPolicy(), {"unavailables": 1}),
+        (error(ErrorCode.OVERLOADED), FallthroughRetryPolicy(), {"other_errors": 1}),
+        (error(ErrorCode.INVALID), FallthroughRetryPolicy(), {"other_errors": 1}),
+        (reset(), FallthroughRetryPolicy(), {"connection_errors": 1}),
+        (silence(), FallthroughRetryPolicy(), {"other_errors": 1}),
+        (ONE_ROW, FallthroughRetryPolicy(), {}),
+    ],
+    ids=[
+        "read",
+        "ignored",
+        "retried",
+        "unavailable",
+        "overloaded",
+        "invalid",
+        "reset",
+        "no answer",
+        "none",
+    ],
+)
+def test_what_is_counted(answer: Answerable, policy: RetryPolicy, counted: dict[str, int]) -> None:
+    profile = ExecutionProfile(retry_policy=policy, request_timeout=0.3)
+    with (
+        FakeNode() as node,
+        Cluster([node.address], port=node.port, metrics_enabled=True, execution_profiles={EXEC_PROFILE_DEFAULT: profile}) as cluster,
+    ):  # fmt: skip
+        session = cluster.connect()
+        node.prime(QUERY, ONE_ROW)
+        node.prime(QUERY, answer, times=1)
+        try:
+            session.execute(QUERY)
+        except DriverException:
+            assert counted
+        assert cluster.metrics is not None
+        stats = cluster.metrics.get_stats()
+        names = (
+            "connection_errors",
+            "write_timeouts",
+            "read_timeouts",
+            "unavailables",
+            "other_errors",
+            "retries",
+            "ignores",
+        )
+        assert {name: stats[name] for name in names if stats[name]} == counted
+
+
+def test_hosts_and_times() -> None:
+    with (
+        FakeNode() as node,
+        Cluster([node.address], port=node.port, metrics_enabled=True) as cluster,
+    ):
+        metrics = cluster.metrics
+        assert metrics is not None
+        assert metrics.get_stats()["connected_to"] == 0
+        session = cluster.connect(wait_for_all_pools=True)
+        for _ in range(10):
+            session.execute("SELECT 1")
+        stats = metrics.get_stats()
+        assert (stats["known_hosts"], stats["connected_to"], stats["open_connections"]) == (1, 1, 1)
+        timer = stats["request_timer"]
+        assert timer["count"] == 10
+        assert 0 < timer["min"] <= timer["median"] <= timer["99percentile"] <= timer["max"]
+        assert metrics.request_timer["mean"] > 0
+
+
+async def test_the_asyncio_face_counts_too() -> None:
+    with FakeNode() as node:
+        async with aio.Cluster([node.address], port=node.port, metrics_enabled=True) as cluster:
+            session = await cluster.connect()
+            await session.execute("SELECT 1")
+            assert cluster.metrics is not None
+            assert cluster.metrics.request_timer["count"] == 1
+
+
+def test_names() -> None:
+    first, second = Cluster(metrics_enabled=True), Cluster(metrics_enabled=True)
+    assert isinstance(first.metrics, Metrics)
+    assert isinstance(second.metrics, Metrics)
+    first.metrics.set_stats_name("mine")
+    first.metrics.set_stats_name("mine")
+    assert getStats()["mine"]["retries"] == 0
+    with pytest.raises(ValueError, match="mine"):
+        second.metrics.set_stats_name("mine")
+    first.metrics.shutdown()
+    assert "mine" not in getStats()
+    kept = second.metrics
+    del second
+    gc.collect()
+    assert kept.get_stats()["known_hosts"] == 0
+
+
+def test_the_timer_s_figures() -> None:
+    timer = RequestTimer()
+    assert dict(timer)["mean"] == timer["median"] == timer["min"] == 0.0
+    for milliseconds in range(1, 1001):
+        timer.record(None, milliseconds / 1000)
+    assert timer["count"] == 1000
+    assert timer["mean"] == pytest.approx(0.5005)
+    assert timer["stddev"] == pytest.approx(0.2887, rel=0.01)
+    for key, value in {
+        "median": 0.5,
+        "75percentile": 0.75,
+        "95percentile": 0.95,
+        "999percentile": 0.999,
+    }.items():
+        assert timer[key] == pytest.approx(value, rel=0.07)
+    assert timer["min"] == 0.001
+    assert timer["max"] == 1.0
+    assert set(timer) == set(dict(timer))
+    assert len(timer) == len(dict(timer))
+    assert "1000 answers" in repr(timer)
+    with pytest.raises(KeyError):
+        timer["no such"]
+
+
+def test_metrics_count_by_hand() -> None:
+    counts = Cluster(metrics_enabled=True).metrics
+    assert counts is not None
+    for name in (
+        "write_timeout", "read_timeout", "unavailable", "connection_error", "other_error",
+        "ignore", "retry",
+    ):  # fmt: skip
+        getattr(counts, f"on_{name}")()
+    numbers = counts.get_stats()
+    assert [value for value in numbers.values() if value == 1] == [1] * 7
+    assert (counts.stats.retries, counts.stats.ignores) == (1, 1)

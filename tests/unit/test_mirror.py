@@ -1,0 +1,193 @@
+"""``tests/unit`` mirrors ``cassandra``: ``cassandra/a/b.py`` is tested by ``tests/unit/a/test_b.py``.
+
+If one file is not enough, further ones are named after it: ``test_b_on_nodes.py``. A module's
+leading underscore is dropped, and an ``__init__.py`` is tested by ``test_package.py``. A pair of
+twins is tested under the name of its Python module. Modules that only hand names on or hold
+constants need no test of their own.
+
+Two lists have all that is otherwise.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import cassandra
+
+HERE = Path(__file__).parent
+SOURCES = Path(cassandra.__file__).parent
+
+# Test modules, or rooms of them, that mirror no module: they guard something across modules.
+ACROSS = {
+    "drop_in/": "what programs of today's drivers find: names, settings, values, tracers",
+    "faults/": "what goes wrong, by where it does: connections, hosts, faces, the mapper, a server",
+    "lifetimes/": "ends, forks and shutdowns of clusters, with calls under way",
+    "scylla/": "ScyllaDB's extensions through the whole engine",
+    "security/": "TLS, logins, bundles and encrypted columns on every face; what must not show",
+    "cqltypes/codecs/test_sharing.py": "plans of types under threads, and reference counts",
+    "cqltypes/test_parity.py": "both implementations of the codecs beside each other",
+    "protocol/test_parity.py": "both implementations of the protocol beside each other",
+    "test_benchmark_instructions.py": "a script of benchmarks/",
+    "test_benchmarks_start.py": "the scripts of benchmarks/",
+    "test_build_switches.py": "setup.py",
+    "test_careless_callers.py": "that nothing public makes the process die",
+    "test_chaos_network.py": "tests/chaos",
+    "test_docstrings.py": "that public functions say what their parameters are",
+    "test_fuzz.py": "tests/fuzz",
+    "test_import_cost.py": "what an import loads",
+    "test_layers.py": "that imports point down",
+    "test_mirror.py": "this very rule",
+    "test_sanitize.py": "tests/sanitize.py",
+    "test_twins.py": "that the two implementations have the same names and signatures",
+    "test_typing.py": "that type checkers know the public surface",
+}
+
+# Modules, or rooms of them, without a test module of their own, and the tests that guard them.
+GUARDED_BY = {
+    # Which implementation is in use decides what all tests import.
+    "_impl.py": "test_twins.py",
+    # The faces: the same tests run on both.
+    "aio/columnar.py": "client/test_columnar.py",
+    "client/cluster_settings.py": "drop_in/test_names.py",
+    "client/engine_settings.py": "drop_in/test_settings.py",
+    "client/session.py": "cluster/test_session.py",
+    "cluster/control_connection.py": "drop_in/test_tracers.py",
+    "cluster/final_hooks.py": "drop_in/test_tracers.py",
+    "cluster/known_names.py": "drop_in/test_enterprise.py",
+    "cluster/leftovers.py": "drop_in/test_parts.py",
+    # Security: each needs a certificate or a service, which the tests of that room share.
+    "client/cloud.py": "security/test_astra.py",
+    "column_encryption/keyed.py": "column_encryption/test_policies.py",
+    "engine/tls.py": "security/test_tls.py",
+    # Names that programs know, and parts of today's drivers that are not here.
+    "connection.py": "drop_in/test_behaviour.py",
+    "datastax/": "drop_in/test_enterprise.py",
+    "engine/known_names.py": "drop_in/test_tracers.py",
+    "io/eventletreactor.py": "io/test_reactors.py",
+    "metadata/schema/dse.py": "drop_in/test_enterprise.py",
+    # The mapper: parts of models and querysets that only work together.
+    "cqlengine/columns/scalars.py": "cqlengine/columns/test_base.py",
+    "cqlengine/connection.py": "faults/test_faults_of_the_mapper.py",
+    "cqlengine/descriptors.py": "cqlengine/test_models.py",
+    "cqlengine/management.py": "../integration/cqlengine/test_management.py",
+    "cqlengine/mapping.py": "cqlengine/test_models.py",
+    "cqlengine/named.py": "cqlengine/query/test_queryset.py",
+    "cqlengine/operators.py": "cqlengine/test_clauses.py",
+    "cqlengine/query/expressions.py": "cqlengine/query/test_queryset.py",
+    "cqlengine/query/model_queryset.py": "cqlengine/query/test_queryset.py",
+    "cqlengine/running.py": "cqlengine/query/test_queryset.py",
+    "cqlengine/values.py": "cqlengine/test_models.py",
+    # Types: their classes are tested through the codecs that they choose.
+    "cqltypes/geo.py": "cqltypes/codecs/test_base.py",
+    "cqltypes/scalars.py": "cqltypes/codecs/test_base.py",
+    # The engine: what wires and drives the other parts, on fake nodes.
+    "engine/core.py": "engine/hosts/test_watch_on_nodes.py",
+    "engine/handshake.py": "faults/test_faults_at_connect.py",
+    "engine/pools/pool.py": "client/test_pool_sizes.py",
+    "engine/prepare/sending.py": "client/test_batches.py",
+    "engine/request_bodies.py": "engine/test_flight.py",
+    "engine/resolving.py": "engine/test_flight.py",
+    "engine/session.py": "faults/test_faults_of_connections.py",
+    # Rows of the schema tables, and pages by columns: from the bytes of a node to objects.
+    "metadata/schema/build.py": "engine/schema/test_reading_on_nodes.py",
+    "metadata/schema/grouping.py": "engine/schema/test_reading_on_nodes.py",
+    "metadata/schema/pages.py": "metadata/schema/test_tables.py",
+    "protocol/columnar/arrow_cells.py": "protocol/columnar/test_column_buffers.py",
+    "protocol/columnar/layouts.py": "protocol/columnar/test_column_buffers.py",
+    "protocol/columnar/pages.py": "client/test_columnar.py",
+    "protocol/messages/streamed.py": "drop_in/test_handlers.py",
+    "protocol/params.py": "protocol/test_bodies.py",
+    "query/tables/": "query/tables/test_values.py",
+    # The fake node is tested from outside, by the bytes on its socket.
+    "testing/fake/": "testing/fake/test_node.py",
+    # Real nodes: these do nothing without one.
+    "testing/background.py": "../integration/test_local_cluster.py",
+    "testing/errors.py": "testing/test_java.py",
+    "testing/naming.py": "../integration/test_local_cluster.py",
+    "testing/node.py": "../integration/test_local_cluster.py",
+    "testing/processes.py": "testing/test_supervisor.py",
+    "testing/readiness.py": "../integration/test_local_cluster.py",
+}
+
+
+def modules() -> Iterator[str]:
+    for path in sorted(SOURCES.rglob("*.py")):
+        name = path.relative_to(SOURCES).as_posix()
+        if not name.startswith("_accel/"):
+            yield name
+
+
+def own_test(module: str) -> str:
+    """The name of a module's own test module."""
+    room, _, name = module.rpartition("/")
+    stem = "package" if name == "__init__.py" else name.removesuffix(".py").lstrip("_")
+    return f"{room}/test_{stem}.py".lstrip("/")
+
+
+def is_mirror(test: str, module: str) -> bool:
+    own = own_test(module)
+    return test == own or test.startswith(own.removesuffix(".py") + "_")
+
+
+def listed(name: str, names: dict[str, str]) -> str | None:
+    """The entry of a list that has a module: its own, or that of its room."""
+    return next(
+        (one for one in names if one == name or (one[-1] == "/" and name.startswith(one))), None
+    )
+
+
+def holds_code(module: str) -> bool:
+    """Whether there is anything to test: a function, or a class with methods."""
+    for node in ast.parse((SOURCES / module).read_text()).body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            if node.name not in ("__getattr__", "__dir__"):
+                return True
+        elif isinstance(node, ast.ClassDef) and any(
+            isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef)) for one in node.body
+        ):
+            return True
+    return False
+
+
+MODULES = list(modules())
+TESTS = [path.relative_to(HERE).as_posix() for path in sorted(HERE.rglob("test_*.py"))]
+
+
+def has_own_test(module: str) -> bool:
+    return any(is_mirror(test, module) for test in TESTS)
+
+
+def test_each_module_has_a_test_module_of_its_name() -> None:
+    without = [
+        f"{module}: {own_test(module)}"
+        for module in MODULES
+        if not has_own_test(module) and holds_code(module) and listed(module, GUARDED_BY) is None
+    ]
+    assert without == [], "write the test module, or say in GUARDED_BY which test guards the module"
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_each_test_module_has_a_module_of_its_name(test: str) -> None:
+    mirrored = any(is_mirror(test, module) for module in MODULES)
+    entry = listed(test, ACROSS)
+    if entry is None:
+        assert mirrored, "name it after the module that it guards, or say in ACROSS what it guards"
+    else:
+        assert not mirrored, f"it mirrors a module, and {entry} is for those that do not"
+
+
+@pytest.mark.parametrize(("module", "test"), GUARDED_BY.items())
+def test_exceptions_are_still_needed_and_their_tests_there(module: str, test: str) -> None:
+    assert (HERE / test).is_file()
+    found = [one for one in MODULES if listed(one, {module: test}) and holds_code(one)]
+    assert found, "there is no such module, or nothing in it to test"
+    assert not all(map(has_own_test, found)), "it has a test module of its own by now"
+
+
+def test_rooms_across_modules_are_there() -> None:
+    for name in ACROSS:
+        assert (HERE / name).exists(), name

@@ -1,0 +1,17 @@
+"""The classes of types: what users do with subclasses."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+
+from cassandra.sentinels import EMPTY, UNSET_VALUE
+
+
+@pytest.mark.parametrize("sentinel", [UNSET_VALUE, EMPTY])
+def test_sentinels_stay_one(sentinel: Any) -> None:
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        assert pickle.loads(pickle.dumps(sentinel, protocol)) is sentinel
+    assert repr(sentinel) in ("UNSET_VALUE", "EMPTY")

@@ -1,0 +1,67 @@
+"""TLS sessions that may be resumed."""
+
+from __future__ import annotations
+
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cassandra.ssl_session_cache import SSLSessionCache
+
+CONTEXT: Any = object()
+OTHER: Any = object()
+
+
+def session(age: float = 0.0, timeout: float = 100.0) -> Any:
+    return SimpleNamespace(time=time.time() - age, timeout=timeout)
+
+
+def test_a_session_is_for_its_context_until_it_expires() -> None:
+    cache = SSLSessionCache()
+    fresh = session()
+    cache.put("a", CONTEXT, fresh)
+    assert cache.get("a", CONTEXT) is fresh
+    assert cache.get("b", CONTEXT) is None
+    assert cache.get("a", OTHER) is None
+    assert len(cache) == 0  # of no use to anybody else
+    cache.put("a", CONTEXT, session(age=101))
+    assert cache.get("a", CONTEXT) is None
+    assert len(cache) == 0
+
+
+def test_the_first_half_of_its_life() -> None:
+    cache = SSLSessionCache()
+    assert not cache.is_fresh("a")
+    cache.put("a", CONTEXT, session(age=40))
+    assert cache.is_fresh("a")
+    cache.put("a", CONTEXT, session(age=60))
+    assert not cache.is_fresh("a")
+
+
+def test_the_least_recently_used_goes_first() -> None:
+    cache = SSLSessionCache(2)
+    for key in "ab":
+        cache.put(key, CONTEXT, session())
+    cache.get("a", CONTEXT)
+    cache.put("c", CONTEXT, session())
+    assert [cache.get(key, CONTEXT) is not None for key in "abc"] == [True, False, True]
+    cache.put("a", CONTEXT, session())
+    cache.put("d", CONTEXT, session())
+    assert [cache.get(key, CONTEXT) is not None for key in "acd"] == [True, False, True]
+
+
+def test_an_empty_cache_is_still_a_cache() -> None:
+    cache = SSLSessionCache(5)
+    assert bool(cache)
+    cache.put("a", CONTEXT, session())
+    assert repr(cache) == "<SSLSessionCache: 1 of at most 5 sessions>"
+    cache.clear()
+    assert len(cache) == 0
+
+
+@pytest.mark.parametrize(("size", "error"), [(0, ValueError), (True, TypeError), ("5", TypeError)])
+def test_sizes(size: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match="max_size"):
+        SSLSessionCache(size)

@@ -1,0 +1,93 @@
+"""Tablets as objects, for programs that look at them."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pytest
+
+from cassandra.metadata import Murmur3Token
+from cassandra.tablets import (
+    Tablet,
+    Tablets,
+    choose_tablet_version_block,
+    random_tablet_version_block,
+)
+
+FIRST, SECOND = uuid.UUID(int=1), uuid.UUID(int=2)
+
+
+def tablet(first: int, last: int, host: uuid.UUID = FIRST) -> Tablet:
+    return Tablet(first, last, [(host, 0), (SECOND, 1)])
+
+
+def ranges(tablets: Tablets, table: str = "t") -> list[tuple[int, int]]:
+    return [(one.first_token, one.last_token) for one in tablets._tablets.get(("ks", table), [])]
+
+
+def found(tablets: Tablets, token: int) -> Any:
+    one = tablets.get_tablet_for_key("ks", "t", Murmur3Token(token))
+    return None if one is None else (one.first_token, one.last_token)
+
+
+def test_a_tablet() -> None:
+    one = tablet(0, 10)
+    assert one.leader == (FIRST, 0)
+    assert one.replica_contains_host_id(SECOND)
+    assert not one.replica_contains_host_id(uuid.UUID(int=3))
+    assert Tablet.from_row(0, 10, []) is None
+    made = Tablet.from_row(0, 10, [(FIRST, 0)], 7)
+    assert made is not None
+    assert (made.tablet_version, Tablet().leader) == (7, None)
+    assert str(Tablet(0, 1, [])) == "<Tablet: first_token=0 last_token=1 replicas=[]>"
+
+
+def test_ranges_end_with_their_last_token() -> None:
+    tablets = Tablets({("ks", "t"): [tablet(0, 10), tablet(20, 30)]})
+    tokens = (0, 1, 10, 11, 20, 21, 30, 31)
+    assert [found(tablets, token) for token in tokens] == [
+        None, (0, 10), (0, 10), None, None, (20, 30), (20, 30), None,
+    ]  # fmt: skip
+    assert tablets.table_has_tablets("ks", "t")
+    assert not tablets.table_has_tablets("ks", "other")
+
+
+@pytest.mark.parametrize(
+    ("new", "left"),
+    [
+        ((30, 40), [(0, 10), (10, 20), (20, 30), (30, 40)]),
+        ((-10, 0), [(-10, 0), (0, 10), (10, 20), (20, 30)]),
+        ((10, 20), [(0, 10), (10, 20), (20, 30)]),
+        ((5, 15), [(5, 15), (20, 30)]),
+        ((-5, 35), [(-5, 35)]),
+    ],
+)
+def test_a_tablet_takes_the_place_of_all_that_it_overlaps(new: Any, left: Any) -> None:
+    tablets = Tablets({("ks", "t"): [tablet(0, 10), tablet(10, 20), tablet(20, 30)]})
+    tablets.add_tablet("ks", "t", tablet(*new))
+    assert ranges(tablets) == left
+
+
+def test_tablets_are_dropped() -> None:
+    tablets = Tablets({("ks", "t"): [tablet(0, 10), Tablet(10, 20, [(SECOND, 0)])]})
+    tablets.add_tablet("ks", "other", tablet(0, 10))
+    tablets.drop_tablets_by_host_id(None)
+    tablets.drop_tablets_by_host_id(FIRST)
+    assert (ranges(tablets), ranges(tablets, "other")) == ([(10, 20)], [])
+    tablets.drop_tablets("ks", "t")
+    assert not tablets.table_has_tablets("ks", "t")
+    tablets.add_tablet("ks", "t", tablet(0, 10))
+    tablets.drop_tablets("elsewhere")
+    assert ranges(tablets) == [(0, 10)]
+    tablets.drop_tablets("ks")
+    assert ranges(tablets) == []
+
+
+def test_bytes_for_an_execute() -> None:
+    version = 0x123456789ABCDEF0
+    for _ in range(50):
+        assert 0 <= random_tablet_version_block() <= 255
+        # The place in the upper half, and the four bits of the version there.
+        block = choose_tablet_version_block(version)
+        assert block & 15 == version >> (block >> 4) * 4 & 15

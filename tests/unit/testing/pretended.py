@@ -1,0 +1,48 @@
+""""""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cassandra.testing.java import JavaRuntime
+from cassandra.testing.progress import Progress
+from cassandra.testing.versions import parse_version
+
+V5, V4 = parse_version("5.0"), parse_version("4.0")
+
+
+QUIET = Progress(enabled=False)
+
+
+RUNTIME = JavaRuntime("/java/bin/java", "/java", 17, "17.0.9", "a test")
+
+
+SAYS_VERSION = """\
+Property settings:
+    java.home = {home}
+    java.specification.version = 17
+    java.vendor = Somebody
+    java.version = {version}
+"""
+
+
+PRETENDED_MAVEN = """#!/bin/sh
+echo run >> "$TURBOCQL_CACHE/runs"
+for argument; do case "$argument" in -DoutputDirectory=*) out="${argument#*=}";; esac; done
+mkdir -p "$out"
+echo "Downloaded from central: https://there/cassandra-all-5.0.9.jar (9 MB at 9 MB/s)"
+: > "$out/cassandra-all-5.0.9.jar"
+: > "$out/jamm-0.4.0.jar"
+"""
+
+
+def program(path: Path, script: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(script)
+    path.chmod(0o755)
+    return path
+
+
+def pretended_java(home: Path, version: str) -> Path:
+    text = SAYS_VERSION.format(home=home, version=version)
+    return program(home / "bin" / "java", f"#!/bin/sh\ncat >&2 <<'END'\n{text}END\n")

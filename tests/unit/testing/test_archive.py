@@ -1,0 +1,85 @@
+""""""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from cassandra.testing import archive
+from cassandra.testing.errors import (
+    CommandFailed,
+    NotReady,
+    StartCancelled,
+)
+from cassandra.testing.locks import FileLock
+from cassandra.testing.paths import cache_directory
+from tests.unit.testing.pretended import QUIET, RUNTIME, V4, V5
+
+pytestmark = pytest.mark.usefixtures("bare_machine")
+
+
+def test_archive_that_another_process_makes_or_that_failed_is_done_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = os.path.join(cache_directory("cassandra", "5.0.9"), f"classes-{RUNTIME.identity}")
+    with FileLock(f"{base}.lock"):
+        assert archive.ensure_archive(V5, RUNTIME, "/jars", QUIET, lambda: None) == []
+
+    class Free:
+        lock = FileLock(str(tmp_path / "subnet"))
+
+    monkeypatch.setattr(archive, "claim_subnet", lambda *given: Free)
+    monkeypatch.setattr(archive, "_dump_base", lambda *given: None)
+    errors: list[Exception] = [
+        NotReady("busy"),
+        OSError("full"),
+        CommandFailed("no", code=1, output=""),
+    ]
+
+    def fail(*given: object) -> None:
+        raise errors.pop(0)
+
+    monkeypatch.setattr(archive, "_train", fail)
+    for expected in (False, False, True):  # what may go well next time is not noted
+        assert archive.ensure_archive(V5, RUNTIME, "/jars", QUIET, lambda: None) == []
+        assert os.path.exists(f"{base}.failed") is expected
+    # Noted: it is not tried again, there would be no error left to raise.
+    assert archive.ensure_archive(V5, RUNTIME, "/jars", QUIET, lambda: None) == []
+    assert sorted(os.listdir(os.path.dirname(base))) == [
+        f"{os.path.basename(base)}.{kind}" for kind in ("failed", "lock")
+    ]
+
+
+def test_cancelling_is_no_failure_of_the_archive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Free:
+        lock = FileLock(str(tmp_path / "subnet"))
+
+    def cancel(*given: object) -> None:
+        raise StartCancelled("cancelled")
+
+    monkeypatch.setattr(archive, "claim_subnet", lambda *given: Free)
+    monkeypatch.setattr(archive, "_dump_base", lambda *given: None)
+    monkeypatch.setattr(archive, "_train", cancel)
+    with pytest.raises(StartCancelled):
+        archive.ensure_archive(V5, RUNTIME, "/jars", QUIET, lambda: None)
+    assert not any(
+        name.endswith(".failed") for name in os.listdir(cache_directory("cassandra", "5.0.9"))
+    )
+
+
+def test_archive_that_is_there_is_used() -> None:
+    base = os.path.join(cache_directory("cassandra", "5.0.9"), f"classes-{RUNTIME.identity}")
+    Path(f"{base}.jsa").touch()
+    expected = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+AllowArchivingWithJavaAgent"]
+    expected += [f"-XX:SharedArchiveFile={base}.jsa", "-Xshare:auto"]
+    assert archive.ensure_archive(V5, RUNTIME, "/jars", QUIET, lambda: None) == expected
+    Path(f"{base}-base.jsa").touch()
+    expected[2] = f"-XX:SharedArchiveFile={base}-base.jsa:{base}.jsa"
+    assert archive.ensure_archive(V5, RUNTIME, "/jars", QUIET, lambda: None) == expected
+    assert (
+        archive.ensure_archive(V4, RUNTIME._replace(major=11), "/jars", QUIET, lambda: None) == []
+    )

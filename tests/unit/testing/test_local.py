@@ -1,0 +1,54 @@
+"""Local clusters that are not started."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cassandra.testing import LocalCluster, LocalClusterError
+
+pytestmark = pytest.mark.usefixtures("own_cache")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"nodes": 0}, ValueError, "0 nodes"),
+        ({"version": "3.11"}, ValueError, "cannot be run"),
+        ({"tls": "maybe"}, ValueError, "tls='maybe'"),
+        ({"config": {"num_tokens": object()}}, TypeError, "num_tokens"),
+    ],
+)
+def test_arguments_that_make_no_sense(
+    arguments: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        LocalCluster(**arguments)
+
+
+def test_cluster_that_is_not_started() -> None:
+    cluster = LocalCluster(2, authentication=True, port=9999)
+    assert (cluster.port, cluster.username, cluster.contact_points, cluster.running) == (
+        9999,
+        "cassandra",
+        [],
+        False,
+    )
+    assert "not started" in repr(cluster)
+    cluster.stop()  # to no effect
+    for call in (cluster.kill, cluster.restart, cluster.logs, cluster.decommission):
+        with pytest.raises(LocalClusterError, match="not started"):
+            call(1)
+
+
+def test_directory_with_other_things_in_it_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").touch()
+    cluster = LocalCluster(1, directory=tmp_path / "mine")
+    with pytest.raises(LocalClusterError, match=r"thesis\.txt"):
+        cluster._open_directory()
+    assert (tmp_path / "mine" / "thesis.txt").exists()

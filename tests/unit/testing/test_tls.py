@@ -1,0 +1,63 @@
+"""Local clusters that are not started."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import ssl
+from pathlib import Path
+
+import pytest
+
+from cassandra.testing import LocalClusterError, tls
+
+pytestmark = pytest.mark.usefixtures("own_cache")
+
+
+@pytest.mark.parametrize("maker", ["cryptography", "openssl"])
+def test_certificates_make_a_mutual_handshake(
+    tmp_path: Path, maker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if maker == "openssl":
+        if shutil.which("openssl") is None:
+            pytest.skip("the program openssl is not on this machine")
+        monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    else:
+        pytest.importorskip("cryptography")
+    material = tls.TlsMaterial.make(str(tmp_path / "tls"), "mutual")
+    options = material.server_options("127.0.0.7")
+    assert options["require_client_auth"] is True
+    assert os.path.exists(options["keystore"])
+    assert os.path.exists(options["truststore"])
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(tmp_path / "tls" / "127.0.0.7.pem", tmp_path / "tls" / "127.0.0.7.key")
+    server.load_verify_locations(material.ca_certificate)
+    server.verify_mode = ssl.CERT_REQUIRED
+
+    def shake(address: str) -> str:
+        to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+        ours = material.client_context().wrap_bio(to_client, to_server, server_hostname=address)
+        theirs = server.wrap_bio(to_server, to_client, server_side=True)
+        waiting = [ours, theirs]
+        while waiting:
+            for side in list(waiting):
+                try:
+                    side.do_handshake()
+                    waiting.remove(side)
+                except ssl.SSLWantReadError:
+                    continue
+        return str(theirs.getpeercert())
+
+    client = shake("127.0.0.7")
+    assert "local cluster client" in client
+    assert material.client_identity in client
+    with pytest.raises(ssl.SSLCertVerificationError, match="IP address mismatch"):
+        shake("127.0.0.8")
+
+
+def test_without_a_maker_of_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(LocalClusterError, match="pip install cryptography"):
+        tls.TlsMaterial.make(str(tmp_path / "tls"), "required")

@@ -1,0 +1,36 @@
+"""Places and tokens."""
+
+from __future__ import annotations
+
+import pytest
+
+from cassandra.testing.versions import parse_version
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("5.0.9", "5.0.9"),
+        ("5.0", "5.0.9"),
+        ("4.1", "4.1.10"),
+        ("4.0", "4.0.19"),
+        ("4.1.3", "4.1.3"),
+        ("5.0-beta1", "5.0-beta1"),
+    ],
+)
+def test_version(text: str, expected: str) -> None:
+    assert str(parse_version(text)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("five", "not a version"),
+        ("5", "not a version"),
+        ("3.11.4", "it knows 5.0.x, 4.1.x, 4.0.x"),
+        ("6.0", "cannot be run"),
+    ],
+)
+def test_version_that_cannot_be_run(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        parse_version(text)

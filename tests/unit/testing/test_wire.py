@@ -1,0 +1,81 @@
+"""The probe, on nodes that only answer."""
+
+from __future__ import annotations
+
+import pytest
+
+from cassandra.testing import wire
+
+STARTUP = (
+    bytes.fromhex("04 00 0000 01 00000016 0001 000b")
+    + b"CQL_VERSION"
+    + bytes.fromhex("0005")
+    + b"3.0.0"
+)
+
+
+READY = bytes.fromhex("84 00 0000 02 00000000")
+
+
+def test_startup_frame() -> None:
+    assert wire.encode_frame(wire.STARTUP, wire.startup_body()) == STARTUP
+
+
+def test_query_and_auth_bodies() -> None:
+    assert wire.query_body("USE k", 0x0005) == bytes.fromhex("00000005 55 53 45 20 6b 0005 00")
+    assert wire.auth_response_body("al", "pw") == bytes.fromhex("00000006 00 616c 00 7077")
+
+
+def test_header() -> None:
+    assert wire.decode_header(bytes.fromhex("84 08 fffe 08 00000102")) == (
+        0x84,
+        0x08,
+        -2,
+        0x08,
+        258,
+    )
+    with pytest.raises(wire.WireError, match="0x85"):
+        wire.decode_header(bytes.fromhex("85 00 0000 08 00000000"))
+    with pytest.raises(wire.WireError, match="-1 bytes"):
+        wire.decode_header(bytes.fromhex("84 00 0000 08 ffffffff"))
+
+
+def test_error() -> None:
+    assert wire.decode_error(bytes.fromhex("00002200 0003 626164")) == (0x2200, "bad")
+
+
+def test_rows_with_global_table_and_every_kind_of_type() -> None:
+    columns = (
+        bytes.fromhex("0001 61 0009")  # a int
+        + bytes.fromhex("0001 62 0000 0003 782e79")  # b custom "x.y"
+        + bytes.fromhex("0001 63 0021 000d 0020 0009")  # c map<varchar, list<int>>
+        + bytes.fromhex("0001 64 0030 0001 6b 0001 75 0001 0001 66 000d")  # d udt k.u {f varchar}
+        + bytes.fromhex("0001 65 0031 0002 0009 0022 000d")  # e tuple<int, set<varchar>>
+    )
+    values = bytes.fromhex("00000004 00000007 ffffffff 00000000 00000001 aa 00000001 bb")
+    body = (
+        bytes.fromhex("00000002 00000001 00000005 0001 6b 0001 74")
+        + columns
+        + bytes.fromhex("00000001")
+        + values
+    )
+    assert wire.decode_rows(body) == [
+        {"a": b"\0\0\0\x07", "b": None, "c": b"", "d": b"\xaa", "e": b"\xbb"}
+    ]
+
+
+def test_rows_with_a_table_for_each_column_and_more_pages() -> None:
+    body = bytes.fromhex(
+        "00000002 00000002 00000001 00000001 ff 0001 6b 0001 74 0001 61 0009 00000000"
+    )
+    assert wire.decode_rows(body) == []
+
+
+def test_other_results_have_no_rows() -> None:
+    assert wire.decode_rows(bytes.fromhex("00000001")) == []
+    assert wire.decode_rows(bytes.fromhex("00000003 0001 6b")) == []
+
+
+def test_body_that_is_cut_short() -> None:
+    with pytest.raises(wire.WireError, match="4 bytes wanted at 4 of a body of 6"):
+        wire.decode_rows(bytes.fromhex("00000002 0000"))

@@ -1,0 +1,55 @@
+"""Functions, aggregates and types as CQL."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cassandra import metadata
+from cassandra.metadata import (
+    is_valid_name,
+    maybe_escape_name,
+    protect_name,
+    protect_names,
+    protect_value,
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "quoted"),
+    [
+        ("a", "a"), ("a_1", "a_1"), ("A", '"A"'), ("1a", '"1a"'), ("select", '"select"'),
+        ("text", "text"), ("", '""'),
+        ('a"b', '"a""b"'), ("a b", '"a b"'), ("a\n", '"a\n"'), ("é", '"é"'), ("vector", "vector"),
+        ("default", '"default"'),
+        ("cast", '"cast"'), ("scylla_clustering_bound", '"scylla_clustering_bound"'),
+    ],
+)  # fmt: skip
+def test_names_are_quoted_where_they_have_to_be(name: str, quoted: str) -> None:
+    assert maybe_escape_name(name) == protect_name(name) == quoted
+    assert is_valid_name(name) == (quoted == name)
+    assert protect_names([name, "x"]) == [quoted, "x"]
+
+
+def test_the_words_of_the_language() -> None:
+    assert (
+        metadata.cql_keywords == metadata.cql_keywords_reserved | metadata.cql_keywords_unreserved
+    )
+    assert not metadata.cql_keywords_reserved & metadata.cql_keywords_unreserved
+
+
+@pytest.mark.parametrize(
+    ("value", "literal"),
+    [
+        (None, "NULL"),
+        (True, "true"),
+        (1, "1"),
+        (0.5, "0.5"),
+        ("it's", "'it''s'"),
+        (b"\x01", "0x01"),
+        ({"a": 1}, "{'a': 1}"),
+    ],
+)
+def test_values_as_literals(value: Any, literal: str) -> None:
+    assert protect_value(value) == literal

@@ -1,0 +1,90 @@
+"""Versions of servers."""
+
+from __future__ import annotations
+
+import datetime
+import struct
+
+import pytest
+
+from cassandra import util
+from cassandra.cqltypes import DateRangeType
+
+
+def test_date_ranges() -> None:
+    low = util.DateRangeBound(datetime.datetime(2017, 1, 2, 3, 4, 5, 678000), "month")
+    assert str(low) == "2017-01"
+    assert low.datetime() == datetime.datetime(2017, 1, 2, 3, 4, 5, 678000)
+    found = util.DateRange(low, util.OPEN_BOUND)
+    assert str(found) == "[2017-01 TO *]"
+    assert found == util.DateRange((low.milliseconds, "MONTH"), util.OPEN_BOUND)
+    shown = {
+        precision: str(util.DateRangeBound(low.milliseconds, precision))
+        for precision in util.DateRangePrecision.PRECISIONS
+    }
+    assert shown["MILLISECOND"] == "2017-01-02T03:04:05.678Z"
+    assert shown["MINUTE"] == "2017-01-02T03:04Z"
+    assert util.OPEN_BOUND.datetime() is None
+    for wrong in ({}, {"value": low, "lower_bound": low}):
+        with pytest.raises(ValueError, match="date range"):
+            util.DateRange(**wrong)
+    with pytest.raises(ValueError, match="precision"):
+        util.DateRangeBound(1, "CENTURY")
+    with pytest.raises(ValueError, match="both a value and a precision"):
+        util.DateRangeBound(1, None)
+
+
+def moment(text: str) -> int:
+    parsed = datetime.datetime.fromisoformat(text).replace(tzinfo=datetime.timezone.utc)
+    return round(parsed.timestamp() * 1000)
+
+
+@pytest.mark.parametrize(
+    ("given", "precision", "first", "last"),
+    [
+        ("2017-02-03T04:05:06.789", "YEAR", "2017-01-01", "2017-12-31T23:59:59.999"),
+        ("2017-02-03T04:05:06.789", "MONTH", "2017-02-01", "2017-02-28T23:59:59.999"),
+        ("2016-02-03", "MONTH", "2016-02-01", "2016-02-29T23:59:59.999"),
+        ("2016-12-03", "MONTH", "2016-12-01", "2016-12-31T23:59:59.999"),
+        ("2016-12-03", "YEAR", "2016-01-01", "2016-12-31T23:59:59.999"),
+        ("9999-12-31", "YEAR", "9999-01-01", "9999-12-31T23:59:59.999"),
+        ("1969-12-31T23:59:59.999", "DAY", "1969-12-31", "1969-12-31T23:59:59.999"),
+        ("2017-02-03T04:05:06.789", "DAY", "2017-02-03", "2017-02-03T23:59:59.999"),
+        ("2017-02-03T04:05:06.789", "HOUR", "2017-02-03T04:00:00", "2017-02-03T04:59:59.999"),
+        ("2017-02-03T04:05:06.789", "MINUTE", "2017-02-03T04:05:00", "2017-02-03T04:05:59.999"),
+        ("2017-02-03T04:05:06.789", "SECOND", "2017-02-03T04:05:06", "2017-02-03T04:05:06.999"),
+        (
+            "2017-02-03T04:05:06.789",
+            "MILLISECOND",
+            "2017-02-03T04:05:06.789",
+            "2017-02-03T04:05:06.789",
+        ),
+    ],
+)
+def test_bounds_of_date_ranges_are_rounded(
+    given: str, precision: str, first: str, last: str
+) -> None:
+    bound = util.DateRangeBound(moment(given), precision)
+    low, high = (util.DateRangeBound(moment(text), precision) for text in (first, last))
+    found = util.DateRange(bound, bound)
+    assert (found.lower_bound, found.upper_bound, found.value) == (low, high, None)
+    assert util.DateRange(value=bound).value == low
+    assert bound.milliseconds == moment(given)  # the program's own is left as it is
+    # From the wire too, if another client did not round it.
+    packed = struct.pack(">qB", moment(given), util.DateRangePrecision.to_int(precision))
+    assert DateRangeType.deserialize(b"\1" + packed + packed, 4) == found
+    assert DateRangeType.deserialize(b"\0" + packed, 4) == util.DateRange(value=low)
+    assert DateRangeType.deserialize(DateRangeType.serialize(found, 4), 4) == found
+
+
+def test_a_missing_bound_of_a_date_range_is_open() -> None:
+    day = util.DateRangeBound(0, "DAY")
+    assert util.DateRange(lower_bound=day) == util.DateRange(day, util.OPEN_BOUND)
+    assert util.DateRange(upper_bound=day) == util.DateRange(util.OPEN_BOUND, day)
+    assert util.DateRange(value=util.OPEN_BOUND).value == util.OPEN_BOUND
+
+
+def test_bounds_beyond_the_calendar_are_not_rounded() -> None:
+    for precision in ("YEAR", "DAY"):
+        far = util.DateRangeBound(1 << 60, precision)
+        assert util.DateRange(far, far).upper_bound == far

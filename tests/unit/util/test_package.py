@@ -1,0 +1,12 @@
+"""Versions of servers."""
+
+from __future__ import annotations
+
+from cassandra import util
+
+
+def test_public_paths() -> None:
+    for name in util.__all__:
+        value = getattr(util, name)
+        if isinstance(value, type) and name != "WeakSet":
+            assert value.__module__ == "cassandra.util", name
