@@ -14,7 +14,7 @@ warnings.simplefilter("ignore", DeprecationWarning)
 import threading
 from cassandra.cluster import Cluster
 from cassandra.testing import FakeNode
-from cassandra.testing.fake import silence
+from cassandra.testing.fake import hold, silence
 
 def wait_for_ever(session):
     try:
@@ -22,9 +22,14 @@ def wait_for_ever(session):
     except Exception:
         pass
 
-def block_in_callback(session):
+def block_in_callback(session, node):
     begun = threading.Event()
-    session.execute_async("SELECT 1").add_callback(lambda rows: (begun.set(), threading.Event().wait(60)))
+    # Held back, or the callback might be called at once, in this thread.
+    held = hold()
+    node.prime("SELECT 1", held)
+    future = session.execute_async("SELECT 1")
+    future.add_callback(lambda rows: (begun.set(), threading.Event().wait(60)))
+    held.release()
     begun.wait(10)
 
 def connect(node):
@@ -147,7 +152,7 @@ def test_the_interpreter_ends_whatever_is_left_open(ending: str) -> None:
 def test_a_callback_that_blocks_holds_the_interpreter_s_end_up_for_seconds_only() -> None:
     code = (
         PROLOGUE
-        + "node = FakeNode()\nnode.start()\nsession = connect(node)\nblock_in_callback(session)\nprint('end')\n"
+        + "node = FakeNode()\nnode.start()\nsession = connect(node)\nblock_in_callback(session, node)\nprint('end')\n"
     )
     done = run_python(code, timeout=30)
     assert done.stdout == "end\n", done.stderr
