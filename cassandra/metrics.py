@@ -151,6 +151,9 @@ class Metrics:
 
     A failed attempt counts by its error, whatever becomes of the request. If it is retried, it
     counts there and in `retries`.
+
+    :param cluster_proxy: the cluster to count for, a weak proxy of it: numbers must not keep a
+        cluster alive.
     """
 
     request_timer: RequestTimer

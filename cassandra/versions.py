@@ -171,7 +171,11 @@ class OperationType(enum.Enum):
 
 
 class SignatureDescriptor:
-    """A function's or aggregate's name with the CQL types of its arguments."""
+    """A function's or aggregate's name with the CQL types of its arguments.
+
+    :param name: the name, without the keyspace.
+    :param argument_types: the types as CQL texts, in order.
+    """
 
     name: str
     argument_types: Sequence[str]

@@ -32,6 +32,10 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     `one`, `all` and `current_rows` are plain calls on the page that has come. ``async for row in
     result`` goes over all pages, and fetches the next one while the one at hand is used.
+
+    :param session: the session that fetches further pages.
+    :param request: the request of the first page, which is over.
+    :param row_factory: makes the rows of a page.
     """
 
     __slots__ = ("_answer", "_history", "_page", "_request", "_row_factory", "_session")

@@ -72,7 +72,13 @@ class PageFuture(asyncio.Future[Any]):
 
 
 class Session(SessionBase):
-    """Executes statements on the loop that it was made on; not for other threads."""
+    """Executes statements on the loop that it was made on; not for other threads.
+
+    `Cluster.connect` makes it.
+
+    :param cluster: the cluster that connected it.
+    :param engine: the engine's part of the session.
+    """
 
     cluster: Cluster
 

@@ -30,7 +30,11 @@ PREPARED_TEXTS = 1000  # texts with bind markers that a session keeps prepared
 
 
 class SessionBase(RequestMaker):
-    """Settings of a session. The subclasses say how a request is waited for."""
+    """Settings of a session. The subclasses say how a request is waited for.
+
+    :param cluster: the cluster of the session.
+    :param engine_session: the engine's part of the session.
+    """
 
     default_fetch_size: int | None = 5000
     """Rows a page; None turns paging off."""

@@ -43,6 +43,11 @@ class Session(SessionBase, KnownSession):
     """Executes statements. `Cluster.connect` makes it.
 
     It is safe to share between threads, and meant to live long.
+
+    :param cluster: the cluster that connected it.
+    :param hosts: the hosts known when it was made, kept as the attribute `hosts`.
+    :param keyspace: has no effect, it keeps the documented position; `set_keyspace` sets it.
+    :param engine: the engine's part of the session.
     """
 
     cluster: Cluster

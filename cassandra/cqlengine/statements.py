@@ -103,7 +103,16 @@ def microseconds_of(timestamp: Timestamp) -> int | None:
 
 
 class BaseCQLStatement(UnicodeMixin):
-    """Base of the statements. Clauses are numbered in the order in which they are added."""
+    """Base of the statements. Clauses are numbered in the order in which they are added.
+
+    :param table: the table's name, with its keyspace, as it stands in the text.
+    :param timestamp: a datetime (a naive one is UTC), a timedelta from now, or microseconds; None
+        for none.
+    :param where: the relations of WHERE; None for none.
+    :param fetch_size: rows in a page; None for the session's default.
+    :param conditionals: the conditions of IF; None for none.
+    :raises StatementException: if a clause is of the wrong class.
+    """
 
     __slots__ = (
         "conditionals",
@@ -224,7 +233,19 @@ class BaseCQLStatement(UnicodeMixin):
 
 
 class SelectStatement(BaseCQLStatement):
-    """SELECT."""
+    """SELECT.
+
+    :param table: the table's name, with its keyspace, as it stands in the text.
+    :param fields: the columns to read, or the name of one; None for all.
+    :param count: read only the number of rows.
+    :param where: the relations of WHERE; None for none.
+    :param order_by: the text of each ordering, or one of them; None for the table's order.
+    :param limit: the greatest number of rows; None or 0 for no limit.
+    :param allow_filtering: add ALLOW FILTERING: the server may read more rows than it returns.
+    :param distinct_fields: columns of the partition key whose distinct values are read; None for
+        rows.
+    :param fetch_size: rows in a page; None for the session's default.
+    """
 
     __slots__ = ("allow_filtering", "count", "distinct_fields", "fields", "limit", "order_by")
 
@@ -271,7 +292,17 @@ class SelectStatement(BaseCQLStatement):
 
 
 class AssignmentStatement(BaseCQLStatement):
-    """Base of INSERT and UPDATE."""
+    """Base of INSERT and UPDATE.
+
+    :param table: the table's name, with its keyspace, as it stands in the text.
+    :param assignments: the assignments; None for none.
+    :param where: the relations of WHERE; None for none.
+    :param ttl: seconds until what is written expires; None for the table's default.
+    :param timestamp: a datetime (a naive one is UTC), a timedelta from now, or microseconds; None
+        for none.
+    :param conditionals: the conditions of IF; None for none.
+    :raises StatementException: if a clause is of the wrong class.
+    """
 
     __slots__ = ("assignments", "ttl")
 
@@ -329,7 +360,16 @@ class AssignmentStatement(BaseCQLStatement):
 
 
 class InsertStatement(AssignmentStatement):
-    """INSERT."""
+    """INSERT.
+
+    :param table: the table's name, with its keyspace, as it stands in the text.
+    :param assignments: the assignments; None for none.
+    :param where: refused if it has relations: INSERT has no WHERE.
+    :param ttl: seconds until what is written expires; None for the table's default.
+    :param timestamp: a datetime (a naive one is UTC), a timedelta from now, or microseconds; None
+        for none.
+    :param if_not_exists: insert only if there is no such row.
+    """
 
     __slots__ = ("if_not_exists",)
 
@@ -366,7 +406,17 @@ def _marker(show: Show, clause: AssignmentClause) -> str:
 
 
 class UpdateStatement(AssignmentStatement):
-    """UPDATE."""
+    """UPDATE.
+
+    :param table: the table's name, with its keyspace, as it stands in the text.
+    :param assignments: the assignments; None for none.
+    :param where: the relations of WHERE; None for none.
+    :param ttl: seconds until what is written expires; None for the table's default.
+    :param timestamp: a datetime (a naive one is UTC), a timedelta from now, or microseconds; None
+        for none.
+    :param conditionals: the conditions of IF; None for none.
+    :param if_exists: update only if there is such a row.
+    """
 
     __slots__ = ("if_exists",)
 
@@ -420,7 +470,17 @@ class UpdateStatement(AssignmentStatement):
 
 
 class DeleteStatement(BaseCQLStatement):
-    """DELETE, of rows or of the columns `fields`."""
+    """DELETE, of rows or of columns.
+
+    :param table: the table's name, with its keyspace, as it stands in the text.
+    :param fields: the columns to delete, as names or clauses, or the name of one; None for whole
+        rows.
+    :param where: the relations of WHERE; None for none.
+    :param timestamp: a datetime (a naive one is UTC), a timedelta from now, or microseconds; None
+        for none.
+    :param conditionals: the conditions of IF; None for none.
+    :param if_exists: delete only if there is such a row.
+    """
 
     __slots__ = ("fields", "if_exists")
 

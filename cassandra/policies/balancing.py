@@ -428,7 +428,10 @@ class HostFilterPolicy(WrapperPolicy):
 
 
 class DefaultLoadBalancingPolicy(WrapperPolicy):
-    """Puts a statement's ``target_host``, if it is up, before the child policy's plan."""
+    """Puts a statement's ``target_host``, if it is up, before the child policy's plan.
+
+    :param child_policy: says how far hosts are, and which hosts follow.
+    """
 
     def __init__(self, child_policy: LoadBalancingPolicy) -> None:
         super().__init__(child_policy)
@@ -453,7 +456,11 @@ class DefaultLoadBalancingPolicy(WrapperPolicy):
 
 
 class DSELoadBalancingPolicy(DefaultLoadBalancingPolicy):
-    """`DefaultLoadBalancingPolicy` under an older name."""
+    """`DefaultLoadBalancingPolicy` under an older name.
+
+    :param args: the child policy.
+    :param kwargs: the same, by its name `child_policy`.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

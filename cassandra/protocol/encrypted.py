@@ -38,7 +38,12 @@ _IN_MARKER = pattern(r"in\((.+)\)\Z", re.DOTALL | re.IGNORECASE)
 
 
 class ColDesc(NamedTuple):
-    """The place of a column: keyspace, table and name, as the server has them."""
+    """The place of a column, in names as the server has them.
+
+    :param ks: the keyspace.
+    :param table: the table.
+    :param col: the column's name.
+    """
 
     ks: str
     table: str

@@ -47,6 +47,9 @@ class BatchType:
     """How a batch is applied.
 
     LOGGED: as a whole or not at all. UNLOGGED: statement by statement. COUNTER: for counters.
+
+    :param name: the kind in a word.
+    :param value: its number in the protocol.
     """
 
     LOGGED: BatchType

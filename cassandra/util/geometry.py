@@ -123,7 +123,10 @@ class Point:
 
 
 class LineString:
-    """A line through points. `coords` is a tuple of (x, y)."""
+    """A line through points.
+
+    :param coords: pairs (x, y), kept as a tuple; none for an empty line.
+    """
 
     __slots__ = ("coords",)
 
@@ -187,7 +190,11 @@ class _LinearRing:
 
 
 class Polygon:
-    """An area: its outer boundary `exterior` and its holes `interiors`, all with `coords`."""
+    """An area: its outer boundary and its holes, all with `coords`.
+
+    :param exterior: the corners of the outer boundary, pairs (x, y).
+    :param interiors: the corners of each hole; None for none.
+    """
 
     __slots__ = ("exterior", "interiors")
 
@@ -254,7 +261,13 @@ _DISTANCE = pattern(
 
 
 class Distance:
-    """A circle of `radius` around a point, for graph predicates to search within."""
+    """A circle around a point, for graph predicates to search within.
+
+    :param x: the centre's x.
+    :param y: the centre's y.
+    :param radius: the distance from the centre, in the unit of `x` and `y`. NaN is a circle without
+        one.
+    """
 
     __slots__ = ("radius", "x", "y")
 

@@ -45,6 +45,8 @@ class Text(Column[str]):
 
     :param min_length: characters; 1 if the column is required and nothing else is said.
     :param max_length: characters.
+    :param kwargs: the settings of `Column`, by name.
+    :raises ValueError: if a length is negative, or `max_length` is less than `min_length`.
     """
 
     db_type = "text"
@@ -210,7 +212,10 @@ class VarInt(_ConvertedColumn[int]):
 
 
 class CounterValueManager(BaseValueManager):
-    """The value of a counter."""
+    """The value of a counter.
+
+    :param value: the value; None counts as 0.
+    """
 
     def __init__(self, instance: object, column: Column[Any], value: object) -> None:
         # A counter that was never incremented is null in the database, and counts as 0.

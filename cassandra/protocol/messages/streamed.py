@@ -104,7 +104,11 @@ def _given(rest: Sequence[Any]) -> tuple[ProtocolFeatures | None, Any, Any, Any]
 
 
 class StreamedResult(MessageType):
-    """The part of `ResultMessage` that reads from a file-like object."""
+    """The part of `ResultMessage` that reads from a file-like object.
+
+    :param kind: the kind of result, its number in the protocol: 1 void, 2 rows, 3 a keyspace, 4 a
+        prepared statement, 5 a change of the schema.
+    """
 
     type_codes: ClassVar[Mapping[int, Any]] = MappingProxyType(TYPE_CODES)
     """The `cassandra.cqltypes` class of each type's code; a program may replace the mapping."""
