@@ -98,7 +98,7 @@ class ProtocolVersion:
 
     @classmethod
     def has_continuous_paging_support(cls, version: int) -> bool:
-        """Return True for the versions of DataStax Enterprise, which are not spoken here.
+        """Return True for the versions of DataStax Enterprise, which are not supported here.
 
         :param version: the protocol version, a number.
         """
@@ -106,7 +106,7 @@ class ProtocolVersion:
 
     @classmethod
     def has_continuous_paging_next_pages(cls, version: int) -> bool:
-        """Return True for the second version of DataStax Enterprise, which is not spoken here.
+        """Return True for the second version of DataStax Enterprise, which is not supported here.
 
         :param version: the protocol version, a number.
         """

@@ -70,7 +70,16 @@ class ConfigMode(enum.Enum):
 
 
 class ClusterBase(Defaults, MetadataSettings, PoolSizes, Identity, ShardAwareness):
-    """What both `Cluster` classes do with their settings, and keep of them."""
+    """What both `Cluster` classes do with their settings, and keep of them.
+
+    :param contact_points: as `Defaults.contact_points`.
+    :param settings: the other settings by name.
+    :raises TypeError: if a setting is unknown, or is of a wrong type.
+    :raises ValueError: if a value is out of range, or two settings exclude each other.
+    :raises UnsupportedOperation: if this driver does not speak the protocol version.
+    :raises NotImplementedError: if a setting asks for what this driver does not have.
+    :raises OSError: if a file that a setting names cannot be read.
+    """
 
     _cloud: Cloud | None = None
     _client_routes: ClientRoutes | None = None
@@ -129,8 +138,8 @@ class ClusterBase(Defaults, MetadataSettings, PoolSizes, Identity, ShardAwarenes
     def __setattr__(self, name: str, value: object) -> None:
         """Set a setting, or whatever attribute a program keeps here.
 
-        After `connect`, timeouts and waits, reconnection, logins, TLS and preparing follow a
-        change; the other settings have done their work by then.
+        After `connect`, what `_LIVE` names and TLS follow a change; the other settings have done
+        their work by then.
         """
         super().__setattr__(name, value)
         core = self._core

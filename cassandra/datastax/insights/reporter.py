@@ -17,7 +17,7 @@ class MonitorReporter:
         self.session = session
 
     def start(self) -> NoReturn:
-        """Raise NotImplementedError: Insights are not spoken."""
+        """Raise NotImplementedError: Insights are not supported."""
         refuse("MonitorReporter.start()", INSIGHTS)
 
     def stop(self) -> None:
