@@ -478,13 +478,21 @@ class WriteType:
     """The kind of a write that timed out or failed (native_protocol_v5.spec, section 8)."""
 
     SIMPLE = 0
+    """A write that is neither a batch nor of a counter."""
     BATCH = 1
+    """A logged batch. Its log was written, so that the batch will be applied in the end."""
     UNLOGGED_BATCH = 2
+    """An unlogged batch: parts of it may have been applied."""
     COUNTER = 3
+    """A change of counters. To send it again may count twice."""
     BATCH_LOG = 4
+    """The log of a logged batch: nothing of the batch has been applied."""
     CAS = 5
+    """A lightweight transaction."""
     VIEW = 6
+    """A write whose materialized views could not be locked in time."""
     CDC = 7
+    """A write of a table with change data capture, whose space is full."""
 
     name_to_value: dict[str, int]
     value_to_name: dict[int, str]

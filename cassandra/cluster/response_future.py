@@ -80,16 +80,16 @@ class ResponseFuture:
     `result` waits for it. Callbacks are called in the engine's thread, or at once if it is over
     already; they must not block.
 
-    The completion takes no lock: it writes the outcome, then `_done`, then looks for waiters. A
-    caller first registers and then looks at `_done`, so that one of the two sees the other. If both
-    do, the callback is called by the one that takes it out of its queue.
-
     :param session: the session that executes it.
     :param query: the statement or text.
     :param row_factory: makes the rows of a page.
     :param watcher: (function, argument): the function is called once, with the future and the
         argument, when the first page has come or the execution has failed.
     """
+
+    # The completion takes no lock: it writes the outcome, then `_done`, then looks for waiters. A
+    # caller first registers and then looks at `_done`, so that one of the two sees the other. If
+    # both do, the callback is called by the one that takes it out of its queue.
 
     __slots__ = (
         # Tracers keep attributes of their own here; the dictionary is made when one is set.

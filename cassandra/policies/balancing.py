@@ -40,12 +40,16 @@ __all__ = [
 
 
 class HostDistance:
-    """How far a host is. The driver makes no connections to an ignored one."""
+    """How far a host is, as a load balancing policy sees it."""
 
     LOCAL_RACK = 0
+    """In the local rack; connected as LOCAL ones are."""
     LOCAL = 1
+    """In the local data centre."""
     REMOTE = 2
+    """In another data centre, but used."""
     IGNORED = -1
+    """Not used: the driver keeps no connections to it."""
 
 
 class HostStateListener:

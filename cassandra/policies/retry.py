@@ -54,7 +54,7 @@ class RetryPolicy:
         :param consistency: the level that was not reached, a value of `ConsistencyLevel`.
         :param required_responses: how many replicas have to answer for that level.
         :param received_responses: how many have answered.
-        :param data_retrieved: if the replica that was asked for the data itself has answered.
+        :param data_retrieved: True if the replica that was asked for the data itself has answered.
         :param retry_num: how often the request was tried again so far.
         """
         # The replica that was asked for the data was slow; the coordinator now knows to ask
