@@ -74,6 +74,7 @@ class RequestTimer(Mapping[str, float]):
 
         :param percent: 0 to 100.
         """
+        # A copy: the loop goes on counting, and the sum has to be that of the same numbers.
         counts = list(self._counts)
         left = sum(counts) * percent / 100
         if left <= 0:
@@ -97,6 +98,7 @@ class RequestTimer(Mapping[str, float]):
             "min": self._min if count else 0.0,
             "max": self._max,
             "mean": mean,
+            # Rounding can make the difference of two close numbers negative.
             "stddev": sqrt(max(self._squares / count - mean * mean, 0.0)) if count else 0.0,
         }
         return found[key]

@@ -170,6 +170,7 @@ class Session(SessionBase):
         future = ResultFuture(self._path, factory or options.profile.row_factory)
         request = self._request(query, parameters, options, future.complete)
         future.request = request
+        # Most programs have none, and this is the way of each request.
         if self._request_init_listeners:
             for listener, args, kwargs in self._request_init_listeners:
                 listener(future, *args, **kwargs)
@@ -203,6 +204,7 @@ class Session(SessionBase):
             none.
         :param keyspace: for names without one (protocol version 5); None for the session's.
         """
+        # Only its check is wanted: the preparer takes a single text.
         list_of_queries([query])
         profile = self._default_profile
         return await self._engine.core.preparer.prepare(
@@ -312,6 +314,7 @@ class Session(SessionBase):
         if not self.is_shutdown:
             self.is_shutdown = True
             self._engine.close()
+            # One turn of the loop, in which the sockets are closed.
             await asyncio.sleep(0)
 
     async def __aenter__(self) -> Session:

@@ -193,6 +193,7 @@ class BaseCQLStatement(UnicodeMixin):
 
         :param i: the number of the first marker.
         """
+        # Moved, not numbered anew: a clause may have several markers, whose order stays.
         shift = i - self.context_id
         self.context_id = i
         self.context_counter += shift
@@ -281,6 +282,7 @@ class SelectStatement(BaseCQLStatement):
         parts = [f"SELECT {self._selection()} FROM {self.table}", *self._where(show)]
         if self.order_by and not self.count:
             parts.append(f"ORDER BY {', '.join(self.order_by)}")
+        # LIMIT 0 is an error in CQL; to the documented API it means no limit.
         if self.limit:
             parts.append(f"LIMIT {option(self.limit)}")
         if self.allow_filtering:
@@ -288,6 +290,7 @@ class SelectStatement(BaseCQLStatement):
         return " ".join(parts)
 
     def bound(self) -> list[Any]:
+        # LIMIT stands behind WHERE, and so does its marker.
         return [*super().bound(), self.limit] if self.limit else super().bound()
 
 
@@ -386,6 +389,7 @@ class InsertStatement(AssignmentStatement):
         self.if_not_exists = if_not_exists
 
     def add_where(self, clause: WhereClause) -> None:
+        # CQL has no INSERT ... WHERE: the assignments name the row.
         raise StatementException("Cannot add where clauses to insert statements")
 
     def _text(self, show: Show, option: Callable[[object], str]) -> str:

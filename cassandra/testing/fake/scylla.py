@@ -212,6 +212,7 @@ class Scylla:
         :param port: the proxy's port.
         :param tls_port: the proxy's port for TLS.
         """
+        # The primary key of the real table: a second row for it replaces the first.
         key = (connection_id, host_id)
         known = self.schema.get(_ROUTES, ())
         kept = [row for row in known if (row["connection_id"], row["host_id"]) != key]
