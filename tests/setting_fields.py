@@ -19,7 +19,7 @@ from typing import Any
 import cassandra.aio.cluster
 import cassandra.cluster.cluster
 from cassandra.client import cluster_settings, defaults, identity, metadata_settings, pool_sizes
-from cassandra.client.configuration import ClusterBase
+from cassandra.client.configuration import LIVE, OF_TLS, ClusterBase
 
 FACES = (cassandra.cluster.cluster, cassandra.aio.cluster)
 SOURCES = (defaults, identity, pool_sizes, metadata_settings, cluster_settings)
@@ -85,6 +85,8 @@ def texts() -> dict[str, str]:
             for name, text, code in documented(kind.body):
                 if text[1].islower() and not text.startswith(NAMES):
                     text = text[0].lower() + text[1:]
+                if name in LIVE or name in OF_TLS:
+                    text += " It may be changed after `connect`."
                 default = default_of(name, code)
                 found[name] = f"{text} Default: {default}." if default else text
     return found

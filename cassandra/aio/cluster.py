@@ -36,9 +36,8 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
     belongs to the loop that `connect` is first awaited on. The names of contact points are resolved
     by `connect`, which raises NoHostAvailable if none of them can be.
 
-    Each parameter but `execution_profiles` is an attribute, too. After `connect`, a change of
-    logins, TLS, reconnection, preparing, or of a timeout, wait or window of metadata is followed;
-    the other settings have done their work by then.
+    Each parameter but `execution_profiles` is an attribute, too. A change after `connect` has an
+    effect if its text says so.
 
     :param contact_points: addresses, names, (address, port) pairs or end points of the nodes to
         begin with. The driver learns of the other nodes from them. Default: ('127.0.0.1',).
@@ -48,25 +47,26 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
     :param compression: True for the best that both sides have, "lz4" or "snappy" for that one.
         False and None are for none. One that is named must be installed. Default: True.
     :param auth_provider: an `AuthProvider`; PlainTextAuthProvider for a user name and a password.
-        None if the servers ask for no login. Default: None.
+        None if the servers ask for no login. It may be changed after `connect`. Default: None.
     :param load_balancing_policy: the load balancing policy of all requests; None for the default
         one. An older style, which excludes execution profiles. A profile has a policy of its own.
         Default: None.
-    :param reconnection_policy: gives the delays between tries to reach a host that is down.
-        Default: ExponentialReconnectionPolicy(1.0, 600.0).
+    :param reconnection_policy: gives the delays between tries to reach a host that is down. It may
+        be changed after `connect`. Default: ExponentialReconnectionPolicy(1.0, 600.0).
     :param default_retry_policy: the retry policy of statements that have none; None for
         `RetryPolicy`. An older style, too: it excludes execution profiles. Default: None.
     :param conviction_policy_factory: called with a host; decides after how many failures it counts
-        as down. Default: SimpleConvictionPolicy.
+        as down. It may be changed after `connect`. Default: SimpleConvictionPolicy.
     :param metrics_enabled: True counts requests and errors in `metrics`; if it is off, requests pay
         nothing for it. Default: False.
     :param connection_class: the kind of connection, of which there is one. If it has a ``factory``
         of its own, that is called for each connection, in a thread. Default: Connection.
     :param ssl_options: beside `ssl_context`: ``server_hostname``, the name that certificates must
         have. Alone, keywords of an older style to make a context of: ca_certs, certfile, keyfile,
-        cert_reqs, ssl_version, ciphers, check_hostname, server_hostname. Default: None.
+        cert_reqs, ssl_version, ciphers, check_hostname, server_hostname. It may be changed after
+        `connect`. Default: None.
     :param sockopts: tuples of arguments for ``socket.setsockopt``, for each connection; None for
-        none. Default: None.
+        none. It may be changed after `connect`. Default: None.
     :param cql_version: the CQL version to ask for; None for the server's. Default: None.
     :param protocol_version: the native protocol's version. After `connect` it is the one agreed on
         with the servers. Given as a keyword, no other is tried; else this is the highest, and goes
@@ -74,32 +74,35 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
     :param executor_threads: changes nothing, since there are no executor threads; accepted for
         programs that set it. Default: 2.
     :param max_schema_agreement_wait: seconds to wait for nodes to agree on the schema after it was
-        changed; 0 for no wait. Default: 10.
+        changed; 0 for no wait. It may be changed after `connect`. Default: 10.
     :param control_connection_timeout: seconds that a query of the control connection may take; None
-        for no limit. Default: 2.0.
+        for no limit. It may be changed after `connect`. Default: 2.0.
     :param idle_heartbeat_interval: seconds of silence after which a connection gets a heartbeat; 0
         or None for never. Default: 30.
     :param schema_event_refresh_window: the longest delay in seconds between an event about the
         schema and reading what it names. The moment is random, and the events until then are one
         reading. 0 is for at once. If it is negative, events are ignored: only changes by this
-        cluster's own sessions are read. Default: 2.
+        cluster's own sessions are read. It may be changed after `connect`. Default: 2.
     :param topology_event_refresh_window: the longest delay in seconds between an event about nodes
-        and reading the node list. If it is negative, such events are ignored. Default: 10.
+        and reading the node list. If it is negative, such events are ignored. It may be changed
+        after `connect`. Default: 10.
     :param connect_timeout: seconds that opening a connection may take, its handshake included; None
         for no limit. Default: 5.
     :param schema_metadata_enabled: True if the schema is read at connect and kept fresh, for
         `Cluster.metadata.keyspaces`. It may be switched at any time. Default: True.
     :param token_metadata_enabled: True if tokens and the replication of keyspaces are read, for
         token awareness. It may be switched at any time. Default: True.
-    :param schema_metadata_page_size: rows in a page of the schema tables. Default: 1000.
+    :param schema_metadata_page_size: rows in a page of the schema tables. It may be changed after
+        `connect`. Default: 1000.
     :param address_translator: translates the addresses that nodes advertise to those that this
         client can reach. By default they are the same. Default: IdentityTranslator().
     :param status_event_refresh_window: the longest delay in seconds between an event about a node's
-        state and acting on it. If it is negative, such events are ignored. Default: 2.
+        state and acting on it. If it is negative, such events are ignored. It may be changed after
+        `connect`. Default: 2.
     :param prepare_on_all_hosts: True lets `prepare` prepare a statement on all hosts, False on one.
-        Default: True.
+        It may be changed after `connect`. Default: True.
     :param reprepare_on_up: True prepares known statements on a host that comes up, before it gets
-        requests. Default: True.
+        requests. It may be changed after `connect`. Default: True.
     :param execution_profiles: each `ExecutionProfile` by its name, which may be any key of a dict.
         EXEC_PROFILE_DEFAULT names the one for executions that name none; it is made if it is not
         there. Default: None.
@@ -111,8 +114,8 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         False.
     :param ssl_context: for TLS; None for none. With check_hostname, certificates must name the
         node's address. A function is called for each connection: it may give another context when
-        the files of the certificates have changed. `cassandra.tls.ReloadingContext` is one.
-        Default: None.
+        the files of the certificates have changed. `cassandra.tls.ReloadingContext` is one. It may
+        be changed after `connect`. Default: None.
     :param endpoint_factory: makes the end points of nodes; None for the address and port that they
         advertise. Default: None.
     :param cloud: Astra: ``{"secure_connect_bundle": path}``, in place of contact points, end points
@@ -125,7 +128,8 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         Default: None.
     :param metadata_request_timeout: the time that ScyllaDB may take for a query of the schema
         tables (``USING TIMEOUT``). In seconds, or as a timedelta; 0 for the server's default, None
-        for `control_connection_timeout`, after which nobody waits for the answer. Default: None.
+        for `control_connection_timeout`, after which nobody waits for the answer. It may be changed
+        after `connect`. Default: None.
     :param column_encryption_policy: encrypts and decrypts columns in the program: see
         `cassandra.column_encryption.policies`. None for no encryption. Default: None.
     :param allow_control_connection_query_fallback: what becomes of requests if no pool can take
@@ -157,9 +161,9 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
     :param schema_metadata_keyspaces: the keyspaces whose schema is read; None for all. Replication
         is read for all keyspaces, because token awareness needs it. Default: None.
     :param schema_read_timeout: seconds that reading the whole schema may take, at connect and
-        later; None for no limit. Default: 300.
+        later; None for no limit. It may be changed after `connect`. Default: 300.
     :param ssl_session_cache: TLS sessions that connections resume; None for none, by default a
-        cache for this cluster.
+        cache for this cluster. It may be changed after `connect`.
     :raises TypeError: if a setting is unknown, or is of a wrong type.
     :raises ValueError: if a value is out of range, or two settings exclude each other.
     :raises UnsupportedOperation: if this driver does not speak the protocol version.

@@ -138,15 +138,15 @@ class ClusterBase(Defaults, MetadataSettings, PoolSizes, Identity, ShardAwarenes
     def __setattr__(self, name: str, value: object) -> None:
         """Set a setting, or whatever attribute a program keeps here.
 
-        After `connect`, what `_LIVE` names and TLS follow a change; the other settings have done
+        After `connect`, those that `LIVE` and `OF_TLS` name follow a change; the others have done
         their work by then.
         """
         super().__setattr__(name, value)
         core = self._core
-        if core is not None and name in ("ssl_context", "ssl_options", "ssl_session_cache"):
+        if core is not None and name in OF_TLS:
             self._make_tls()
             core.settings.tls = self._tls
-        if core is not None and name in _LIVE:
+        if core is not None and name in LIVE:
             if name in TIMES:
                 check_seconds(name, value, TIMES[name])
             setattr(core.settings, name, value)
@@ -337,7 +337,9 @@ class ClusterBase(Defaults, MetadataSettings, PoolSizes, Identity, ShardAwarenes
 
 
 # Settings that the engine reads each time it needs them.
-_LIVE = frozenset(
+OF_TLS = ("ssl_context", "ssl_options", "ssl_session_cache")
+
+LIVE = frozenset(
     {
         "auth_provider",
         "conviction_policy_factory",

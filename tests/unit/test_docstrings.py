@@ -93,14 +93,17 @@ def methods(cls: type) -> Iterator[tuple[str, Callable[..., Any], bool, list[Any
 
 
 def lacking_of_constructor(cls: type) -> list[str]:
-    """Names of the constructor's parameters that the class and its bases have no field for."""
+    """Names of the constructor's parameters without a field in the docstring of the class.
+
+    One that inherits its constructor may leave them to the class that defines it.
+    """
     # Python itself calls metaclasses, and an enumeration is called with one of its values.
     if issubclass(cls, (type, enum.Enum)):
         return []
-    ours = [base for base in cls.__mro__ if base.__module__.startswith("cassandra")]
-    # The class's own docstring is what editors show at its call, and the pages with it.
-    texts = [base.__doc__ or "" for base in ours]
-    for base in ours:
+    texts: list[str] = []
+    for base in [one for one in cls.__mro__ if one.__module__.startswith("cassandra")]:
+        # The class's own docstring is what editors show at its call, and the pages with it.
+        texts.append(base.__doc__ or "")
         # `__new__` is the constructor of named tuples.
         function = function_of(vars(base).get("__init__") or vars(base).get("__new__"))
         if function is not None:
@@ -183,6 +186,6 @@ def test_a_missing_field_of_a_constructor_is_found() -> None:
     for one in (Base, Extended, Inherited, Pair):
         one.__module__ = "cassandra.made_up"
     assert lacking_of_constructor(Base) == []
-    assert lacking_of_constructor(Extended) == ["second", "further", "named"]
-    assert lacking_of_constructor(Inherited) == ["further"]
+    assert lacking_of_constructor(Extended) == ["first", "second", "further", "named"]
+    assert lacking_of_constructor(Inherited) == ["first", "further"]
     assert lacking_of_constructor(Pair) == ["right"]

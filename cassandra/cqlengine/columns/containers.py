@@ -113,6 +113,7 @@ def by_elements(function: Any) -> Any:
 class BaseContainerColumn(BaseCollectionColumn[T]):
     """Base of list, set and map.
 
+    :param types: the columns of the elements; of a map those of keys and values.
     :param frozen: stored as one value: changed as a whole, and allowed in keys.
     :param kwargs: the settings of `Column`, by name.
     """

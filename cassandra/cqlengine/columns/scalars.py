@@ -214,6 +214,8 @@ class VarInt(_ConvertedColumn[int]):
 class CounterValueManager(BaseValueManager):
     """The value of a counter.
 
+    :param instance: the instance that has the value.
+    :param column: its column.
     :param value: the value; None counts as 0.
     """
 
@@ -224,7 +226,12 @@ class CounterValueManager(BaseValueManager):
 
 
 class Counter(Integer):
-    """A counter. Saving adds the difference from what it was when it was read."""
+    """A counter. Saving adds the difference from what it was when it was read.
+
+    :param index: create a secondary index.
+    :param db_field: the column's name in the database, if it is not the attribute's.
+    :param required: None is refused.
+    """
 
     db_type = "counter"
     bits = 64
