@@ -81,7 +81,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         return self._page
 
     def all_tuples(self) -> list[tuple[Any, ...]]:
-        """The rows of the page at hand as plain tuples, whatever the row factory is."""
+        """Return the rows of the page at hand as plain tuples, whatever the row factory is."""
         message = self._message
         return message.decode(tuple_factory) if isinstance(message, ResultMessage) else []
 
@@ -170,7 +170,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         self._page = None
 
     async def fetch_all(self) -> list[T]:
-        """The rows of the page at hand and of all that follow."""
+        """Return the rows of the page at hand and of all that follow."""
         return [row async for row in self]
 
     async def __aiter__(self) -> AsyncIterator[T]:

@@ -140,6 +140,7 @@ class SessionBase(RequestMaker):
     def get_execution_profile(self, name: ExecutionProfile | str) -> ExecutionProfile:
         """Return the profile of this name; a profile is returned as it is.
 
+        :param name: the profile's name, or a profile.
         :raises ValueError: if there is no profile of this name.
         """
         if isinstance(name, ExecutionProfile):

@@ -331,7 +331,7 @@ class ResponseFuture:
         errback_args: Sequence[Any] = (),
         errback_kwargs: Mapping[str, Any] | None = None,
     ) -> ResponseFuture:
-        """Both `add_callback` and `add_errback`.
+        """Do as `add_callback` and `add_errback`.
 
         :param callback: called with the rows, `callback_args` and `callback_kwargs`.
         :param errback: called with the error, `errback_args` and `errback_kwargs`.
@@ -468,7 +468,7 @@ class ResponseFuture:
     # -- tracing -----------------------------------------------------------------------------------
 
     def get_query_trace_ids(self) -> list[Any]:
-        """The ids of the traces, one a page; for requests made with trace=True."""
+        """Return the ids of the traces, one a page, of a request that was made with trace=True."""
         return list(self._trace_ids)
 
     def get_query_trace(
@@ -485,7 +485,7 @@ class ResponseFuture:
     def get_all_query_traces(
         self, max_wait_per: float | None = None, query_cl: int | None = None
     ) -> list[QueryTrace]:
-        """The traces of all pages.
+        """Read the traces of all pages.
 
         :param max_wait_per: seconds until each must be complete; None for `Session.max_trace_wait`.
         :param query_cl: consistency level to read with; None for LOCAL_ONE.
