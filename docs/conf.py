@@ -52,6 +52,16 @@ def add_attributes(
                 lines += [*head, *(f"   {text}" for text in texts)]
 
 
+def show_public_bases(
+    app: object, name: str, value: object, options: object, bases: list[type]
+) -> None:
+    """Show the next public base in the place of one that is not public."""
+    for at, base in enumerate(bases):
+        if isinstance(base, type):
+            bases[at] = next(one for one in base.__mro__ if not one.__name__.startswith("_"))
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("autodoc-process-bases", show_public_bases)
     app.connect("autodoc-skip-member", skips)
     app.connect("autodoc-process-docstring", add_attributes)
