@@ -153,7 +153,11 @@ class DSEPlainTextAuthProvider(PlainTextAuthProvider):
 
 
 class PlainTextAuthenticator(BaseDSEAuthenticator):
-    """SASL PLAIN (RFC 4616): one token has both the user name and the password."""
+    """SASL PLAIN (RFC 4616): one token has both the user name and the password.
+
+    :param username: the user's name.
+    :param password: its password.
+    """
 
     def __init__(self, username: str, password: str) -> None:
         self.username = username
@@ -210,7 +214,14 @@ class SaslAuthProvider(AuthProvider):
 
 
 class SaslAuthenticator(Authenticator):
-    """One connection's SASL exchange through ``pure-sasl``."""
+    """One connection's SASL exchange through ``pure-sasl``.
+
+    :param host: the server's host name, which its key is for.
+    :param service: the name of the service.
+    :param mechanism: the SASL mechanism.
+    :param sasl_kwargs: further keyword arguments for ``puresasl.client.SASLClient``.
+    :raises ImportError: if the package is not installed.
+    """
 
     def __init__(
         self, host: str, service: str, mechanism: str = "GSSAPI", **sasl_kwargs: Any
@@ -259,7 +270,15 @@ class DSEGSSAPIAuthProvider(AuthProvider):
 
 
 class GSSAPIAuthenticator(BaseDSEAuthenticator):
-    """One connection's Kerberos exchange through ``pure-sasl``."""
+    """One connection's Kerberos exchange through ``pure-sasl``.
+
+    :param host: the server's host name, which its key is for.
+    :param service: the name of the service.
+    :param qops: the qualities of protection to choose from, as texts or bytes; None or none for
+        authentication alone.
+    :param properties: further keyword arguments for ``puresasl.client.SASLClient``.
+    :raises ImportError: if the package is not installed.
+    """
 
     def __init__(
         self,

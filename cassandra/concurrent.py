@@ -59,7 +59,11 @@ class ConcurrentSession(Protocol):
 
 
 class ExecutionResult(NamedTuple):
-    """The outcome of one execution: its `ResultSet`, or its error if `success` is False."""
+    """The outcome of one execution.
+
+    :param success: False if the execution failed.
+    :param result_or_exc: the `ResultSet`, or the error if it failed.
+    """
 
     success: bool
     result_or_exc: Any

@@ -6,20 +6,31 @@ from __future__ import annotations
 class ConsistencyLevel:
     """How many replicas have to answer before a request succeeds.
 
-    The serial levels are for lightweight transactions.
+    Its values are the numbers of the protocol.
     """
 
     ANY = 0
+    """For writes: one replica, or a hint that is kept for it."""
     ONE = 1
+    """One replica."""
     TWO = 2
+    """Two replicas."""
     THREE = 3
+    """Three replicas."""
     QUORUM = 4
+    """More than half of all replicas."""
     ALL = 5
+    """All replicas."""
     LOCAL_QUORUM = 6
+    """More than half of the replicas in the coordinator's data centre."""
     EACH_QUORUM = 7
+    """More than half of the replicas in each data centre."""
     SERIAL = 8
+    """For lightweight transactions: more than half of all replicas agree on the order."""
     LOCAL_SERIAL = 9
+    """For lightweight transactions: as SERIAL, within the coordinator's data centre."""
     LOCAL_ONE = 10
+    """One replica in the coordinator's data centre."""
 
     # Filled below, from the levels themselves.
     value_to_name: dict[int, str]

@@ -15,7 +15,11 @@ EPOCH_OFFSET_DAYS = 1 << 31
 
 
 class Deserializer:
-    """Decodes values of `cqltype`."""
+    """Decodes values of one type.
+
+    :param cqltype: a class of `cassandra.cqltypes`.
+    :param protocol_version: of the values; it matters to a program's own types alone.
+    """
 
     __slots__ = ("_codec", "cqltype", "empty_binary_ok", "protocol_version")
 

@@ -233,8 +233,10 @@ def _retry(policy: object) -> _Group:
 def _balancing(policy: object) -> _Group:
     group: _Group = {"policy": _custom(policy)}
     place = policy
+    # Only the innermost policy knows the data centre.
     while hasattr(place, "_child_policy"):
         place = place._child_policy
+    # By exact type: a subclass of the program may order hosts in any other way.
     if type(policy) is TokenAwarePolicy:
         group["policy"] = {
             "type": "token-aware",

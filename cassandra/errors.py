@@ -23,7 +23,11 @@ class DriverException(Exception):
 
 
 class UnresolvableContactPoints(DriverException):
-    """None of the contact points' names could be resolved to an address."""
+    """None of the contact points' names could be resolved to an address.
+
+    :param contact_points: the names that could not be resolved.
+    :param msg: the message; None for one that lists the names.
+    """
 
     def __init__(self, contact_points: Sequence[str], msg: str | None = None) -> None:
         super().__init__(
@@ -33,7 +37,11 @@ class UnresolvableContactPoints(DriverException):
 
 
 class DependencyException(DriverException):
-    """Something optional that was asked for cannot be imported."""
+    """Something optional that was asked for cannot be imported.
+
+    :param msg: what was asked for, and what it needs.
+    :param excs: the errors of the imports; none by default.
+    """
 
     excs: list[BaseException]
 
@@ -83,7 +91,13 @@ class _ConsistencyError(RequestExecutionException):
 
 
 class Unavailable(_ConsistencyError):
-    """The coordinator knew of too few live replicas to try the request."""
+    """The coordinator knew of too few live replicas to try the request.
+
+    :param summary_message: the message; the fields' values are added to it.
+    :param consistency: the `ConsistencyLevel` asked for, its number.
+    :param required_replicas: how many live replicas that level needs.
+    :param alive_replicas: how many the coordinator knew to be alive.
+    """
 
     required_replicas: int | None = None
     alive_replicas: int | None = None
@@ -106,7 +120,14 @@ class Unavailable(_ConsistencyError):
 
 
 class Timeout(_ConsistencyError):
-    """Replicas did not answer the coordinator in time."""
+    """Replicas did not answer the coordinator in time.
+
+    :param summary_message: the message; the fields' values are added to it.
+    :param consistency: the `ConsistencyLevel` asked for, its number.
+    :param required_responses: how many replicas had to answer.
+    :param received_responses: how many did, in time.
+    :param info: further fields, only shown in the message.
+    """
 
     required_responses: int | None = None
     received_responses: int | None = None
@@ -133,7 +154,9 @@ class Timeout(_ConsistencyError):
 class ReadTimeout(Timeout):
     """A read timed out at the coordinator.
 
-    `data_retrieved` is True if the replica that was asked for the data had answered.
+    :param summary_message: the message; the fields' values are added to it.
+    :param data_retrieved: True if the replica that was asked for the data had answered.
+    :param info: the fields of `Timeout`, by name.
     """
 
     data_retrieved: bool | None = None
@@ -146,7 +169,12 @@ class ReadTimeout(Timeout):
 
 
 class WriteTimeout(Timeout):
-    """A write timed out at the coordinator. `write_type` is one of `WriteType`."""
+    """A write timed out at the coordinator.
+
+    :param summary_message: the message; the fields' values are added to it.
+    :param write_type: what was being written, a number of `WriteType`.
+    :param info: the fields of `Timeout`, by name.
+    """
 
     write_type: int | None = None
 
@@ -160,7 +188,14 @@ class WriteTimeout(Timeout):
 class CoordinationFailure(_ConsistencyError):
     """Replicas answered with failures.
 
-    `error_code_map` (protocol version 5) has the failure code of each replica's address.
+    :param summary_message: the message; the fields' values are added to it.
+    :param consistency: the `ConsistencyLevel` asked for, its number.
+    :param required_responses: how many replicas had to answer.
+    :param received_responses: how many answered.
+    :param failures: how many replicas failed.
+    :param error_code_map: the failure code of each replica, by its address (protocol version 5);
+        None on older versions.
+    :param info: further fields, only shown in the message.
     """
 
     required_responses: int | None = None
@@ -197,7 +232,12 @@ class CoordinationFailure(_ConsistencyError):
 
 
 class ReadFailure(CoordinationFailure):
-    """A read failed on a replica."""
+    """A read failed on a replica.
+
+    :param summary_message: the message; the fields' values are added to it.
+    :param data_retrieved: True if the replica that was asked for the data had answered.
+    :param info: the fields of `CoordinationFailure`, by name.
+    """
 
     data_retrieved: bool | None = None
 
@@ -209,7 +249,12 @@ class ReadFailure(CoordinationFailure):
 
 
 class WriteFailure(CoordinationFailure):
-    """A write failed on a replica. `write_type` is one of `WriteType`."""
+    """A write failed on a replica.
+
+    :param summary_message: the message; the fields' values are added to it.
+    :param write_type: what was being written, a number of `WriteType`.
+    :param info: the fields of `CoordinationFailure`, by name.
+    """
 
     write_type: int | None = None
 
@@ -220,7 +265,13 @@ class WriteFailure(CoordinationFailure):
 
 
 class FunctionFailure(RequestExecutionException):
-    """A user-defined function failed while it ran."""
+    """A user-defined function failed while it ran.
+
+    :param summary_message: the message.
+    :param keyspace: the function's keyspace.
+    :param function: its name.
+    :param arg_types: the CQL types of its arguments.
+    """
 
     keyspace: str | None = None
     function: str | None = None
@@ -244,7 +295,12 @@ class ConfigurationException(RequestValidationException):
 
 
 class RateLimitReached(ConfigurationException):
-    """ScyllaDB: the partition's rate limit is exhausted. `op_type` is one of `OperationType`."""
+    """ScyllaDB: the partition's rate limit is exhausted.
+
+    :param op_type: what was limited, an `OperationType`, or its number if it is unknown.
+    :param rejected_by_coordinator: True if the coordinator refused the request, False if replicas
+        did.
+    """
 
     op_type: Any = None
     rejected_by_coordinator: bool = False
@@ -261,7 +317,11 @@ class RateLimitReached(ConfigurationException):
 
 
 class AlreadyExists(ConfigurationException):
-    """The keyspace or table to be created is there already. `table` is None for a keyspace."""
+    """The keyspace or table to be created is there already.
+
+    :param keyspace: the keyspace, or that of the table.
+    :param table: the table; None or empty if it is the keyspace that exists.
+    """
 
     keyspace: str | None = None
     table: str | None = None
@@ -325,7 +385,12 @@ class OperationTimedOut(DriverException):
 
 
 class NoHostAvailable(DriverException):
-    """No host of the query plan could answer. `errors` maps each host tried to its error."""
+    """No host of the query plan could answer.
+
+    :param message: the message.
+    :param errors: maps each host or end point that was tried to its error. It is empty if there was
+        none to try.
+    """
 
     errors: Mapping[Any, Any]
 
@@ -366,7 +431,11 @@ class UserTypeDoesNotExist(DriverException):
 
 
 class ConnectionException(DriverException):
-    """A connection could not be made, or broke. `endpoint` says to where."""
+    """A connection could not be made, or broke.
+
+    :param message: the message.
+    :param endpoint: the end point of the connection; None if it is not known.
+    """
 
     def __init__(self, message: str, endpoint: object = None) -> None:
         super().__init__(message)
@@ -392,7 +461,11 @@ class NoConnectionsAvailable(DriverException):
 
 
 class ProtocolVersionUnsupported(ConnectionException):
-    """The server does not speak the protocol version that it was asked for."""
+    """The server does not speak the protocol version that it was asked for.
+
+    :param endpoint: the end point of the server.
+    :param startup_version: the version that it was asked for.
+    """
 
     def __init__(self, endpoint: object, startup_version: int) -> None:
         super().__init__(
@@ -405,13 +478,21 @@ class WriteType:
     """The kind of a write that timed out or failed (native_protocol_v5.spec, section 8)."""
 
     SIMPLE = 0
+    """A write that is neither a batch nor of a counter."""
     BATCH = 1
+    """A logged batch. Its log was written, so that the batch will be applied in the end."""
     UNLOGGED_BATCH = 2
+    """An unlogged batch: parts of it may have been applied."""
     COUNTER = 3
+    """A change of counters. To send it again may count twice."""
     BATCH_LOG = 4
+    """The log of a logged batch: nothing of the batch has been applied."""
     CAS = 5
+    """A lightweight transaction."""
     VIEW = 6
+    """A write whose materialized views could not be locked in time."""
     CDC = 7
+    """A write of a table with change data capture, whose space is full."""
 
     name_to_value: dict[str, int]
     value_to_name: dict[int, str]

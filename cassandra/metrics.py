@@ -74,6 +74,7 @@ class RequestTimer(Mapping[str, float]):
 
         :param percent: 0 to 100.
         """
+        # A copy: the loop goes on counting, and the sum has to be that of the same numbers.
         counts = list(self._counts)
         left = sum(counts) * percent / 100
         if left <= 0:
@@ -97,6 +98,7 @@ class RequestTimer(Mapping[str, float]):
             "min": self._min if count else 0.0,
             "max": self._max,
             "mean": mean,
+            # Rounding can make the difference of two close numbers negative.
             "stddev": sqrt(max(self._squares / count - mean * mean, 0.0)) if count else 0.0,
         }
         return found[key]
@@ -151,6 +153,9 @@ class Metrics:
 
     A failed attempt counts by its error, whatever becomes of the request. If it is retried, it
     counts there and in `retries`.
+
+    :param cluster_proxy: the cluster to count for, a weak proxy of it: numbers must not keep a
+        cluster alive.
     """
 
     request_timer: RequestTimer

@@ -82,7 +82,11 @@ class SegmentHeader:
 
 
 class Segment:
-    """A payload, and whether it has whole envelopes."""
+    """What a segment holds.
+
+    :param payload: the bytes, decompressed.
+    :param is_self_contained: True if they are whole envelopes.
+    """
 
     MAX_PAYLOAD_LENGTH = segment.MAX_PAYLOAD
 

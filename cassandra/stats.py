@@ -49,7 +49,10 @@ class Stat:
 
 
 class IntStat(Stat):
-    """A number that a program counts up, from 0."""
+    """A number that a program counts up, from 0.
+
+    :param name: its name in `getStats`.
+    """
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -76,7 +79,10 @@ class Distribution(RequestTimer):
 
 
 class PmfStat(Stat):
-    """A distribution of values: `Distribution.addValue` and `Distribution.time` fill it."""
+    """A distribution of values: `Distribution.addValue` and `Distribution.time` fill it.
+
+    :param name: its name in `getStats`.
+    """
 
     def __init__(self, name: str) -> None:
         super().__init__(name)

@@ -133,6 +133,7 @@ class Tablets:
         :param tablet: the `Tablet`.
         """
         with self._lock:
+            # A new list, as readers take no lock.
             kept = [
                 known
                 for known in self._tablets.get((keyspace, table), ())
@@ -159,6 +160,7 @@ class Tablets:
 
         :param host_id: the id, a `uuid.UUID`.
         """
+        # Servers name replicas by their ids: none can be known of a host without one.
         if host_id is None:
             return
         with self._lock:

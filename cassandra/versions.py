@@ -98,7 +98,7 @@ class ProtocolVersion:
 
     @classmethod
     def has_continuous_paging_support(cls, version: int) -> bool:
-        """Return True for the versions of DataStax Enterprise, which are not spoken here.
+        """Return True for the versions of DataStax Enterprise, which are not supported here.
 
         :param version: the protocol version, a number.
         """
@@ -106,7 +106,7 @@ class ProtocolVersion:
 
     @classmethod
     def has_continuous_paging_next_pages(cls, version: int) -> bool:
-        """Return True for the second version of DataStax Enterprise, which is not spoken here.
+        """Return True for the second version of DataStax Enterprise, which is not supported here.
 
         :param version: the protocol version, a number.
         """
@@ -171,7 +171,11 @@ class OperationType(enum.Enum):
 
 
 class SignatureDescriptor:
-    """A function's or aggregate's name with the CQL types of its arguments."""
+    """A function's or aggregate's name with the CQL types of its arguments.
+
+    :param name: the name, without the keyspace.
+    :param argument_types: the types as CQL texts, in order.
+    """
 
     name: str
     argument_types: Sequence[str]

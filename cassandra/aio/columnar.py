@@ -43,9 +43,10 @@ class ColumnarResult:
         async def fetch_next_page(self) -> None: ...
 
     async def to_arrow(self, **options: Any) -> Any:
-        """The rows that are left, of all pages, as a `pyarrow.Table` with a chunk for each page.
+        """Return the rows that are left as a `pyarrow.Table` with a chunk for each page.
 
-        :param options: ``decimals``, ``varints`` and ``durations``, as the class describes them.
+        :param options: ``decimals="text"`` or (precision, scale), ``varints="text"`` or "int64",
+            ``durations="interval"`` or "struct": see the guide on results.
         """
         columnar = columnar_module()
         pyarrow = columnar.pyarrow_module("to_arrow")
@@ -57,7 +58,8 @@ class ColumnarResult:
 
         ``async for batch in result.arrow_batches()``.
 
-        :param options: ``decimals``, ``varints`` and ``durations``, as the class describes them.
+        :param options: ``decimals="text"`` or (precision, scale), ``varints="text"`` or "int64",
+            ``durations="interval"`` or "struct": see the guide on results.
         """
         columnar = columnar_module()
         # Before the iterator is made: a missing package is an error of this call.
@@ -71,7 +73,8 @@ class ColumnarResult:
 
         Durations are structs: polars does not have a type for them.
 
-        :param options: ``decimals``, ``varints`` and ``durations``, as the class describes them.
+        :param options: ``decimals="text"`` or (precision, scale), ``varints="text"`` or "int64":
+            see the guide on results.
         """
         columnar = columnar_module()
         polars = columnar.polars_module()
@@ -81,7 +84,7 @@ class ColumnarResult:
     async def to_pandas(self, **options: Any) -> Any:
         """Return a `pandas.DataFrame`, like `cassandra.cluster.ResultSet.to_pandas`.
 
-        :param options: further keywords of ``pyarrow.Table.to_pandas``.
+        :param options: those of `to_arrow`, and further keywords of ``pyarrow.Table.to_pandas``.
         """
         columnar = columnar_module()
         pandas, pyarrow = columnar.pandas_module()

@@ -17,7 +17,11 @@ __all__ = ["ExecutionResult", "PlacedResult", "outcomes"]
 
 
 class ExecutionResult(NamedTuple):
-    """The outcome of one execution: its result, or its error if `success` is false."""
+    """The outcome of one execution.
+
+    :param success: False if the execution failed.
+    :param result_or_exc: the result, or the error if it failed.
+    """
 
     success: bool
     result_or_exc: Any

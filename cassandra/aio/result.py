@@ -33,6 +33,10 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     `one`, `all` and `current_rows` are plain calls on the page that has come. ``async for row in
     result`` goes over all pages, and fetches the next one while the one at hand is used.
+
+    :param session: the session that fetches further pages.
+    :param request: the request of the first page, which is over.
+    :param row_factory: makes the rows of a page.
     """
 
     __slots__ = ("_answer", "_history", "_page", "_request", "_row_factory", "_session")
@@ -78,7 +82,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         return self._page
 
     def all_tuples(self) -> list[tuple[Any, ...]]:
-        """The rows of the page at hand as plain tuples, whatever the row factory is."""
+        """Return the rows of the page at hand as plain tuples, whatever the row factory is."""
         message = self._message
         return message.decode(tuple_factory) if isinstance(message, ResultMessage) else []
 
@@ -162,7 +166,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         self._page = None
 
     async def fetch_all(self) -> list[T]:
-        """The rows of the page at hand and of all that follow."""
+        """Return the rows of the page at hand and of all that follow."""
         return [row async for row in self]
 
     async def __aiter__(self) -> AsyncIterator[T]:

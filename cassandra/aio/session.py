@@ -45,7 +45,13 @@ class ResultFuture(flight.ResultFuture):
 
 
 class Session(SessionBase):
-    """Executes statements on the loop that it was made on; not for other threads."""
+    """Executes statements on the loop that it was made on; not for other threads.
+
+    `Cluster.connect` makes it.
+
+    :param cluster: the cluster that connected it.
+    :param engine: the engine's part of the session.
+    """
 
     cluster: Cluster
 
@@ -137,6 +143,7 @@ class Session(SessionBase):
         future = ResultFuture(self._path, factory or options.profile.row_factory)
         request = self._request(query, parameters, options, future.complete)
         future.request = request
+        # Most programs have none, and this is the way of each request.
         if self._request_init_listeners:
             for listener, args, kwargs in self._request_init_listeners:
                 listener(future, *args, **kwargs)
@@ -168,6 +175,7 @@ class Session(SessionBase):
             none.
         :param keyspace: for names without one (protocol version 5); None for the session's.
         """
+        # Only its check is wanted: the preparer takes a single text.
         list_of_queries([query])
         profile = self._default_profile
         return await self._engine.core.preparer.prepare(
@@ -277,6 +285,7 @@ class Session(SessionBase):
         if not self.is_shutdown:
             self.is_shutdown = True
             self._engine.close()
+            # One turn of the loop, in which the sockets are closed.
             await asyncio.sleep(0)
 
     async def __aenter__(self) -> Session:

@@ -96,6 +96,10 @@ class ClusterSettings(LaterSettings, total=False):
     prepare_on_all_hosts: bool
     reprepare_on_up: bool
     execution_profiles: Mapping[Any, ExecutionProfile] | None
+    """Each `ExecutionProfile` by its name, which may be any key of a dict.
+
+    EXEC_PROFILE_DEFAULT names the one for executions that name none; it is made if it is not there.
+    """
     allow_beta_protocol_version: bool
     timestamp_generator: Callable[[], int] | None
     idle_heartbeat_timeout: float | None

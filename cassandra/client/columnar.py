@@ -89,9 +89,10 @@ class ColumnarResult:
     response_future: Any
 
     def to_arrow(self, **options: Any) -> Any:
-        """The rows that are left, of all pages, as a `pyarrow.Table` with a chunk for each page.
+        """Return the rows that are left as a `pyarrow.Table` with a chunk for each page.
 
-        :param options: ``decimals``, ``varints`` and ``durations``, as the class describes them.
+        :param options: ``decimals="text"`` or (precision, scale), ``varints="text"`` or "int64",
+            ``durations="interval"`` or "struct": see the guide on results.
         """
         columnar = columnar_module()
         pyarrow = columnar.pyarrow_module("to_arrow")
@@ -103,7 +104,8 @@ class ColumnarResult:
 
         Each is made when it is asked for.
 
-        :param options: ``decimals``, ``varints`` and ``durations``, as the class describes them.
+        :param options: ``decimals="text"`` or (precision, scale), ``varints="text"`` or "int64",
+            ``durations="interval"`` or "struct": see the guide on results.
         """
         columnar = columnar_module()
         # Before the iterator is made: a missing package is an error of this call.
@@ -117,7 +119,8 @@ class ColumnarResult:
 
         Durations are structs: polars does not have a type for them.
 
-        :param options: ``decimals``, ``varints`` and ``durations``, as the class describes them.
+        :param options: ``decimals="text"`` or (precision, scale), ``varints="text"`` or "int64":
+            see the guide on results.
         """
         columnar = columnar_module()
         polars = columnar.polars_module()
@@ -125,12 +128,12 @@ class ColumnarResult:
         return columnar.polars_frame(polars, layout, list(pages))
 
     def to_pandas(self, **options: Any) -> Any:
-        """The rows that are left as a `pandas.DataFrame`.
+        """Return the rows that are left as a `pandas.DataFrame`.
 
         Through pyarrow if it is installed, with `options` for its ``Table.to_pandas``
         (``types_mapper=pandas.ArrowDtype``, ...); else through NumPy, as `to_numpy` has the values.
 
-        :param options: further keywords of ``pyarrow.Table.to_pandas``.
+        :param options: those of `to_arrow`, and further keywords of ``pyarrow.Table.to_pandas``.
         """
         columnar = columnar_module()
         pandas, pyarrow = columnar.pandas_module()
@@ -146,11 +149,13 @@ class ColumnarResult:
         return columnar.pandas_of_arrow(pyarrow, layout, pages, options)
 
     def to_numpy(self) -> dict[str, Any]:
-        """The rows that are left as a dict of column name to NumPy array.
+        """Return the rows that are left as a dict of column name to NumPy array.
 
         Numbers, booleans and times have arrays of their type, vectors of numbers one of rows x
         dimension, others arrays of the objects that rows have. An array with nulls is masked (None
-        in arrays of objects). ValueError if two columns have the same name.
+        in arrays of objects).
+
+        :raises ValueError: if two columns have the same name.
         """
         columnar = columnar_module()
         numpy = columnar.numpy_module("to_numpy")

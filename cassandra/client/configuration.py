@@ -70,7 +70,16 @@ class ConfigMode(enum.Enum):
 
 
 class ClusterBase(Defaults, MetadataSettings, PoolSizes, Identity, ShardAwareness):
-    """What both `Cluster` classes do with their settings, and keep of them."""
+    """What both `Cluster` classes do with their settings, and keep of them.
+
+    :param contact_points: as `Defaults.contact_points`.
+    :param settings: the other settings by name.
+    :raises TypeError: if a setting is unknown, or is of a wrong type.
+    :raises ValueError: if a value is out of range, or two settings exclude each other.
+    :raises UnsupportedOperation: if this driver does not speak the protocol version.
+    :raises NotImplementedError: if a setting asks for what this driver does not have.
+    :raises OSError: if a file that a setting names cannot be read.
+    """
 
     _cloud: Cloud | None = None
     _client_routes: ClientRoutes | None = None
@@ -129,15 +138,15 @@ class ClusterBase(Defaults, MetadataSettings, PoolSizes, Identity, ShardAwarenes
     def __setattr__(self, name: str, value: object) -> None:
         """Set a setting, or whatever attribute a program keeps here.
 
-        After `connect`, timeouts and waits, reconnection, logins, TLS and preparing follow a
-        change; the other settings have done their work by then.
+        After `connect`, those that `LIVE` and `OF_TLS` name follow a change; the others have done
+        their work by then.
         """
         super().__setattr__(name, value)
         core = self._core
-        if core is not None and name in ("ssl_context", "ssl_options", "ssl_session_cache"):
+        if core is not None and name in OF_TLS:
             self._make_tls()
             core.settings.tls = self._tls
-        if core is not None and name in _LIVE:
+        if core is not None and name in LIVE:
             if name in TIMES:
                 check_seconds(name, value, TIMES[name])
             setattr(core.settings, name, value)
@@ -328,7 +337,9 @@ class ClusterBase(Defaults, MetadataSettings, PoolSizes, Identity, ShardAwarenes
 
 
 # Settings that the engine reads each time it needs them.
-_LIVE = frozenset(
+OF_TLS = ("ssl_context", "ssl_options", "ssl_session_cache")
+
+LIVE = frozenset(
     {
         "auth_provider",
         "conviction_policy_factory",

@@ -42,6 +42,9 @@ class Defaults:
     may be switched at any time.
     """
 
+    # The texts are also the fields of both `Cluster` classes: after a change,
+    # ``python -m tests.setting_fields`` writes them there.
+
     contact_points: Sequence[ContactPoint] = ("127.0.0.1",)
     """Addresses, names, (address, port) pairs or end points of the nodes to begin with.
 
@@ -49,13 +52,19 @@ class Defaults:
     """
 
     port: int = 9042
-    """The port of contact points that name none, and of nodes that advertise none."""
+    """The port, 1 to 65535, of contact points that name none, and of nodes that advertise none."""
 
     compression: bool | str | None = True
-    """True for the best that both sides have, "lz4" or "snappy" for that one, False for none."""
+    """True for the best that both sides have, "lz4" or "snappy" for that one.
+
+    False and None are for none. One that is named must be installed.
+    """
 
     auth_provider: AuthProvider | None = None
-    """An `AuthProvider`; PlainTextAuthProvider for a user name and a password."""
+    """An `AuthProvider`; PlainTextAuthProvider for a user name and a password.
+
+    None if the servers ask for no login.
+    """
 
     cql_version: str | None = None
     """The CQL version to ask for; None for the server's."""
@@ -67,13 +76,13 @@ class Defaults:
     """
 
     allow_beta_protocol_version: bool = False
-    """Allow a version that is a beta."""
+    """True allows a version that is a beta."""
 
     no_compact: bool = False
-    """Send NO_COMPACT: tables with compact storage look like others."""
+    """True sends NO_COMPACT: tables with compact storage look like others."""
 
     ssl_context: ssl.SSLContext | Callable[[], ssl.SSLContext] | None = None
-    """For TLS. With check_hostname, a node's certificate must name the connection's address.
+    """For TLS; None for none. With check_hostname, certificates must name the node's address.
 
     A function is called for each connection: it may give another context when the files of the
     certificates have changed. `cassandra.tls.ReloadingContext` is one.
@@ -90,13 +99,13 @@ class Defaults:
     """TLS sessions that connections resume; None for none, by default a cache for this cluster."""
 
     sockopts: Sequence[SocketOption] | None = None
-    """Tuples of arguments for ``socket.setsockopt``, for each connection."""
+    """Tuples of arguments for ``socket.setsockopt``, for each connection; None for none."""
 
     connect_timeout: float | None = 5
-    """Seconds that opening a connection may take, its handshake included."""
+    """Seconds that opening a connection may take, its handshake included; None for no limit."""
 
     control_connection_timeout: float | None = 2.0
-    """Seconds that a query of the control connection may take."""
+    """Seconds that a query of the control connection may take; None for no limit."""
 
     max_schema_agreement_wait: float = 10
     """Seconds to wait for nodes to agree on the schema after it was changed; 0 for no wait."""
@@ -146,10 +155,10 @@ class Defaults:
     """
 
     prepare_on_all_hosts: bool = True
-    """Let `prepare` prepare a statement on all hosts, not only on one."""
+    """True lets `prepare` prepare a statement on all hosts, False on one."""
 
     reprepare_on_up: bool = True
-    """Prepare known statements on a host that comes up, before it gets requests."""
+    """True prepares known statements on a host that comes up, before it gets requests."""
 
     reconnection_policy: ReconnectionPolicy = ExponentialReconnectionPolicy(1.0, 600.0)
     """Gives the delays between tries to reach a host that is down."""
@@ -158,7 +167,10 @@ class Defaults:
     """Called with a host; decides after how many failures it counts as down."""
 
     address_translator: AddressTranslator | None = IdentityTranslator()
-    """Translates the addresses that nodes advertise to those that this client can reach."""
+    """Translates the addresses that nodes advertise to those that this client can reach.
+
+    By default they are the same.
+    """
 
     endpoint_factory: EndPointFactory | None = None
     """Makes the end points of nodes; None for the address and port that they advertise."""
@@ -167,7 +179,10 @@ class Defaults:
     """Gives the timestamps of requests, in microseconds; None for a MonotonicTimestampGenerator."""
 
     application_info: ApplicationInfo | None = None
-    """An object whose ``add_startup_options(options)`` adds to what is sent in STARTUP."""
+    """An object whose ``add_startup_options(options)`` adds to what is sent in STARTUP.
+
+    None adds nothing.
+    """
 
     load_balancing_policy: LoadBalancingPolicy | None = None
     """The load balancing policy of all requests; None for the default one.
@@ -178,17 +193,20 @@ class Defaults:
     default_retry_policy: RetryPolicy | None = None
     """The retry policy of statements that have none; None for `RetryPolicy`.
 
-    An older style, too.
+    An older style, too: it excludes execution profiles.
     """
 
     metrics_enabled: bool = False
-    """Count requests and errors in `metrics`; if it is off, requests pay nothing for it."""
+    """True counts requests and errors in `metrics`; if it is off, requests pay nothing for it."""
 
     metrics: Metrics | None = None
     """The cluster's `cassandra.metrics.Metrics`; None if they are not enabled."""
 
     column_encryption_policy: ColumnEncryptionPolicy | None = None
-    """Encrypts and decrypts columns in the program: see `cassandra.column_encryption.policies`."""
+    """Encrypts and decrypts columns in the program: see `cassandra.column_encryption.policies`.
+
+    None for no encryption.
+    """
 
     allow_control_connection_query_fallback: ControlConnectionQueryFallback | bool | None = None
     """What becomes of requests if no pool can take them: a `ControlConnectionQueryFallback`.
@@ -197,7 +215,10 @@ class Defaults:
     """
 
     shard_aware_options: ShardAwareOptions | None = None
-    """A `ShardAwareOptions`; it may be given as a mapping of its settings."""
+    """How connections to the shards of ScyllaDB nodes are made, a `ShardAwareOptions`.
+
+    It may be given as a mapping of its settings; None for their defaults.
+    """
 
     cloud: Mapping[str, Any] | None = None
     """Astra: ``{"secure_connect_bundle": path}``, in place of contact points, end points and TLS.
@@ -207,6 +228,7 @@ class Defaults:
     """
 
     scylla_cloud: None = None
+    """Must be None: this driver does not read the files of ScyllaDB's older cloud."""
 
     client_routes_config: ClientRoutesConfig | None = None
     """A `cassandra.client_routes.ClientRoutesConfig`, for nodes behind a private network's proxies.
@@ -216,8 +238,8 @@ class Defaults:
     `address_translator` has no effect.
     """
 
-    # Accepted for programs that set it: there are no executor threads here.
     executor_threads: int = 2
+    """Changes nothing, since there are no executor threads; accepted for programs that set it."""
 
     connection_class: type[object] | None = Connection
     """The kind of connection, of which there is one.

@@ -23,13 +23,13 @@ class Identity:
     """An id of this client, a UUID say, sent as CLIENT_ID; None for none."""
 
     monitor_reporting_enabled: bool = False
-    """Must be False: DataStax Enterprise's Insights are not spoken."""
+    """Must be False: DataStax Enterprise's Insights are not supported."""
 
     monitor_reporting_interval: float = 30
     """Seconds between the reports that are not made; accepted for programs that set it."""
 
     driver_config_reporting_enabled: bool = True
-    """Tell ScyllaDB these settings with the control connection, as JSON (DRIVER_CONFIG).
+    """True tells ScyllaDB these settings with the control connection, as JSON (DRIVER_CONFIG).
 
     An operator sees them in ``system.clients``. False leaves them out; `session_id`, which says
     which connections belong together, is sent in any case. Cassandra is told neither.

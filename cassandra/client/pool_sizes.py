@@ -31,7 +31,8 @@ class PoolSizes:
     connections_per_host: int | Mapping[int, int] = DEFAULT_MIN_CONNECTIONS_PER_LOCAL_HOST
     """Connections of each session to a host: a number, or a mapping by `HostDistance`.
 
-    `set_core_connections_per_host` changes it later.
+    `set_core_connections_per_host` changes it later. Pools do not grow with the load, since a
+    connection carries up to 32,768 requests at a time.
     """
 
     _core_connections: dict[int, int]

@@ -30,7 +30,11 @@ PREPARED_TEXTS = 1000  # texts with bind markers that a session keeps prepared
 
 
 class SessionBase(RequestMaker):
-    """Settings of a session. The subclasses say how a request is waited for."""
+    """Settings of a session. The subclasses say how a request is waited for.
+
+    :param cluster: the cluster of the session.
+    :param engine_session: the engine's part of the session.
+    """
 
     default_fetch_size: int | None = 5000
     """Rows a page; None turns paging off."""
@@ -136,6 +140,7 @@ class SessionBase(RequestMaker):
     def get_execution_profile(self, name: ExecutionProfile | str) -> ExecutionProfile:
         """Return the profile of this name; a profile is returned as it is.
 
+        :param name: the profile's name, or a profile.
         :raises ValueError: if there is no profile of this name.
         """
         if isinstance(name, ExecutionProfile):

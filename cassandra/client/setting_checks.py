@@ -67,9 +67,11 @@ def checked_port(port: object) -> int:
 
     :raises ValueError: if it is not a number from 1 to 65535.
     """
-    if isinstance(port, bool) or not isinstance(port, (int, str)) or not 1 <= int(port) <= 65535:
+    # Looked at before int() does: its own message would not say that it is about a port.
+    is_number = isinstance(port, (int, str)) and str(port).strip().isdecimal()
+    if isinstance(port, bool) or not is_number or not 1 <= int(str(port)) <= 65535:
         raise ValueError(f"port must be a number from 1 to 65535, but is {port!r}")
-    return int(port)
+    return int(str(port))
 
 
 def check_auth_provider(provider: object) -> None:

@@ -127,7 +127,7 @@ class KnownSession:
         execution_profile: object = None,
         execute_as: object = None,
     ) -> NoReturn:
-        """Raise NotImplementedError: graphs are not spoken.
+        """Raise NotImplementedError: graphs are not supported.
 
         :param query: a graph statement.
         :param parameters: its parameters.
@@ -145,7 +145,7 @@ class KnownSession:
         execution_profile: object = None,
         execute_as: object = None,
     ) -> NoReturn:
-        """Raise NotImplementedError: graphs are not spoken.
+        """Raise NotImplementedError: graphs are not supported.
 
         :param query: a graph statement.
         :param parameters: its parameters.

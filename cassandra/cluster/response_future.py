@@ -80,10 +80,16 @@ class ResponseFuture:
     `result` waits for it. Callbacks are called in the engine's thread, or at once if it is over
     already; they must not block.
 
-    The completion takes no lock: it writes the outcome, then `_done`, then looks for waiters. A
-    caller first registers and then looks at `_done`, so that one of the two sees the other. If both
-    do, the callback is called by the one that takes it out of its queue.
+    :param session: the session that executes it.
+    :param query: the statement or text.
+    :param row_factory: makes the rows of a page.
+    :param watcher: (function, argument): the function is called once, with the future and the
+        argument, when the first page has come or the execution has failed.
     """
+
+    # The completion takes no lock: it writes the outcome, then `_done`, then looks for waiters. A
+    # caller first registers and then looks at `_done`, so that one of the two sees the other. If
+    # both do, the callback is called by the one that takes it out of its queue.
 
     __slots__ = (
         # Tracers keep attributes of their own here; the dictionary is made when one is set.
@@ -325,7 +331,7 @@ class ResponseFuture:
         errback_args: Sequence[Any] = (),
         errback_kwargs: Mapping[str, Any] | None = None,
     ) -> ResponseFuture:
-        """Both `add_callback` and `add_errback`.
+        """Do as `add_callback` and `add_errback`.
 
         :param callback: called with the rows, `callback_args` and `callback_kwargs`.
         :param errback: called with the error, `errback_args` and `errback_kwargs`.
@@ -459,7 +465,7 @@ class ResponseFuture:
     # -- tracing -----------------------------------------------------------------------------------
 
     def get_query_trace_ids(self) -> list[Any]:
-        """The ids of the traces, one a page; for requests made with trace=True."""
+        """Return the ids of the traces, one a page, of a request that was made with trace=True."""
         return list(self._trace_ids)
 
     def get_query_trace(
@@ -476,7 +482,7 @@ class ResponseFuture:
     def get_all_query_traces(
         self, max_wait_per: float | None = None, query_cl: int | None = None
     ) -> list[QueryTrace]:
-        """The traces of all pages.
+        """Read the traces of all pages.
 
         :param max_wait_per: seconds until each must be complete; None for `Session.max_trace_wait`.
         :param query_cl: consistency level to read with; None for LOCAL_ONE.

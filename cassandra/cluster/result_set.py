@@ -182,11 +182,11 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         return rows[0] if isinstance(rows, Sequence) else next(iter(rows))
 
     def all(self) -> list[T]:
-        """The rows that are left, of all pages, as a list."""
+        """Return the rows that are left, of all pages, as a list."""
         return list(self)
 
     def all_tuples(self) -> list[tuple[Any, ...]]:
-        """The rows of the page at hand as plain tuples, whatever the row factory is."""
+        """Return the rows of the page at hand as plain tuples, whatever the row factory is."""
         if self._message is None:
             return [tuple(row) for row in self._page]
         rows: list[tuple[Any, ...]] = self._message.decode(tuple_factory)
@@ -244,14 +244,14 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     # -- traces ------------------------------------------------------------------------------------
 
     def get_query_trace(self, max_wait_sec: float | None = None) -> Any:
-        """The trace of the last page, for executions with trace=True.
+        """Read the trace of the last page; None if it was not executed with trace=True.
 
         :param max_wait_sec: seconds until it must be complete; None for `Session.max_trace_wait`.
         """
         return self.response_future.get_query_trace(max_wait_sec)
 
     def get_all_query_traces(self, max_wait_sec_per: float | None = None) -> list[Any]:
-        """The traces of all pages.
+        """Read the traces of all pages.
 
         :param max_wait_sec_per: seconds until each must be complete; None for
             `Session.max_trace_wait`.

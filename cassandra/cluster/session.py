@@ -43,6 +43,11 @@ class Session(SessionBase, KnownSession):
     """Executes statements. `Cluster.connect` makes it.
 
     It is safe to share between threads, and meant to live long.
+
+    :param cluster: the cluster that connected it.
+    :param hosts: the hosts known when it was made, kept as the attribute `hosts`.
+    :param keyspace: has no effect, it keeps the documented position; `set_keyspace` sets it.
+    :param engine: the engine's part of the session.
     """
 
     cluster: Cluster
@@ -141,7 +146,7 @@ class Session(SessionBase, KnownSession):
         :param execution_profile: a profile or its name.
         :param paging_state: the page to begin with.
         :param host: the only host to send it to.
-        :param execute_as: for statements of graphs alone, which are not spoken; has no effect.
+        :param execute_as: has no effect: it is for graphs, which are not supported.
         :param row_type: the class to make the rows of: a dataclass, NamedTuple, TypedDict, attrs
             class, msgspec struct or pydantic model (see the guide on results).
         :raises RequestExecutionException: or another error of the server, InvalidRequest say.
@@ -195,7 +200,7 @@ class Session(SessionBase, KnownSession):
         :param execution_profile: an `ExecutionProfile`, or the name of one.
         :param paging_state: the place to go on at, of an earlier result; None for the beginning.
         :param host: the only `Host` to send to; None for those of the policy's query plan.
-        :param execute_as: for statements of graphs alone, which are not spoken; has no effect.
+        :param execute_as: has no effect: it is for graphs, which are not supported.
         :param row_type: the class to make rows of, as in `execute`; None for the row factory's
             rows.
         """

@@ -67,6 +67,7 @@ class AES256ColumnEncryptionPolicy(KeyedPolicy):
                 f"initialization vector, not one of {len(iv) * 8} bits"
             )
         self._has_drawn = iv is None
+        # A copy: a bytearray that the program changes later must not change what is written.
         self.iv = bytes(iv) if iv is not None else os.urandom(AES256_BLOCK_SIZE_BYTES)
         # Each policy has a cache of its own, so that no key outlives its policy.
         self._cipher = functools.lru_cache(maxsize=128)(_cbc)
@@ -92,6 +93,7 @@ class AES256ColumnEncryptionPolicy(KeyedPolicy):
         :raises ValueError: if the column was not added.
         """
         encryptor = self._cipher(self._data_of(coldesc).key, self.iv).encryptor()
+        # PKCS #7: a whole block is added if nothing is missing, so that the end is never unclear.
         padding = AES256_BLOCK_SIZE_BYTES - len(obj_bytes) % AES256_BLOCK_SIZE_BYTES
         padded = obj_bytes + bytes((padding,)) * padding
         encrypted: bytes = encryptor.update(padded) + encryptor.finalize()
@@ -219,6 +221,7 @@ class AESGCMColumnEncryptionPolicy(KeyedPolicy):
             data = self._data_of(coldesc)
             if key_id in data.key:
                 raise ValueError(f"{place_of(coldesc)} has a key of the id {key_id!r} already")
+            # A new dict: threads that encrypt now go on with the one that they hold.
             keys = {**data.key, key_id: _sealing(secret, coldesc, key_id)}
             self._columns = {**self._columns, ColDesc(*coldesc): data._replace(key=keys)}
 
@@ -231,6 +234,7 @@ class AESGCMColumnEncryptionPolicy(KeyedPolicy):
         """
         with self._lock:
             data = self._data_of(coldesc)
+            # Without any key, values could be neither written nor read.
             if key_id not in data.key or len(data.key) == 1:
                 known = ", ".join(map(repr, data.key))
                 raise ValueError(
@@ -261,6 +265,7 @@ class AESGCMColumnEncryptionPolicy(KeyedPolicy):
         :raises ValueError: if the column was not added.
         """
         keys = self._data_of(coldesc).key
+        # The newest key writes, and a dict keeps the order in which keys were added.
         sealing: _Sealing = keys[next(reversed(keys))]
         nonce = os.urandom(_NONCE_SIZE)
         sealed: bytes = sealing.cipher.encrypt(nonce, obj_bytes, sealing.bound)

@@ -49,7 +49,10 @@ class StatementException(Exception):
 
 
 class ValueQuoter(UnicodeMixin):
-    """A value in a text."""
+    """A value in a text.
+
+    :param value: the value.
+    """
 
     __slots__ = ("value",)
     value: Any
@@ -77,7 +80,11 @@ class InQuoter(ValueQuoter):
 
 
 class BaseClause(UnicodeMixin):
-    """A column and a value. `context_id` is the number of its first marker."""
+    """A column and a value. `context_id` is the number of its first marker.
+
+    :param field: the column's name in the database.
+    :param value: the value, as the database takes it.
+    """
 
     __slots__ = ("context_id", "field", "value")
     value: Any
@@ -144,6 +151,7 @@ class BaseClause(UnicodeMixin):
 class WhereClause(BaseClause):
     """A relation of WHERE.
 
+    :param field: the column's name in the database, or an expression.
     :param operator: an instance of a `BaseWhereOperator`.
     :param value: the value, as the database takes it, or a `QueryValue`.
     :param quote_field: False if `field` is an expression, such as ``token("id")``.
@@ -201,7 +209,12 @@ class WhereClause(BaseClause):
 
 
 class ConditionalClause(BaseClause):
-    """A condition of IF; `operator` is ``=`` if none is given."""
+    """A condition of IF.
+
+    :param field: the column's name in the database.
+    :param value: the value to compare with.
+    :param operator: an instance of a `BaseWhereOperator`; None for ``=``.
+    """
 
     __slots__ = ("operator",)
 
@@ -221,7 +234,10 @@ class ConditionalClause(BaseClause):
 
 
 class IsNotNullClause(WhereClause):
-    """``IS NOT NULL``, which has no value."""
+    """``IS NOT NULL``, which has no value.
+
+    :param field: the column's name in the database.
+    """
 
     __slots__ = ()
 
@@ -272,7 +288,11 @@ class ContainerUpdateTypeMapMeta(type):
 class ContainerUpdateClause(AssignmentClause, metaclass=ContainerUpdateTypeMapMeta):
     """A change of a collection.
 
-    Of its difference from `previous`, by an `operation`, or as a whole.
+    :param field: the column's name in the database.
+    :param value: the new collection, or the operand of `operation`.
+    :param operation: "add" or "remove" for a set, "append", "prepend" or "remove" for a list,
+        "update" or "remove" for a map. None changes what differs from `previous`.
+    :param previous: what the column held before; None if that is not known.
     """
 
     __slots__ = ("operation", "previous")
@@ -399,7 +419,12 @@ class MapUpdateClause(ContainerUpdateClause):
 
 
 class CounterUpdateClause(AssignmentClause):
-    """A change of a counter, by its difference from `previous`."""
+    """A change of a counter, by its difference from `previous`.
+
+    :param field: the column's name in the database.
+    :param value: the counter's new value.
+    :param previous: its value before; None for 0.
+    """
 
     __slots__ = ("previous",)
 
@@ -424,7 +449,10 @@ class BaseDeleteClause(BaseClause):
 
 
 class FieldDeleteClause(BaseDeleteClause):
-    """A column."""
+    """A column.
+
+    :param field: the column's name in the database.
+    """
 
     __slots__ = ()
 
@@ -439,7 +467,12 @@ class FieldDeleteClause(BaseDeleteClause):
 
 
 class MapDeleteClause(BaseDeleteClause):
-    """Keys of a map: those of `previous` that `value` has not."""
+    """Keys of a map: those of `previous` that `value` has not.
+
+    :param field: the column's name in the database.
+    :param value: the map without the keys to delete.
+    :param previous: the map as it was; None for an empty one.
+    """
 
     __slots__ = ("previous",)
     previous: Any

@@ -40,7 +40,11 @@ M = TypeVar("M", bound="BaseModel")
 
 
 class ColumnDescriptor:
-    """A column's value on instances, and what filters are made of on the class."""
+    """A column's value on instances, and what filters are made of on the class.
+
+    :param column: the column.
+    :param position: its place among the values of an instance, from 0.
+    """
 
     __slots__ = ("column", "position", "query_evaluator")
 
@@ -111,7 +115,11 @@ class AbstractModelException(CQLEngineException, AttributeError):
 
 
 class hybrid_classmethod:
-    """A method that is one thing on the class and another on instances."""
+    """A method that is one thing on the class and another on instances.
+
+    :param clsmethod: called with the class, as a class method is.
+    :param instmethod: called with the instance.
+    """
 
     def __init__(self, clsmethod: Callable[..., Any], instmethod: Callable[..., Any]) -> None:
         self.clsmethod = clsmethod

@@ -30,7 +30,10 @@ def get_total_seconds(td: datetime.timedelta) -> float:
 
 
 class QueryValue(UnicodeMixin):
-    """A value of a filter. `format_string` has one ``{}`` for the marker."""
+    """A value of a filter. `format_string` has one ``{}`` for the marker.
+
+    :param value: the value, as the database takes it.
+    """
 
     __slots__ = ("context_id", "value")
 
@@ -87,6 +90,7 @@ class BaseQueryFunction(QueryValue):
 class TimeUUIDQueryFunction(BaseQueryFunction):
     """A bound of the time uuids of one moment.
 
+    :param value: the moment, a datetime; a naive one is UTC.
     :raises ValidationError: if `value` is not a datetime.
     """
 

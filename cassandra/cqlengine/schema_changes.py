@@ -34,7 +34,11 @@ __all__ = [
 
 
 class Field(NamedTuple):
-    """A column or field: its name and CQL type."""
+    """A column or field of a table or type.
+
+    :param name: the name in the database.
+    :param type: the CQL text of the type.
+    """
 
     name: str
     type: str

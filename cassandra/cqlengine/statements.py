@@ -103,7 +103,16 @@ def microseconds_of(timestamp: Timestamp) -> int | None:
 
 
 class BaseCQLStatement(UnicodeMixin):
-    """Base of the statements. Clauses are numbered in the order in which they are added."""
+    """Base of the statements. Clauses are numbered in the order in which they are added.
+
+    :param table: the table's name, with its keyspace, as it stands in the text.
+    :param timestamp: a datetime (a naive one is UTC), a timedelta from now, or microseconds; None
+        for none.
+    :param where: the relations of WHERE; None for none.
+    :param fetch_size: rows in a page; None for the session's default.
+    :param conditionals: the conditions of IF; None for none.
+    :raises StatementException: if a clause is of the wrong class.
+    """
 
     __slots__ = (
         "conditionals",
@@ -184,6 +193,7 @@ class BaseCQLStatement(UnicodeMixin):
 
         :param i: the number of the first marker.
         """
+        # Moved, not numbered anew: a clause may have several markers, whose order stays.
         shift = i - self.context_id
         self.context_id = i
         self.context_counter += shift
@@ -224,7 +234,19 @@ class BaseCQLStatement(UnicodeMixin):
 
 
 class SelectStatement(BaseCQLStatement):
-    """SELECT."""
+    """SELECT.
+
+    :param table: the table's name, with its keyspace, as it stands in the text.
+    :param fields: the columns to read, or the name of one; None for all.
+    :param count: read only the number of rows.
+    :param where: the relations of WHERE; None for none.
+    :param order_by: the text of each ordering, or one of them; None for the table's order.
+    :param limit: the greatest number of rows; None or 0 for no limit.
+    :param allow_filtering: add ALLOW FILTERING: the server may read more rows than it returns.
+    :param distinct_fields: columns of the partition key whose distinct values are read; None for
+        rows.
+    :param fetch_size: rows in a page; None for the session's default.
+    """
 
     __slots__ = ("allow_filtering", "count", "distinct_fields", "fields", "limit", "order_by")
 
@@ -260,6 +282,7 @@ class SelectStatement(BaseCQLStatement):
         parts = [f"SELECT {self._selection()} FROM {self.table}", *self._where(show)]
         if self.order_by and not self.count:
             parts.append(f"ORDER BY {', '.join(self.order_by)}")
+        # LIMIT 0 is an error in CQL; to the documented API it means no limit.
         if self.limit:
             parts.append(f"LIMIT {option(self.limit)}")
         if self.allow_filtering:
@@ -267,11 +290,22 @@ class SelectStatement(BaseCQLStatement):
         return " ".join(parts)
 
     def bound(self) -> list[Any]:
+        # LIMIT stands behind WHERE, and so does its marker.
         return [*super().bound(), self.limit] if self.limit else super().bound()
 
 
 class AssignmentStatement(BaseCQLStatement):
-    """Base of INSERT and UPDATE."""
+    """Base of INSERT and UPDATE.
+
+    :param table: the table's name, with its keyspace, as it stands in the text.
+    :param assignments: the assignments; None for none.
+    :param where: the relations of WHERE; None for none.
+    :param ttl: seconds until what is written expires; None for the table's default.
+    :param timestamp: a datetime (a naive one is UTC), a timedelta from now, or microseconds; None
+        for none.
+    :param conditionals: the conditions of IF; None for none.
+    :raises StatementException: if a clause is of the wrong class.
+    """
 
     __slots__ = ("assignments", "ttl")
 
@@ -329,7 +363,16 @@ class AssignmentStatement(BaseCQLStatement):
 
 
 class InsertStatement(AssignmentStatement):
-    """INSERT."""
+    """INSERT.
+
+    :param table: the table's name, with its keyspace, as it stands in the text.
+    :param assignments: the assignments; None for none.
+    :param where: refused if it has relations: INSERT has no WHERE.
+    :param ttl: seconds until what is written expires; None for the table's default.
+    :param timestamp: a datetime (a naive one is UTC), a timedelta from now, or microseconds; None
+        for none.
+    :param if_not_exists: insert only if there is no such row.
+    """
 
     __slots__ = ("if_not_exists",)
 
@@ -346,6 +389,7 @@ class InsertStatement(AssignmentStatement):
         self.if_not_exists = if_not_exists
 
     def add_where(self, clause: WhereClause) -> None:
+        # CQL has no INSERT ... WHERE: the assignments name the row.
         raise StatementException("Cannot add where clauses to insert statements")
 
     def _text(self, show: Show, option: Callable[[object], str]) -> str:
@@ -366,7 +410,17 @@ def _marker(show: Show, clause: AssignmentClause) -> str:
 
 
 class UpdateStatement(AssignmentStatement):
-    """UPDATE."""
+    """UPDATE.
+
+    :param table: the table's name, with its keyspace, as it stands in the text.
+    :param assignments: the assignments; None for none.
+    :param where: the relations of WHERE; None for none.
+    :param ttl: seconds until what is written expires; None for the table's default.
+    :param timestamp: a datetime (a naive one is UTC), a timedelta from now, or microseconds; None
+        for none.
+    :param conditionals: the conditions of IF; None for none.
+    :param if_exists: update only if there is such a row.
+    """
 
     __slots__ = ("if_exists",)
 
@@ -420,7 +474,17 @@ class UpdateStatement(AssignmentStatement):
 
 
 class DeleteStatement(BaseCQLStatement):
-    """DELETE, of rows or of the columns `fields`."""
+    """DELETE, of rows or of columns.
+
+    :param table: the table's name, with its keyspace, as it stands in the text.
+    :param fields: the columns to delete, as names or clauses, or the name of one; None for whole
+        rows.
+    :param where: the relations of WHERE; None for none.
+    :param timestamp: a datetime (a naive one is UTC), a timedelta from now, or microseconds; None
+        for none.
+    :param conditionals: the conditions of IF; None for none.
+    :param if_exists: delete only if there is such a row.
+    """
 
     __slots__ = ("fields", "if_exists")
 

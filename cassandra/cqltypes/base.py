@@ -120,7 +120,10 @@ class CassandraTypeType(type):
 
 
 class _CassandraType(metaclass=CassandraTypeType):
-    """Base of all types. A program's own type overrides `serialize` and `deserialize`."""
+    """Base of all types. A program's own type overrides `serialize` and `deserialize`.
+
+    :param val: the value, which `validate` checks; kept as the attribute `val`.
+    """
 
     subtypes: ClassVar[tuple[Any, ...]] = ()
     fieldnames: ClassVar[Any] = None

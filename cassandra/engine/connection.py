@@ -142,6 +142,11 @@ class FutureResponder:
 class Connection(KnownConnection, asyncio.BufferedProtocol):
     """An open connection. `on_closed` is called once with the cause; `on_event` with the body of
     each EVENT.
+
+    :param endpoint: the node's end point.
+    :param version: the native protocol version to speak.
+    :param loop: the loop that the connection belongs to.
+    :param sockopts: tuples of arguments for ``socket.setsockopt``; None for none.
     """
 
     __slots__ = (

@@ -65,7 +65,10 @@ class EndPointFactory:
 
 
 class DefaultEndPointFactory(EndPointFactory):
-    """The advertised address of the row, translated by the cluster's address translator."""
+    """The advertised address of the row, translated by the cluster's address translator.
+
+    :param port: for nodes that advertise none; None for the cluster's port.
+    """
 
     port: int | None = None
 
@@ -104,7 +107,12 @@ class DefaultEndPointFactory(EndPointFactory):
 
 
 class SniEndPointFactory(EndPointFactory):
-    """All nodes behind one proxy, each by its host id as the server name."""
+    """All nodes behind one proxy, each by its host id as the server name.
+
+    :param proxy_address: the proxy's name or address.
+    :param port: the proxy's port.
+    :param node_domain: added to the host id behind a dot; None for the host id alone.
+    """
 
     may_block = False
 

@@ -149,12 +149,14 @@ async def open_by_factory(
         return await open_one(endpoint, *details)
     loop = asyncio.get_running_loop()
 
+    # Called in the factory's thread, which may wait; the loop goes on meanwhile.
     def opener(endpoint: EndPoint) -> Connection:
         return asyncio.run_coroutine_threadsafe(open_one(endpoint, *details), loop).result()
 
     _opening.set(opener)  # of this task alone; to_thread hands its context on
     try:
         made = await asyncio.to_thread(factory, endpoint, settings.connect_timeout)
+    # A patched factory may raise what sockets raise; the engine counts it as no connection.
     except OSError as cause:
         raise ConnectionException(f"{endpoint} cannot be connected to: {cause}") from cause
     if not isinstance(made, KnownConnection):

@@ -156,7 +156,7 @@ class ContinuousPagingSession:
         self.state = state
 
     def results(self) -> NoReturn:
-        """Raise NotImplementedError: continuous paging is not spoken."""
+        """Raise NotImplementedError: continuous paging is not supported."""
         refuse("ContinuousPagingSession.results()", CONTINUOUS_PAGING)
 
 

@@ -14,6 +14,10 @@ class Reactor(Connection):
 
     It stands for the driver's one kind of connection as ``connection_class``. A subclass may have a
     ``factory`` of its own, through which each connection is opened then.
+
+    :param args: whatever a program passes.
+    :param kwargs: the same, by keyword.
+    :raises NotImplementedError: always.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -17,9 +17,16 @@ __all__ = ["Host"]
 class Host:
     """A node of the cluster: its end point, place and state.
 
-    Hosts are equal, ordered and hashable by end point. A text is equal to
-    a host of that address. `is_up` is True, False, or None if nothing is known yet; `state` says
-    the same in a word.
+    Hosts are equal, ordered and hashable by end point. A text is equal to a host of that address.
+    `is_up` is True, False, or None if nothing is known yet; `state` says the same in a word.
+
+    :param endpoint: where the node is reached; a text is an address with the default port.
+    :param conviction_policy_factory: called with the host; decides after how many failures it
+        counts as down. None if nobody asks.
+    :param datacenter: the node's data centre; None if it is not known yet.
+    :param rack: its rack; None if it is not known yet.
+    :param host_id: the id that the node gave itself; None if it is not known yet.
+    :raises ValueError: if `endpoint` is None.
     """
 
     __slots__ = (

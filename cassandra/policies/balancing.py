@@ -40,12 +40,16 @@ __all__ = [
 
 
 class HostDistance:
-    """How far a host is. The driver makes no connections to an ignored one."""
+    """How far a host is, as a load balancing policy sees it."""
 
     LOCAL_RACK = 0
+    """In the local rack; connected as LOCAL ones are."""
     LOCAL = 1
+    """In the local data centre."""
     REMOTE = 2
+    """In another data centre, but used."""
     IGNORED = -1
+    """Not used: the driver keeps no connections to it."""
 
 
 class HostStateListener:
@@ -428,7 +432,10 @@ class HostFilterPolicy(WrapperPolicy):
 
 
 class DefaultLoadBalancingPolicy(WrapperPolicy):
-    """Puts a statement's ``target_host``, if it is up, before the child policy's plan."""
+    """Puts a statement's ``target_host``, if it is up, before the child policy's plan.
+
+    :param child_policy: says how far hosts are, and which hosts follow.
+    """
 
     def __init__(self, child_policy: LoadBalancingPolicy) -> None:
         super().__init__(child_policy)
@@ -453,7 +460,11 @@ class DefaultLoadBalancingPolicy(WrapperPolicy):
 
 
 class DSELoadBalancingPolicy(DefaultLoadBalancingPolicy):
-    """`DefaultLoadBalancingPolicy` under an older name."""
+    """`DefaultLoadBalancingPolicy` under an older name.
+
+    :param args: the child policy.
+    :param kwargs: the same, by its name `child_policy`.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -54,7 +54,7 @@ class RetryPolicy:
         :param consistency: the level that was not reached, a value of `ConsistencyLevel`.
         :param required_responses: how many replicas have to answer for that level.
         :param received_responses: how many have answered.
-        :param data_retrieved: if the replica that was asked for the data itself has answered.
+        :param data_retrieved: True if the replica that was asked for the data itself has answered.
         :param retry_num: how often the request was tried again so far.
         """
         # The replica that was asked for the data was slow; the coordinator now knows to ask
@@ -145,6 +145,9 @@ class DowngradingConsistencyRetryPolicy(RetryPolicy):
     """Retries once with the highest consistency level that the replicas known to answer allow.
 
     That guarantees less than was asked for: use it only if this is better than an error.
+
+    :param args: for further bases of a subclass: `RetryPolicy` takes none.
+    :param kwargs: the same, by name.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -215,6 +218,8 @@ class ExponentialBackoffRetryPolicy(RetryPolicy):
     :param max_num_retries: the greatest number of further tries.
     :param min_interval: seconds before the first further try.
     :param max_interval: the longest delay, in seconds.
+    :param args: for further bases of a subclass: `RetryPolicy` takes none.
+    :param kwargs: the same, by name.
     """
 
     def __init__(

@@ -41,7 +41,13 @@ CUSTOM_TYPE = object()
 
 
 class ColumnMetadata(NamedTuple):
-    """A column of a result, or a bind marker."""
+    """A column of a result, or a bind marker.
+
+    :param keyspace_name: the keyspace of its table.
+    :param table_name: the name of its table.
+    :param name: the column's name.
+    :param type: the class of its type, one of `cassandra.cqltypes`.
+    """
 
     keyspace_name: str
     table_name: str

@@ -38,7 +38,12 @@ _IN_MARKER = pattern(r"in\((.+)\)\Z", re.DOTALL | re.IGNORECASE)
 
 
 class ColDesc(NamedTuple):
-    """The place of a column: keyspace, table and name, as the server has them."""
+    """The place of a column, in names as the server has them.
+
+    :param ks: the keyspace.
+    :param table: the table.
+    :param col: the column's name.
+    """
 
     ks: str
     table: str
@@ -284,6 +289,7 @@ def _bound_column(column: ColumnMetadata, policy: Encryption, is_complete: bool)
     kind = _type_in(policy, place, column.type)
     if kind is not None:
         return column._replace(type=kind)
+    # For ``column IN ?`` servers name the marker ``in(column)``, and its type is a list.
     elements = _IN_MARKER.match(column.name)
     if elements is not None and issubclass(column.type, ListType) and column.type.subtypes:
         element = _type_in(policy, place._replace(col=elements[1]), column.type.subtypes[0])
@@ -364,6 +370,7 @@ class DecryptingMetadata(ResultMetadata):
         if metadata_id == self.metadata_id:
             return self
         other = DecryptingMetadata(self.source.with_id(metadata_id), self.columns, self._policy)
+        # Plans depend on the types alone, which another id does not change.
         other._row_plan = self._row_plan
         other.column_plans = self.column_plans
         return other
@@ -387,6 +394,7 @@ def decrypting(metadata: ResultMetadata, policy: Encryption | None) -> ResultMet
     """
     if policy is None or not metadata.columns:
         return metadata
+    # The policy may have changed since: types are chosen anew, from those of the server.
     source = metadata.source if isinstance(metadata, DecryptingMetadata) else metadata
     columns = []
     for column in source.columns:
@@ -439,12 +447,14 @@ class DecryptedPages:
                 if pos > end:
                     # The column plan's own error says what is wrong: it gets the rest as it is.
                     return b"".join((*parts, body[copied:]))
+                # A null is not encrypted: the server has to know that there is no value.
                 if decrypt is None or size < 0:
                     continue
                 try:
                     plain = decrypt(body[start:pos])
                 except DecodeError as error:
                     raise self._located(row, at, error) from error
+                # What lies between two encrypted values is copied in one piece.
                 parts.extend((body[copied : start - 4], _int32.pack(len(plain)), plain))
                 copied = pos
         parts.append(body[copied:])

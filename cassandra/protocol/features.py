@@ -28,7 +28,15 @@ Options = Mapping[str, Sequence[str]]
 
 
 class ShardingInfo(NamedTuple):
-    """How a node spreads tokens over its shards; a port is None if the node does not have it."""
+    """How a node spreads tokens over its shards.
+
+    :param shards_count: how many shards the node has.
+    :param partitioner: the server's class of the partitioner.
+    :param sharding_algorithm: the algorithm's name.
+    :param sharding_ignore_msb: how many of a token's highest bits do not count.
+    :param shard_aware_port: the port that chooses a shard; None if the node does not have one.
+    :param shard_aware_port_ssl: that port for TLS; None if the node does not have one.
+    """
 
     shards_count: int
     partitioner: str
@@ -50,7 +58,10 @@ class ShardingInfo(NamedTuple):
 
 
 class LwtInfo(NamedTuple):
-    """`meta_bit_mask` marks the metadata flags of a prepared lightweight transaction."""
+    """How a server marks prepared lightweight transactions.
+
+    :param meta_bit_mask: the bits that are then set in the flags of the metadata.
+    """
 
     meta_bit_mask: int
 

@@ -17,6 +17,7 @@ from cassandra.sentinels import UNSET_VALUE
 
 
 def _read(f: BinaryIO, size: int) -> bytes:
+    # A negative size would read to the end of the file, and swallow what follows.
     data = f.read(size) if size > 0 else b""
     if len(data) < size or size < 0:
         raise ProtocolError(f"{size} bytes are to follow, and {len(data)} do")
@@ -169,6 +170,7 @@ def write_string(f: BinaryIO, s: str | bytes) -> None:
     :param f: a file-like object to write to.
     :param s: the text, or bytes.
     """
+    # The length counts bytes, not characters: it is known only after encoding.
     data = s.encode() if isinstance(s, str) else s
     write_short(f, len(data))
     f.write(data)
@@ -265,6 +267,7 @@ def read_value(f: BinaryIO) -> Any:
 
     :param f: a file-like reader.
     """
+    # Section 3: any negative length is a null, not only -1.
     size = read_int(f)
     return None if size < 0 else _read(f, size)
 
@@ -277,6 +280,7 @@ def write_value(f: BinaryIO, v: Any) -> None:
     """
     if v is None:
         f.write(NULL_VALUE)
+    # A length of -2, which servers know from version 4 on.
     elif v is UNSET_VALUE:
         f.write(UNSET_MARK)
     else:
@@ -328,6 +332,7 @@ def write_inet(f: BinaryIO, addrtuple: tuple[str, int]) -> None:
     :param addrtuple: the address, a text, and the port.
     """
     address, port = addrtuple
+    # Only addresses of version 6 have colons.
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     data = socket.inet_pton(family, address)
     write_byte(f, len(data))
@@ -341,6 +346,7 @@ def read_error_code_map(f: BinaryIO) -> dict[str, int]:
     :param f: a file-like reader.
     """
     count = read_int(f)
+    # range() would take a negative count for an empty map, and the rest would be misread.
     if count < 0:
         raise ProtocolError(f"a map of {count} failure reasons")
     return {read_inet_addr_only(f): read_short(f) for _ in range(count)}

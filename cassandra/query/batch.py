@@ -46,12 +46,16 @@ class WithEncoder(Protocol):
 class BatchType:
     """How a batch is applied.
 
-    LOGGED: as a whole or not at all. UNLOGGED: statement by statement. COUNTER: for counters.
+    :param name: the kind in a word.
+    :param value: its number in the protocol.
     """
 
     LOGGED: BatchType
+    """As a whole or not at all."""
     UNLOGGED: BatchType
+    """Statement by statement."""
     COUNTER: BatchType
+    """For changes of counters alone."""
 
     def __init__(self, name: str, value: int) -> None:
         self.name = name
@@ -145,7 +149,12 @@ class BatchStatement(Statement):
     may add.
 
     :param batch_type: how it is applied, a `BatchType`; LOGGED by default.
+    :param retry_policy: decides on retries of the batch; None for the profile's.
+    :param consistency_level: a value of `ConsistencyLevel`; None for the profile's.
+    :param serial_consistency_level: SERIAL or LOCAL_SERIAL; None for the profile's.
     :param session: whose encoder writes parameters into texts; None for a plain `Encoder`.
+    :param custom_payload: a mapping of texts to bytes for the server's query handler.
+    :raises ValueError: if `retry_policy` is not one, or `serial_consistency_level` is not serial.
     """
 
     __slots__ = (

@@ -19,9 +19,8 @@ _new = object.__new__
 
 
 def bind(prepared: PreparedStatement, values: Any) -> BoundStatement:
-    """Return a `BoundStatement` of `prepared` with `values`; see `BoundStatement.bind`.
+    """Return a `BoundStatement` of the prepared statement; see `BoundStatement.bind`.
 
-    :param prepared: the statement.
     :param values: a sequence by position, a mapping by column name, or an object by its attributes.
     :raises TypeError: if a value does not fit its column's type.
     :raises ValueError: if there are too many values, unknown names, or a value out of range.

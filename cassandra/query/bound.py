@@ -21,6 +21,17 @@ class BoundStatement(Statement):
     """A prepared statement with its values, which `bind` serializes.
 
     :param prepared_statement: the statement, whose settings it has unless others are given.
+    :param retry_policy: decides on retries; None for the prepared statement's.
+    :param consistency_level: a value of `ConsistencyLevel`; None for the prepared statement's.
+    :param routing_key: the partition key's bytes, or those of each of its columns; None to take
+        them from the values.
+    :param serial_consistency_level: SERIAL or LOCAL_SERIAL; None for the prepared statement's.
+    :param fetch_size: rows per page; None for one page of all rows. By default that of the prepared
+        statement.
+    :param keyspace: for routing; None for that of the statement's table.
+    :param custom_payload: a mapping of texts to bytes for the server's query handler; None for the
+        prepared statement's.
+    :raises ValueError: if `serial_consistency_level` is not serial.
     """
 
     __slots__ = ("block", "prepared_statement")

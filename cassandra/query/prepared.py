@@ -37,6 +37,19 @@ class PreparedStatement(StatementSettings):
     `Session.prepare` makes it. Bind values with `bind`, or by executing it with parameters. It is
     safe to share between threads. Statements bound from it take over the settings that are set on
     it.
+
+    :param column_metadata: a `ColumnMetadata` for each bind marker.
+    :param query_id: the server's id of the statement.
+    :param routing_key_indexes: the places of the partition key's columns among the markers; None or
+        none if not all of them are markers.
+    :param query: the text, kept as `query_string`.
+    :param keyspace: the keyspace that it was prepared in; None for none.
+    :param protocol_version: the version that values are bound for.
+    :param result_metadata: the columns of its result; None if they come with each answer.
+    :param result_metadata_id: the server's id of those columns; None on protocol versions without
+        one.
+    :param is_lwt: True if the server has marked it as a lightweight transaction.
+    :param column_encryption_policy: encrypts values of its columns; None for none.
     """
 
     __slots__ = (

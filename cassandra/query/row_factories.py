@@ -82,6 +82,8 @@ class PseudoNamedTupleRow:
     """A row over an `OrderedDict`, with the columns as attributes.
 
     It is meant for rows with too many columns for a named tuple.
+
+    :param ordered_dict: the values by column name, in order.
     """
 
     def __init__(self, ordered_dict: OrderedDict[str, Any]) -> None:

@@ -167,7 +167,20 @@ class SimpleStatement(Statement):
 
     The client writes the parameters, ``%s`` or ``%(name)s``, into the text.
 
-    :param query_string: the text. `Statement` has the other parameters.
+    :param query_string: the text.
+    :param retry_policy: decides on retries of this statement; None for the profile's.
+    :param consistency_level: a value of `ConsistencyLevel`; None for the profile's.
+    :param routing_key: the partition key's bytes, or those of each of its columns; None if it is
+        not known.
+    :param serial_consistency_level: SERIAL or LOCAL_SERIAL; None for the profile's.
+    :param fetch_size: rows per page; None for one page of all rows. By default that of the session.
+    :param keyspace: for routing, and on protocol version 5 for names without one; None for the
+        session's.
+    :param custom_payload: a mapping of texts to bytes for the server's query handler.
+    :param is_idempotent: True if it may be executed more than once: it is then sent again after
+        errors that do not say if it was executed, and to further hosts by speculation.
+    :raises TypeError: if the text is not a str.
+    :raises ValueError: if `retry_policy` is not one, or `serial_consistency_level` is not serial.
     """
 
     __slots__ = ("_is_lwt", "_query_string")

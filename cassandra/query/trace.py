@@ -37,6 +37,9 @@ class QueryTrace:
 
     `duration` is a timedelta, `started_at` a datetime, `coordinator` and `client` are addresses,
     `parameters` are those of the request, and `events` is a list of `TraceEvent`.
+
+    :param trace_id: the id that the answer brought.
+    :param session: the session that reads the trace's tables.
     """
 
     trace_id: uuid.UUID
@@ -170,7 +173,15 @@ async def _sleep(seconds: float) -> None:
 
 
 class TraceEvent:
-    """One step of a traced request on one node."""
+    """One step of a traced request on one node.
+
+    :param description: what the node did.
+    :param timeuuid: the step's id, which has the time in it; it is kept as `datetime`.
+    :param source: the address of the node.
+    :param source_elapsed: microseconds since the node began with the request, kept as a timedelta;
+        None if they are not known.
+    :param thread_name: the thread of the node.
+    """
 
     def __init__(
         self,

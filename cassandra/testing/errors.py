@@ -27,8 +27,9 @@ class MissingRequirement(LocalClusterError):
 class CommandFailed(LocalClusterError):
     """A command (Maven, nodetool, keytool, ...) ended with an error, or took too long.
 
-    ``output`` is all that it printed. ``code`` is its exit status, or None if it took too long and
-    was stopped.
+    :param message: the command, and how it ended.
+    :param code: its exit status; None if it took too long and was stopped.
+    :param output: all that it printed.
     """
 
     __module__ = "cassandra.testing"
@@ -40,7 +41,11 @@ class CommandFailed(LocalClusterError):
 
 
 class NodeFailed(LocalClusterError):
-    """A node ended by itself. The message has the end of its log, ``log`` all of it."""
+    """A node ended by itself.
+
+    :param message: has the end of its log.
+    :param log: all of its log.
+    """
 
     __module__ = "cassandra.testing"
 

@@ -24,9 +24,14 @@ _TOOLS_LOGBACK = """<configuration><root level="OFF"/></configuration>
 class LocalNode:
     """A node of a :class:`LocalCluster`.
 
-    It has ``number`` (from 1), ``address``, ``datacenter``, ``rack``, ``state``, ``pid`` and
-    ``directory``. ``state`` is one of ``"new"``, ``"running"``, ``"paused"``, ``"stopped"``,
-    ``"killed"``, ``"decommissioned"``.
+    Beside the parameters it has ``datacenter``, ``rack``, ``pid`` and ``state``, which is one of
+    ``"new"``, ``"running"``, ``"paused"``, ``"stopped"``, ``"killed"``, ``"decommissioned"``.
+
+    :param number: its number in the cluster, from 1.
+    :param place: its data centre and rack.
+    :param address: the loopback address that it listens on.
+    :param jmx_port: the port of its JMX, which nodetool speaks to.
+    :param directory: where its files are.
     """
 
     __module__ = "cassandra.testing"

@@ -50,9 +50,12 @@ def check_tls_mode(tls: TlsMode | bool | None) -> TlsMode | None:
 
 
 class TlsMaterial:
-    """Paths of PEM files for clients, and the ``mode``.
+    """Paths of PEM files for clients.
 
     They are ``ca_certificate``, ``client_certificate`` and ``client_key`` (not encrypted).
+
+    :param directory: where the files are made.
+    :param mode: "required", "optional", or "mutual" if clients need a certificate, too.
     """
 
     __module__ = "cassandra.testing"

@@ -128,6 +128,7 @@ def protect_type_or_function(name: str) -> str:
 
 def cql_string(text: str) -> str:
     """Return a text in single quotes."""
+    # CQL knows no backslash: a quote is doubled, and everything else means itself.
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -160,7 +161,9 @@ def cql_map(values: _Items) -> str:
     return (
         "{"
         + ", ".join(
-            f"{protect_value(key)}: {protect_value(value)}" for key, value in sorted(values.items())
+            # Sorted, so that two exports of one schema are the same text.
+            f"{protect_value(key)}: {protect_value(value)}"
+            for key, value in sorted(values.items())
         )
         + "}"
     )

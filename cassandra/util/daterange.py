@@ -184,7 +184,10 @@ class DateRange:
     to the last millisecond. A missing bound is open. Those beyond the years 1 to 9999 are not
     rounded.
 
-    :param lower_bound: a `DateRangeBound` or a pair (value, precision), as are the others.
+    :param lower_bound: the first moment, a `DateRangeBound` or a pair (value, precision); None for
+        the open end.
+    :param upper_bound: the last moment, likewise.
+    :param value: a single date, likewise, in place of the bounds.
     :raises ValueError: if it gets neither a bound nor a value, or bounds and a value.
     """
 

@@ -22,12 +22,14 @@ def _loads_wkt(text: str, kind: str) -> dict[str, Any]:
 
     try:
         found: dict[str, Any] = wkt.loads(text)
+    # What geomet raises for malformed text depends on where it stumbles.
     except (ValueError, IndexError, StopIteration) as error:
         raise ValueError(f"{text!r} is not well-known text: {error}") from None
     return _of_kind(found, kind, text)
 
 
 def _of_kind(found: Mapping[str, Any], kind: str, shown: object) -> dict[str, Any]:
+    # Both formats name their kind: a line must not pass for a polygon's only ring.
     if found.get("type") != kind:
         raise ValueError(f"{shown!r} is a {found.get('type')}, not a {kind}")
     return dict(found)
@@ -61,6 +63,7 @@ def _made(make: Callable[[Any], Any], found: Mapping[str, Any], shown: object) -
 
 
 def _listing(points: Iterable[Coordinates]) -> str:
+    # repr() of a float reads back as the same float.
     return ", ".join(f"{x!r} {y!r}" for x, y in points)
 
 
@@ -123,7 +126,10 @@ class Point:
 
 
 class LineString:
-    """A line through points. `coords` is a tuple of (x, y)."""
+    """A line through points.
+
+    :param coords: pairs (x, y), kept as a tuple; none for an empty line.
+    """
 
     __slots__ = ("coords",)
 
@@ -187,7 +193,11 @@ class _LinearRing:
 
 
 class Polygon:
-    """An area: its outer boundary `exterior` and its holes `interiors`, all with `coords`."""
+    """An area: its outer boundary and its holes, all with `coords`.
+
+    :param exterior: the corners of the outer boundary, pairs (x, y).
+    :param interiors: the corners of each hole; None for none.
+    """
 
     __slots__ = ("exterior", "interiors")
 
@@ -223,6 +233,7 @@ class Polygon:
     @staticmethod
     def _of(rings: Sequence[Iterable[Sequence[float]]]) -> Polygon:
         parts = [_points(ring) for ring in rings]
+        # In both formats the first ring is the boundary, and all others are holes.
         return Polygon(parts[0], parts[1:]) if parts else Polygon()
 
     @staticmethod
@@ -254,7 +265,13 @@ _DISTANCE = pattern(
 
 
 class Distance:
-    """A circle of `radius` around a point, for graph predicates to search within."""
+    """A circle around a point, for graph predicates to search within.
+
+    :param x: the centre's x.
+    :param y: the centre's y.
+    :param radius: the distance from the centre, in the unit of `x` and `y`. NaN is a circle without
+        one.
+    """
 
     __slots__ = ("radius", "x", "y")
 

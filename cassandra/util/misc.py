@@ -25,6 +25,7 @@ class Version:
 
     A version with a prerelease (``4.0.0-beta1``) comes before the one without.
 
+    :param version: the text, such as "4.0.0-beta1".
     :raises ValueError: if the text has another form.
     """
 

@@ -29,6 +29,10 @@ class OrderedMap(Mapping[Any, Any]):
 
     Keys are told apart by their pickles. It is made like a `dict`: `OrderedMap(mapping)`,
     `OrderedMap([(key, value), ...])`, or with keyword arguments.
+
+    :param args: a mapping, or an iterable of pairs (key, value); or nothing.
+    :param kwargs: further values by key.
+    :raises TypeError: if there are two positional arguments or more.
     """
 
     __slots__ = ("_index", "_keys", "_values")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import enum
 import importlib
 import inspect
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -97,6 +98,26 @@ def methods(cls: type) -> Iterator[tuple[str, Callable[..., Any], bool, list[Any
         yield name, function, is_bound, [vars(base)[name] for base in bases[1:]]
 
 
+def lacking_of_constructor(cls: type) -> list[str]:
+    """Names of the constructor's parameters without a field in the docstring of the class.
+
+    One that inherits its constructor may leave them to the class that defines it.
+    """
+    # Python itself calls metaclasses, and an enumeration is called with one of its values.
+    if issubclass(cls, (type, enum.Enum)):
+        return []
+    texts: list[str] = []
+    for base in [one for one in cls.__mro__ if one.__module__.startswith("cassandra")]:
+        # The class's own docstring is what editors show at its call, and the pages with it.
+        texts.append(base.__doc__ or "")
+        # `__new__` is the constructor of named tuples.
+        function = function_of(vars(base).get("__init__") or vars(base).get("__new__"))
+        if function is not None:
+            names = [one.name for one in parameters(function, True)]
+            return [name for name in names if not is_listed(name, texts)]
+    return []
+
+
 DOCUMENTED = documented()
 
 
@@ -111,6 +132,7 @@ def test_each_parameter_has_a_field(path: str) -> None:
     if inspect.isclass(thing):
         for name, function, is_bound, overridden in methods(thing):
             found[name] = lacking(function, is_bound, overridden)
+        found["its constructor"] = lacking_of_constructor(thing)
     else:
         function_or_none = function_of(thing)
         if function_or_none is not None:
@@ -133,3 +155,43 @@ def test_a_missing_field_is_found() -> None:
     assert lacking(one, True, []) == ["second"]
     assert lacking(more, False, []) == ["first", "third"]
     assert lacking(more, False, [one]) == ["third"]
+
+
+def test_a_missing_field_of_a_constructor_is_found() -> None:
+    class Base:
+        """Something.
+
+        :param first: the number.
+        """
+
+        def __init__(self, first: int) -> None:
+            pass
+
+    class Extended(Base):
+        """Something more."""
+
+        def __init__(self, first: int, second: int, *further: int, **named: int) -> None:
+            pass
+
+    class Inherited(Extended):
+        """Something more.
+
+        :param second: the number.
+        :param named: others.
+        """
+
+    class Pair(NamedTuple):
+        """Two.
+
+        :param left: the number.
+        """
+
+        left: int
+        right: int
+
+    for one in (Base, Extended, Inherited, Pair):
+        one.__module__ = "cassandra.made_up"
+    assert lacking_of_constructor(Base) == []
+    assert lacking_of_constructor(Extended) == ["first", "second", "further", "named"]
+    assert lacking_of_constructor(Inherited) == ["first", "further"]
+    assert lacking_of_constructor(Pair) == ["right"]

@@ -34,6 +34,10 @@ class BaseValueManager:
     """The value of one column of an instance, and what it was before.
 
     Instances keep no such objects; this is for programs that make their own.
+
+    :param instance: the instance that has the value.
+    :param column: its column.
+    :param value: the value at the beginning.
     """
 
     value: Any

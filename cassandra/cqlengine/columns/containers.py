@@ -53,6 +53,7 @@ class BaseCollectionColumn(Column[T]):
     """Base of the columns whose values have elements.
 
     :param types: the columns of the elements.
+    :param kwargs: the settings of `Column`, by name.
     """
 
     mutable = True
@@ -112,7 +113,9 @@ def by_elements(function: Any) -> Any:
 class BaseContainerColumn(BaseCollectionColumn[T]):
     """Base of list, set and map.
 
+    :param types: the columns of the elements; of a map those of keys and values.
     :param frozen: stored as one value: changed as a whole, and allowed in keys.
+    :param kwargs: the settings of `Column`, by name.
     """
 
     def __init__(
@@ -147,6 +150,8 @@ class Set(BaseContainerColumn[set[T]], Generic[T]):
     :param value_type: the column of the elements, an instance or a class.
     :param strict: only sets are taken; else what can be made a set of.
     :param default: of new instances; an empty set if it is not given.
+    :param frozen: stored as one value: changed as a whole, and allowed in keys.
+    :param kwargs: the settings of `Column`, by name.
     """
 
     cql_name = "set"
@@ -211,6 +216,9 @@ class List(BaseContainerColumn[list[T]], Generic[T]):
     """A list.
 
     :param value_type: the column of the elements, an instance or a class.
+    :param default: of new instances; an empty list if it is not given.
+    :param frozen: stored as one value: changed as a whole, and allowed in keys.
+    :param kwargs: the settings of `Column`, by name.
     """
 
     cql_name = "list"
@@ -253,6 +261,9 @@ class Map(BaseContainerColumn[dict[K, V]], Generic[K, V]):
 
     :param key_type: the column of the keys.
     :param value_type: the column of the values.
+    :param default: of new instances; an empty dict if it is not given.
+    :param frozen: stored as one value: changed as a whole, and allowed in keys.
+    :param kwargs: the settings of `Column`, by name.
     """
 
     cql_name = "map"
@@ -306,6 +317,8 @@ class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
     """A tuple; its elements may be None.
 
     :param args: the columns of the elements.
+    :param kwargs: the settings of `Column`, by name.
+    :raises ValueError: if there are no columns.
     """
 
     mutable = False
@@ -363,6 +376,8 @@ class Vector(BaseCollectionColumn[list[T]], Generic[T]):
 
     :param value_type: the column of the elements.
     :param dimension: how many elements.
+    :param kwargs: the settings of `Column`, by name.
+    :raises ValueError: if `dimension` is not a number from 1 on.
     """
 
     def __init__(
@@ -429,6 +444,7 @@ class UserDefinedType(Column[U], Generic[U]):
     """A value of a user-defined type, stored as one value.
 
     :param user_type: the class, of `UserType`.
+    :param kwargs: the settings of `Column`, by name.
     """
 
     value_manager = UDTValueManager

@@ -45,6 +45,8 @@ class Text(Column[str]):
 
     :param min_length: characters; 1 if the column is required and nothing else is said.
     :param max_length: characters.
+    :param kwargs: the settings of `Column`, by name.
+    :raises ValueError: if a length is negative, or `max_length` is less than `min_length`.
     """
 
     db_type = "text"
@@ -210,7 +212,12 @@ class VarInt(_ConvertedColumn[int]):
 
 
 class CounterValueManager(BaseValueManager):
-    """The value of a counter."""
+    """The value of a counter.
+
+    :param instance: the instance that has the value.
+    :param column: its column.
+    :param value: the value; None counts as 0.
+    """
 
     def __init__(self, instance: object, column: Column[Any], value: object) -> None:
         # A counter that was never incremented is null in the database, and counts as 0.
@@ -219,7 +226,12 @@ class CounterValueManager(BaseValueManager):
 
 
 class Counter(Integer):
-    """A counter. Saving adds the difference from what it was when it was read."""
+    """A counter. Saving adds the difference from what it was when it was read.
+
+    :param index: create a secondary index.
+    :param db_field: the column's name in the database, if it is not the attribute's.
+    :param required: None is refused.
+    """
 
     db_type = "counter"
     bits = 64

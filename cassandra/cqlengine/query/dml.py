@@ -339,6 +339,18 @@ class DMLQuery:
     """The writes of one instance, with the options given.
 
     Programs use the methods of the instance.
+
+    :param model: the model's class.
+    :param instance: the instance to write; without one, writes raise ValidationError.
+    :param batch: takes the writes; None executes them.
+    :param ttl: seconds until what is written expires; None for the table's default.
+    :param consistency: a `ConsistencyLevel`; None for the connection's.
+    :param timestamp: of the writes: a datetime (a naive one is UTC), a timedelta from now, or
+        microseconds.
+    :param if_not_exists: insert only if there is no such row.
+    :param conditional: conditions of IF; None for none.
+    :param timeout: seconds for a request; None for the session's default.
+    :param if_exists: update or delete only if there is such a row.
     """
 
     def __init__(

@@ -40,7 +40,7 @@ class IfExistsWithCounterColumn(CQLEngineException):
 class LWTException(CQLEngineException):
     """A lightweight transaction was not applied.
 
-    `existing` is the row that the server answered with, as a dict.
+    :param existing: the row that the server answered with, by column name.
     """
 
     def __init__(self, existing: dict[str, Any]) -> None:

@@ -111,7 +111,10 @@ AbstractQueryableColumn.__module__ = "cassandra.cqlengine.query"
 
 
 class ColumnQueryEvaluator(AbstractQueryableColumn):
-    """A column, as attribute of a model's class."""
+    """A column, as attribute of a model's class.
+
+    :param column: the column that comparisons are for.
+    """
 
     __slots__ = ("column",)
 

@@ -38,6 +38,8 @@ class AbstractQuerySet(Generic[T]):
     Each method that narrows returns a new queryset. Rows are fetched page by page while they
     are iterated over, and kept, so
     that a second look fetches nothing.
+
+    :param model: the model or named table whose rows it gives.
     """
 
     # What most querysets leave as it is stands here, so that making and copying one costs little.

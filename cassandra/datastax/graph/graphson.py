@@ -1,4 +1,4 @@
-"""Serializers of graph values: names only, since graphs are not spoken."""
+"""Serializers of graph values: names only, since graphs are not supported."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _Serializer:
 
     @classmethod
     def serialize(cls, value: object, writer: object = None) -> Any:
-        """Raise NotImplementedError: graphs are not spoken."""
+        """Raise NotImplementedError: graphs are not supported."""
         refuse(f"{cls.__name__}.serialize()")
 
 
@@ -80,7 +80,7 @@ class GraphSON2Reader:
         self.context = context
 
     def read(self, json_data: str) -> Any:
-        """Raise NotImplementedError: graphs are not spoken."""
+        """Raise NotImplementedError: graphs are not supported."""
         refuse(f"{type(self).__name__}.read()")
 
 

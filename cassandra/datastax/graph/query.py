@@ -139,15 +139,15 @@ class Result:
         self.value = value
 
     def as_vertex(self) -> NoReturn:
-        """Raise NotImplementedError: graphs are not spoken."""
+        """Raise NotImplementedError: graphs are not supported."""
         refuse("Result.as_vertex()")
 
     def as_edge(self) -> NoReturn:
-        """Raise NotImplementedError: graphs are not spoken."""
+        """Raise NotImplementedError: graphs are not supported."""
         refuse("Result.as_edge()")
 
     def as_path(self) -> NoReturn:
-        """Raise NotImplementedError: graphs are not spoken."""
+        """Raise NotImplementedError: graphs are not supported."""
         refuse("Result.as_path()")
 
     def __eq__(self, other: object) -> bool:
@@ -165,20 +165,20 @@ def single_object_row_factory(column_names: Sequence[str], rows: Sequence[Any]) 
 
 
 def graph_result_row_factory(column_names: Sequence[str], rows: Sequence[Any]) -> NoReturn:
-    """Raise NotImplementedError: graphs are not spoken."""
+    """Raise NotImplementedError: graphs are not supported."""
     refuse("graph_result_row_factory")
 
 
 def graph_object_row_factory(column_names: Sequence[str], rows: Sequence[Any]) -> NoReturn:
-    """Raise NotImplementedError: graphs are not spoken."""
+    """Raise NotImplementedError: graphs are not supported."""
     refuse("graph_object_row_factory")
 
 
 def graph_graphson2_row_factory(column_names: Sequence[str], rows: Sequence[Any]) -> NoReturn:
-    """Raise NotImplementedError: graphs are not spoken."""
+    """Raise NotImplementedError: graphs are not supported."""
     refuse("graph_graphson2_row_factory")
 
 
 def graph_graphson3_row_factory(column_names: Sequence[str], rows: Sequence[Any]) -> NoReturn:
-    """Raise NotImplementedError: graphs are not spoken."""
+    """Raise NotImplementedError: graphs are not supported."""
     refuse("graph_graphson3_row_factory")

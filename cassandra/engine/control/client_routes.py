@@ -89,6 +89,7 @@ class ClientRoutes:
     def concerns(self, connection_ids: Iterable[str]) -> bool:
         """Return True if a change of these connections may be one of ours."""
         changed = set(connection_ids)
+        # An event that names no connection may be about any.
         return not changed or not changed.isdisjoint(self._addresses)
 
     def take(self, rows: Iterable[Mapping[str, Any]], tls: bool) -> bool:
@@ -102,6 +103,7 @@ class ClientRoutes:
         usable: dict[uuid.UUID, list[_Route]] = {}
         refused: list[Mapping[str, Any]] = []
         for row in rows:
+            # The query asks for ours alone; a row of another one would be a KeyError below.
             if row["connection_id"] not in self._addresses:
                 continue
             route = self._route_of(row, tls)
@@ -134,6 +136,7 @@ class ClientRoutes:
 
 
 def _chosen(found: list[_Route], current: _Route | None) -> _Route:
+    # The order of rows says nothing: without this, each reading could look like a change.
     if current is not None:
         for route in found:
             if route.connection_id == current.connection_id:
@@ -279,6 +282,7 @@ class RouteWatch:
         try:
             has_changed = await self.read(connection)
         except (DriverException, OSError, asyncio.TimeoutError) as error:
+            # Old routes may still work, and without any no node could be reached.
             log.warning("the routes of clients could not be read again: %s", error)
             return
         if has_changed:

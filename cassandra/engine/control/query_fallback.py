@@ -127,12 +127,15 @@ class QueryFallback:
                 "USE cannot be executed over the control connection, which all sessions share: "
                 "choose the keyspace when the session is made"
             )
+        # One connection has one keyspace. Switching it under another session's requests would send
+        # them to the wrong tables.
         if self._holders - {session} and self._keyspace != session.keyspace:
             return InvalidRequest(
                 f"the control connection serves a session with the keyspace {self._keyspace!r}, "
                 f"and cannot serve one with {session.keyspace!r}"
             )
         if session.keyspace is None and connection.keyspace is not None:
+            # CQL has USE, but nothing that undoes it.
             return InvalidRequest(
                 f"the control connection uses the keyspace {connection.keyspace!r}, and there is "
                 "no way back to none: name the keyspace when the session is made"

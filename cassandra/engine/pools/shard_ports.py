@@ -31,7 +31,12 @@ DEFAULT_LOCAL_PORT_HIGH = 65535
 
 
 class ShardAwarePortGenerator:
-    """Gives local ports from `start_port` to `end_port`, both included."""
+    """Gives local ports from `start_port` to `end_port`, both included.
+
+    :param start_port: the first port, from 1 on.
+    :param end_port: the last port, up to 65535.
+    :raises ValueError: if the ports are out of range or out of order.
+    """
 
     def __init__(self, start_port: int, end_port: int) -> None:
         if not 0 < start_port <= end_port <= 65535:

@@ -31,8 +31,10 @@ REPLICATION_STRATEGY_CLASS_PREFIX = "org.apache.cassandra.locator."
 class ReplicationFactor:
     """The number of replicas; transient ones hold data only until it is repaired.
 
-    `all_replicas` counts both kinds, `full_replicas` those that hold the data permanently.
-    `transient_replicas` is None if there are none.
+    `full_replicas` counts those that hold the data permanently.
+
+    :param all_replicas: the number of both kinds.
+    :param transient_replicas: how many of them are transient; None for none.
     """
 
     __slots__ = ("all_replicas", "full_replicas", "transient_replicas")
@@ -82,7 +84,9 @@ class ReplicationFactor:
 class ReplicationStrategy:
     """Base of the strategies.
 
-    `name` is the server's class, without the usual package.
+    :param name: the server's class, without the usual package.
+    :param options_map: the options of the keyspace's replication map; a ``class`` among them is
+        left out.
     """
 
     def __init__(self, name: str = "", options_map: Mapping[str, Any] | None = None) -> None:
@@ -177,7 +181,11 @@ class ReplicationStrategy:
 
 
 class SimpleStrategy(ReplicationStrategy):
-    """The next hosts along the ring, in any data centre."""
+    """The next hosts along the ring, in any data centre.
+
+    :param options_map: has ``replication_factor``: a number, or a text such as "3" or "3/1".
+    :raises ValueError: if it is missing or has another form.
+    """
 
     def __init__(self, options_map: Mapping[str, Any]) -> None:
         super().__init__("SimpleStrategy", options_map)
@@ -202,6 +210,10 @@ class NetworkTopologyStrategy(ReplicationStrategy):
 
     ScyllaDB may name the racks, and keeps them as ``{"dc1:0": "rack1", "dc1:1": "rack2"}``, or as
     ``{"dc1:-1": ""}`` if there are none.
+
+    :param dc_replication_factors: for each data centre its factor: a number, or a text such as "3"
+        or "3/1".
+    :raises ValueError: if a factor has another form.
     """
 
     def __init__(self, dc_replication_factors: Mapping[str, Any]) -> None:
@@ -251,7 +263,10 @@ class NetworkTopologyStrategy(ReplicationStrategy):
 
 
 class EverywhereStrategy(ReplicationStrategy):
-    """Every host holds everything."""
+    """Every host holds everything.
+
+    :param options_map: options of the replication map, for its export; None for none.
+    """
 
     def __init__(self, options_map: Mapping[str, Any] | None = None) -> None:
         super().__init__("EverywhereStrategy", options_map)
@@ -261,7 +276,10 @@ class EverywhereStrategy(ReplicationStrategy):
 
 
 class LocalStrategy(ReplicationStrategy):
-    """Each host holds its own data, so no host is a better one to ask than another."""
+    """Each host holds its own data, so no host is a better one to ask than another.
+
+    :param options_map: options of the replication map, for its export; None for none.
+    """
 
     def __init__(self, options_map: Mapping[str, Any] | None = None) -> None:
         super().__init__("LocalStrategy", options_map)

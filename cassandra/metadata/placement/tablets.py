@@ -44,10 +44,12 @@ class _Table:
 
     def __init__(self, rows: list[_Row]) -> None:
         self.rows = rows
+        # Beside the rows, so that bisect compares numbers without calling a key function.
         self.lasts = [row.last for row in rows]
 
     def find(self, token: int) -> _Row | None:
         at = bisect_left(self.lasts, token)
+        # There may be gaps: what no server has reported yet.
         if at == len(self.rows) or self.rows[at].first >= token:
             return None
         return self.rows[at]
@@ -67,8 +69,8 @@ class TabletMap:
     `hits` and `misses` count the requests whose partition was, or was not, in a tablet that is
     known; only requests to tables with tablets count. `count` is the number of tablets.
 
-    :param limit: the greatest number of tablets. Beyond it, the table whose last report is oldest
-        is forgotten, or tablets of the same table if there is no other.
+    :param limit: the greatest number of tablets. Beyond it, the table that has been known for
+        longest is forgotten, or tablets of the same table if there is no other.
     """
 
     __slots__ = (
@@ -215,6 +217,7 @@ class TabletMap:
         if told is None:
             return False
         first, last, replicas, version = told
+        # A report with a host beyond the limit is not kept: replicas would be missing from it.
         if not all(self._number_of(host_id) is not None for host_id, _ in replicas):
             return False
         row = _Row(
@@ -226,6 +229,7 @@ class TabletMap:
         )
         tables = self._tables.setdefault(keyspace, {})
         known = tables.get(table)
+        # A new list at each report: a thread that makes a query plan may be reading the old one.
         made = known.having(row) if known is not None else _Table([row])
         self.count += len(made.rows) - (len(known.rows) if known is not None else 0)
         tables[table] = made
@@ -242,6 +246,7 @@ class TabletMap:
         return number
 
     def _make_room(self, keyspace: str, table: str) -> None:
+        # A dict keeps its order, so the first one is the table that was added earliest.
         for other in list(self._tables):
             for name in list(self._tables[other]):
                 if (other, name) != (keyspace, table):
@@ -319,6 +324,7 @@ def split_payload(body: bytes) -> tuple[bytes, bytes] | None:
 
     :returns: the payload's value and the rest of the body; None if there is anything else.
     """
+    # <n> entries, here one, then a [string] of 18 bytes: both names are that long.
     if body[:2] != b"\0\1" or body[2:4] != b"\0\x12" or body[4:22] not in (_V1, _V2):
         return None
     end = 26 + int.from_bytes(body[22:26], "big", signed=True)
@@ -339,6 +345,7 @@ def _parsed(data: bytes) -> tuple[int, int, list[tuple[uuid.UUID, int]], int] | 
         version = int.from_bytes(parts[3], "big")
     first, last = (int.from_bytes(part, "big", signed=True) for part in parts[:2])
     listed = _parts(parts[2][4:])
+    # Wrapping ranges do not exist: servers split tablets at the ends of the ring.
     if first >= last or listed is None or len(parts[2]) < 4:
         return None
     if len(listed) != int.from_bytes(parts[2][:4], "big") or len(listed) > _MOST_REPLICAS:

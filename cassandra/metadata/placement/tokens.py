@@ -41,7 +41,10 @@ class NoMurmur3(Exception):
 
 @total_ordering
 class Token:
-    """A place on the ring; equal and ordered by `value`, within one class."""
+    """A place on the ring; equal and ordered by `value`, within one class.
+
+    :param token: the place, kept as `value`. Its type depends on the partitioner.
+    """
 
     __slots__ = ("value",)
 
@@ -141,7 +144,11 @@ class MD5Token(HashToken):
 
 
 class BytesToken(Token):
-    """A token of the ByteOrderedPartitioner: the key itself, as bytes."""
+    """A token of the ByteOrderedPartitioner: the key itself, as bytes.
+
+    :param token: the bytes of the key.
+    :raises TypeError: if it is not bytes.
+    """
 
     __slots__ = ()
 

@@ -108,6 +108,7 @@ def _take_options(made: TableMetadataV3 | MaterializedViewMetadata, source: Tabl
 
 def with_views(made: TableMetadataV3, views: Mapping[str, TableSource]) -> TableMetadataV3:
     """Return `made`, which shows other views from now on."""
+    # Programs hold the mapping itself: it has to show the change, too. NOTHING is everybody's.
     if type(made.views) is LazyMapping and made.views is not NOTHING:
         made.views.show(views)
     else:
@@ -234,6 +235,7 @@ def _types(nodes: Sequence[Any]) -> list[Any]:
         except KeyError:
             raise ValueError(f"a literal of type {name} cannot be made") from None
         if name == "vector":
+            # The second parameter of a vector is a number, not a type.
             (of, size) = _apart(parameters[0])
             made = made.apply_parameters([*_types(of), *size])
         elif parameters:
@@ -259,7 +261,9 @@ def _take_flags(made: TableMetadataV3, source: TableSource) -> None:
     if flags:
         made.is_compact_storage = "compound" not in flags or bool(flags & {"dense", "super"})
     else:
+        # Without any flag, only the columns tell.
         made.is_compact_storage = _looks_compact(made)
+    # Super columns of Thrift have a level more than rows and columns can show.
     made.is_cql_compatible = "super" not in flags
     if not made.is_compact_storage or not made.is_cql_compatible:
         return
@@ -329,6 +333,7 @@ def _index(row: IndexRow, made: TableMetadataV3) -> IndexMetadata:
             return IndexMetadata(made.keyspace_name, made.name, str(name), str(kind), {})
     target = options.get("target")
     taken = _index_target(target, made.columns) if isinstance(target, str) else target
+    # A copy only if there is something to change: the rows' own dict is shared.
     if taken != target:
         options = {**options, "target": taken}
     return IndexMetadata(made.keyspace_name, made.name, name, kind, options)
@@ -390,6 +395,7 @@ def keyspace(source: KeyspaceSource) -> KeyspaceMetadata:
     made.indexes = _indexes(source)
     types = {one.name: one for one in _each(made, "type", _user_type, source.types)}
     made.user_types = LazyMapping(types, _itself)
+    # By signature, so that exports of one schema are equal; servers list rows in no such order.
     functions = sorted(_each(made, "function", _function, source.functions), key=_signature)
     made.functions = LazyMapping({one.signature: one for one in functions}, _itself)
     aggregates = sorted(_each(made, "aggregate", _aggregate, source.aggregates), key=_signature)
@@ -401,6 +407,7 @@ def keyspace(source: KeyspaceSource) -> KeyspaceMetadata:
 
 def renewed_keyspace(made: KeyspaceMetadata, source: KeyspaceSource) -> KeyspaceMetadata:
     """Return `made`, which shows what `source` has from now on, in the same mappings."""
+    # Tables are made when they are first looked at, so this costs little.
     fresh = keyspace(source)
     for slot in KeyspaceMetadata.__slots__:
         if slot == "__dict__":  # what the program has set

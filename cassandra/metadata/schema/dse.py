@@ -1,4 +1,4 @@
-"""Schema objects and readers of DataStax Enterprise, which is not spoken: names for programs."""
+"""Schema objects and readers of DataStax Enterprise, which is not supported: names for programs."""
 
 from __future__ import annotations
 

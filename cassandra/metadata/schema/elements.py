@@ -56,7 +56,9 @@ def _target_as_cql(target: str) -> str:
 class ColumnMask(NamedTuple):
     """The function that hides a column's values from roles without the permission (Cassandra 5.0).
 
-    `arguments` are CQL literals, as the server keeps them.
+    :param keyspace: the keyspace of the function.
+    :param name: the function's name.
+    :param arguments: further arguments, CQL literals as the server keeps them; none by default.
     """
 
     keyspace: str
@@ -72,7 +74,12 @@ class ColumnMask(NamedTuple):
 class DroppedColumn(NamedTuple):
     """A column that the table had before.
 
-    A new column of this name must have the same type. `dropped_time` is the time of the drop.
+    A new column of this name must have the same type.
+
+    :param name: its name.
+    :param cql_type: the CQL text of its type.
+    :param dropped_time: the time of the drop.
+    :param is_static: True if it was static.
     """
 
     name: str
@@ -84,7 +91,12 @@ class DroppedColumn(NamedTuple):
 class ColumnMetadata:
     """One column of a table or view.
 
-    `cql_type` is the CQL text of its type; `mask` is a `ColumnMask` or None.
+    :param table_metadata: the table or view that has the column, kept as `table`.
+    :param column_name: its name, kept as `name`.
+    :param cql_type: the CQL text of its type.
+    :param is_static: True if it has one value for each partition.
+    :param is_reversed: True for a clustering column in descending order.
+    :param mask: a `ColumnMask`; None for none.
     """
 
     __slots__ = ("cql_type", "is_reversed", "is_static", "mask", "name", "table")
@@ -130,8 +142,11 @@ class ColumnMetadata:
 class IndexMetadata:
     """A secondary index.
 
-    `kind` is KEYS, COMPOSITES or CUSTOM. `index_options` is a dict with ``target``, and with
-    ``class_name`` for CUSTOM.
+    :param keyspace_name: the name of the keyspace.
+    :param table_name: the name of the table.
+    :param index_name: its own name, kept as `name`.
+    :param kind: "KEYS", "COMPOSITES" or "CUSTOM".
+    :param index_options: ``target`` and further options by name; ``class_name`` for CUSTOM.
     """
 
     __slots__ = ("index_options", "keyspace_name", "kind", "name", "table_name")
@@ -177,7 +192,12 @@ class IndexMetadata:
 
 
 class TriggerMetadata:
-    """A trigger; `options` has the class that it runs."""
+    """A trigger.
+
+    :param table_metadata: the table, kept as `table`.
+    :param trigger_name: its own name, kept as `name`.
+    :param options: ``class``, the Java class that it runs.
+    """
 
     __slots__ = ("name", "options", "table")
 
@@ -208,7 +228,14 @@ class TriggerMetadata:
 
 
 class UserType:
-    """A user-defined type. `field_names` and `field_types` (CQL texts) go together."""
+    """A user-defined type.
+
+    :param keyspace: the name of the keyspace.
+    :param name: the type's name.
+    :param field_names: the names of the fields, in order.
+    :param field_types: the CQL texts of their types, in the same order.
+    :raises ValueError: if the two lists differ in length.
+    """
 
     __slots__ = ("field_names", "field_types", "keyspace", "name")
 
@@ -250,10 +277,21 @@ class UserType:
 
 
 class Function:
-    """A user-defined function. Types are CQL texts.
+    """A user-defined function.
 
-    `deterministic`, `monotonic` and `monotonic_on` belong to DataStax Enterprise; they are false or
-    empty elsewhere.
+    :param keyspace: the name of the keyspace.
+    :param name: the function's name.
+    :param argument_types: CQL texts, in order.
+    :param argument_names: in the same order.
+    :param return_type: a CQL text.
+    :param language: such as "java" or "lua".
+    :param body: the source in that language.
+    :param called_on_null_input: False if the result is null as soon as an argument is.
+    :param deterministic: DataStax Enterprise: equal arguments give equal results.
+    :param monotonic: DataStax Enterprise: the function is monotonic in all of its arguments.
+    :param monotonic_on: DataStax Enterprise: the argument that it grows with, in a sequence; empty
+        for none.
+    :raises ValueError: if the arguments have more names than types, or fewer.
     """
 
     __slots__ = (
@@ -346,7 +384,17 @@ class Function:
 class Aggregate:
     """A user-defined aggregate.
 
-    Types are CQL texts; `initial_condition` is a CQL literal or None.
+    :param keyspace: the name of the keyspace.
+    :param name: the aggregate's name.
+    :param argument_types: CQL texts, in order.
+    :param state_func: the name of the function that takes the state and a row's arguments.
+    :param state_type: the CQL text of the state's type.
+    :param final_func: the name of the function that makes the result of the last state; None for
+        none.
+    :param initial_condition: the first state, a CQL literal; None for null.
+    :param return_type: a CQL text.
+    :param deterministic: DataStax Enterprise: equal rows give equal results.
+    :param reduce_func: ScyllaDB: the name of the function that joins two states; None for none.
     """
 
     __slots__ = (

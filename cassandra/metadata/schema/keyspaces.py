@@ -23,6 +23,13 @@ class KeyspaceMetadata(Faulty):
     Its parts are mappings by name; functions and aggregates go by signature (``name(type,type)``).
     `replication_strategy` is None if it is not known. `virtual` is True if the tables are computed
     by the node that is asked. `tablets` is ScyllaDB's option of that name, or None.
+
+    :param name: the keyspace's name.
+    :param durable_writes: False if writes do not go to the commit log.
+    :param strategy_class: the class of the replication, with or without its package; empty if it is
+        not known.
+    :param strategy_options: the options of the replication, by name.
+    :param graph_engine: DataStax Enterprise's option of that name; None for none.
     """
 
     __slots__ = (

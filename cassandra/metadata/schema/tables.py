@@ -135,9 +135,16 @@ class TableMetadata(_Columnar):
     """A table.
 
     Columns are in the order of CREATE TABLE: key columns, static columns, then the others by name.
-    `columns`, `indexes`, `triggers`, `views` and `dropped_columns` are mappings by name;
-    `partition_key` and `clustering_key` are lists of columns. `options` are the server's, by name.
-    `virtual` is True if the node that is asked computes the table; CQL cannot create it then.
+    `indexes`, `views` and `dropped_columns` are mappings by name, too.
+
+    :param keyspace_name: the name of the keyspace.
+    :param name: the table's name.
+    :param partition_key: its columns, in order; None for an empty list, as for the next ones.
+    :param clustering_key: its columns, in order.
+    :param columns: all columns by name.
+    :param triggers: triggers by name.
+    :param options: the server's options by name.
+    :param virtual: True if the node that is asked computes the table; CQL cannot create it then.
     """
 
     __slots__ = (
@@ -262,9 +269,14 @@ class TableMetadataV3(TableMetadata):
 
 
 class MaterializedViewMetadata(_Columnar):
-    """A materialized view of the table `base_table_name`.
+    """A materialized view of a table.
 
-    `where_clause` is CQL; `options` are the server's, by name.
+    :param keyspace_name: the name of the keyspace.
+    :param view_name: the view's own name, kept as `name`.
+    :param base_table_name: the name of the table that it shows.
+    :param include_all_columns: True if it has all columns of the table (``SELECT *``).
+    :param where_clause: the relations that rows have to meet, as CQL.
+    :param options: the server's options by name; None for none.
     """
 
     __slots__ = ("base_table_name", "include_all_columns", "where_clause")

@@ -30,6 +30,7 @@ _Callback = TypeVar("_Callback", bound="CFuncPtr")
 RELEASES_SAFELY = False
 
 _NULLABLE = 2  # ARROW_FLAG_NULLABLE
+# The consumer wants an errno; which one it is tells it nothing that the text does not.
 _EIO = 5
 
 _pointer = ctypes.c_void_p
@@ -133,6 +134,7 @@ def _metadata(layout: Layout) -> bytes:
 def _children(kind: type[ctypes.Structure], count: int) -> tuple[Any, Any]:
     """Return `count` structs and the array of their addresses."""
     children = (kind * count)()
+    # The interface wants an array of pointers; the structs themselves may lie in one block.
     size = ctypes.sizeof(kind)
     first = ctypes.addressof(children)
     return children, (_pointer * count)(*[first + index * size for index in range(count)])
@@ -167,11 +169,13 @@ def _fill_array(array: _Array, column: ColumnArray) -> None:
     array.null_count = column.null_count if buffers else column.length
     array.offset = 0
     array.n_buffers = len(buffers)
+    # Counted up below: a failure half way must release the children that are there, no others.
     array.n_children = 0
     array.buffers = ctypes.addressof(places)
     array.children = ctypes.addressof(addresses)
     array.dictionary = None
     array.private_data = _hold(views, places, children, addresses)
+    # Set before anything can fail, so that the error's way out is that of any release.
     array.release = _release_array_address
     try:
         for index, buffer in enumerate(buffers):
@@ -209,10 +213,12 @@ def _releaser(kind: type[ctypes.Structure]) -> Callable[[int], None]:
 
     def release(address: int) -> None:
         released = kind.from_address(address)
+        # The interface marks a struct that was released or moved by a callback of NULL.
         if not released.release:
             return
         if has_children and released.n_children:
             for child in (pointer * released.n_children).from_address(released.children):
+                # A consumer may have moved a child out; that one is released by its new owner.
                 child_release = kind.from_address(child).release
                 if child_release:
                     prototype(child_release)(child)
@@ -262,6 +268,7 @@ def _get_next(stream: int, out: int) -> int:
     try:
         column = source.following()
         if column is None:
+            # The interface marks the end of a stream by an array that is released already.
             ctypes.memset(out, 0, ctypes.sizeof(_Array))
         else:
             _fill_array(_Array.from_address(out), column)
@@ -303,6 +310,7 @@ def _destructor(name: bytes, kind: type[ctypes.Structure]) -> Any:
     def destroy(capsule: int) -> None:
         address = pointer_of(capsule, name)
         release = kind.from_address(address).release
+        # NULL if a consumer has taken the struct over: then it is not ours to release.
         if release:
             prototype(release)(address)
         held.pop(address, None)

@@ -83,6 +83,7 @@ class ColumnPlan:
             # Not a comprehension: if one fails, the length of `made` tells which.
             for at in range(len(layouts)):
                 made.append(self._build(at, columns[at]))  # noqa: PERF401
+        # Not the data's fault, and the row plan would need even more memory to name a cell.
         except MemoryError:
             raise
         except Exception as error:
@@ -108,6 +109,7 @@ class ColumnPlan:
     ) -> Exception:
         self._rows.tuples(body, offset, row_count)  # raises its own error if rows fail as well
         where = f'column "{self.layout.names[column]}" ({self._codecs[column].cql_name})'
+        # Builders look at all cells of a column together. To name the row, each is built alone.
         for row, cell in enumerate(columns[column]):
             _nulls.begin()
             try:
@@ -152,6 +154,7 @@ Built = tuple[tuple[Any, ...], tuple[ColumnArray, ...]]
 
 def _bits(flags: list[bool]) -> bytes:
     """Return a bitmap with the first flag in the lowest bit."""
+    # int() reads all digits in C; a loop that sets bits would take far longer.
     digits = "".join(["1" if flag else "0" for flag in reversed(flags)]) or "0"
     return int(digits, 2).to_bytes((len(flags) + 7) // 8, "little")
 
@@ -212,6 +215,7 @@ def _blob(layout: Layout, cells: Cells, null_count: int) -> Built:
 
 def _text(layout: Layout, cells: Cells, null_count: int) -> Built:
     cells, offsets, data = _variable(cells, null_count)
+    # Most texts are ASCII, which one look at all the bytes shows; only others are decoded.
     if not data.isascii():
         if layout.kind == "ascii":
             raise DecodeError("not ASCII")
@@ -312,6 +316,7 @@ def _collection(cell: bytes, per_element: int) -> Cells:
     if len(cell) < 4:
         raise DecodeError("truncated")
     count = _int32_at(cell)[0] * per_element
+    # Each element takes four bytes at least. A larger count would only fill memory.
     if not 0 <= count * 4 <= len(cell) - 4:
         raise DecodeError("a count that the bytes cannot hold")
     return _items(cell, 4, count)
@@ -368,6 +373,7 @@ def _struct(layout: Layout, cells: Cells, null_count: int) -> Built:
 def _vector(layout: Layout, cells: Cells, null_count: int) -> Built:
     child, dimension = layout.children[0], layout.dimension
     size = child.wire_size
+    # Before anything is made: a null is four bytes on the wire, but a whole vector in memory.
     if len(cells) * dimension * (child.width or 8) > COLUMN_LIMIT:
         raise too_large(layout)
     if null_count:

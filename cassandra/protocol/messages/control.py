@@ -83,7 +83,10 @@ class ReadyMessage(MessageType):
 @public
 @register_class
 class AuthenticateMessage(MessageType):
-    """AUTHENTICATE: the server wants a login by `authenticator`, a Java class name."""
+    """AUTHENTICATE: the server wants a login.
+
+    :param authenticator: the server's authenticator, a Java class name.
+    """
 
     opcode = opcodes.AUTHENTICATE
     name = "AUTHENTICATE"
@@ -103,7 +106,10 @@ class AuthenticateMessage(MessageType):
 @public
 @register_class
 class CredentialsMessage(MessageType):
-    """CREDENTIALS of protocol version 1; later versions use AUTH_RESPONSE."""
+    """CREDENTIALS of protocol version 1; later versions use AUTH_RESPONSE.
+
+    :param creds: texts by name, such as "username" and "password".
+    """
 
     opcode = opcodes.CREDENTIALS
     name = "CREDENTIALS"
@@ -125,7 +131,10 @@ class CredentialsMessage(MessageType):
 @public
 @register_class
 class AuthChallengeMessage(MessageType):
-    """AUTH_CHALLENGE: a token of the server's that has to be answered."""
+    """AUTH_CHALLENGE: a token of the server's that has to be answered.
+
+    :param challenge: the token; None for a null.
+    """
 
     opcode = opcodes.AUTH_CHALLENGE
     name = "AUTH_CHALLENGE"
@@ -145,7 +154,10 @@ class AuthChallengeMessage(MessageType):
 @public
 @register_class
 class AuthResponseMessage(MessageType):
-    """AUTH_RESPONSE: the client's token; None is sent as null."""
+    """AUTH_RESPONSE: the client's token.
+
+    :param response: the token, or a text that is sent as UTF-8; None is sent as a null.
+    """
 
     opcode = opcodes.AUTH_RESPONSE
     name = "AUTH_RESPONSE"
@@ -172,7 +184,10 @@ class AuthResponseMessage(MessageType):
 @public
 @register_class
 class AuthSuccessMessage(MessageType):
-    """AUTH_SUCCESS: logged in; `token` is the server's last token, or None."""
+    """AUTH_SUCCESS: logged in.
+
+    :param token: the server's last token; None for a null.
+    """
 
     opcode = opcodes.AUTH_SUCCESS
     name = "AUTH_SUCCESS"
@@ -206,7 +221,11 @@ class OptionsMessage(MessageType):
 @public
 @register_class
 class SupportedMessage(MessageType):
-    """SUPPORTED: `cql_versions`, and each other option with its list of values."""
+    """SUPPORTED: what the server supports.
+
+    :param cql_versions: the CQL versions that the server knows.
+    :param options: its other options, each with the list of their values.
+    """
 
     opcode = opcodes.SUPPORTED
     name = "SUPPORTED"

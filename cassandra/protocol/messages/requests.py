@@ -34,7 +34,19 @@ def _batch_kind(batch_type: Numbered | int) -> int:
 
 
 class _QueryMessage(MessageType):
-    """The common part of QUERY and EXECUTE: values, and how they are executed."""
+    """The common part of QUERY and EXECUTE: values, and how they are executed.
+
+    :param query_params: the values of the markers; None for none.
+    :param consistency_level: a number of `ConsistencyLevel`.
+    :param serial_consistency_level: SERIAL or LOCAL_SERIAL for lightweight transactions; None for
+        the server's default.
+    :param fetch_size: rows in a page; None for no paging.
+    :param paging_state: where the page begins, from the page before; None for the first page.
+    :param timestamp: microseconds since 1970; None for the server's time.
+    :param skip_meta: ask the server to leave the columns of the result out.
+    :param continuous_paging_options: must be None: it belongs to the DSE protocol versions.
+    :param keyspace: for names without one (version 5); None for the connection's.
+    """
 
     def __init__(
         self,
@@ -83,7 +95,17 @@ _stock_write_query_params = _QueryMessage._write_query_params
 class QueryMessage(_QueryMessage):
     """QUERY: a statement as text.
 
-    `query_params` are bytes, None and UNSET_VALUE for the markers in it.
+    :param query: the text.
+    :param consistency_level: a number of `ConsistencyLevel`.
+    :param serial_consistency_level: SERIAL or LOCAL_SERIAL for lightweight transactions; None for
+        the server's default.
+    :param fetch_size: rows in a page; None for no paging.
+    :param paging_state: where the page begins, from the page before; None for the first page.
+    :param timestamp: microseconds since 1970; None for the server's time.
+    :param continuous_paging_options: must be None: it belongs to the DSE protocol versions.
+    :param keyspace: for names without one (version 5); None for the connection's.
+    :param query_params: bytes, None (null) or UNSET_VALUE for each marker in the text; None for no
+        values.
     """
 
     opcode = opcodes.QUERY
@@ -129,7 +151,8 @@ class QueryMessage(_QueryMessage):
 class PrepareMessage(MessageType):
     """PREPARE: a statement to prepare.
 
-    `keyspace` is the one for unqualified names (version 5 only).
+    :param query: the text.
+    :param keyspace: for names without one (version 5); None for the connection's.
     """
 
     opcode = opcodes.PREPARE
@@ -150,7 +173,20 @@ class PrepareMessage(MessageType):
 class ExecuteMessage(_QueryMessage):
     """EXECUTE: executes a prepared statement.
 
-    `query_params` are a `ValuesBlock`, or bytes, None and UNSET_VALUE for each marker.
+    :param query_id: the server's id of the statement.
+    :param query_params: a `ValuesBlock`, or bytes, None (null) or UNSET_VALUE for each marker.
+    :param consistency_level: a number of `ConsistencyLevel`.
+    :param serial_consistency_level: SERIAL or LOCAL_SERIAL for lightweight transactions; None for
+        the server's default.
+    :param fetch_size: rows in a page; None for no paging.
+    :param paging_state: where the page begins, from the page before; None for the first page.
+    :param timestamp: microseconds since 1970; None for the server's time.
+    :param skip_meta: ask the server to leave the columns of the result out.
+    :param continuous_paging_options: must be None: it belongs to the DSE protocol versions.
+    :param result_metadata_id: the id of the columns that the client knows (version 5, or ScyllaDB's
+        extension); None or empty makes the server send them.
+    :param tablet_version_block: what the client knows of the tablet, a byte of ScyllaDB's
+        TABLETS_ROUTING_V2; None for nothing.
     """
 
     opcode = opcodes.EXECUTE
@@ -222,6 +258,11 @@ class BatchMessage(MessageType):
 
     :param batch_type: a `BatchType` or its number.
     :param queries: (is prepared, query or id, values) each.
+    :param consistency_level: a number of `ConsistencyLevel`.
+    :param serial_consistency_level: SERIAL or LOCAL_SERIAL for lightweight transactions; None for
+        the server's default.
+    :param timestamp: microseconds since 1970; None for the server's time.
+    :param keyspace: for names without one (version 5); None for the connection's.
     """
 
     opcode = opcodes.BATCH
@@ -268,7 +309,12 @@ class BatchMessage(MessageType):
 @public
 @register_class
 class ReviseRequestMessage(MessageType):
-    """REVISE_REQUEST of the DSE protocol versions, which this driver does not speak."""
+    """REVISE_REQUEST of the DSE protocol versions, which this driver does not speak.
+
+    :param op_type: a number of `RevisionType`.
+    :param op_id: the stream of the request that is revised.
+    :param next_pages: how many further pages are wanted.
+    """
 
     opcode = opcodes.REVISE_REQUEST
     name = "REVISE_REQUEST"

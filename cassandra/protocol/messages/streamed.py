@@ -81,6 +81,7 @@ def call_reader(
     column_encryption_policy)``; older programs lack the last, and some have `protocol_features`
     behind the version.
     """
+    # A function in C, or a callable object, does not say what it takes: it gets everything.
     code = getattr(getattr(reader, "__func__", reader), "__code__", None)
     if code is None:
         return reader(f, version, *rest)
@@ -104,7 +105,11 @@ def _given(rest: Sequence[Any]) -> tuple[ProtocolFeatures | None, Any, Any, Any]
 
 
 class StreamedResult(MessageType):
-    """The part of `ResultMessage` that reads from a file-like object."""
+    """The part of `ResultMessage` that reads from a file-like object.
+
+    :param kind: the kind of result, its number in the protocol: 1 void, 2 rows, 3 a keyspace, 4 a
+        prepared statement, 5 a change of the schema.
+    """
 
     type_codes: ClassVar[Mapping[int, Any]] = MappingProxyType(TYPE_CODES)
     """The `cassandra.cqltypes` class of each type's code; a program may replace the mapping."""
@@ -183,6 +188,7 @@ class StreamedResult(MessageType):
         count = read_int(f)
         if count < 0:
             raise ProtocolError(f"a result of {count} rows")
+        # A program's own recv_row moves the file by itself, so rows have to be read in turn.
         if type(self).recv_row is not StreamedResult.recv_row:
             codecs = self.metadata.codecs
             self.parsed_rows = [
@@ -268,6 +274,7 @@ class _Rest:
         return self._cursor
 
     def __exit__(self, *_: object) -> None:
+        # Back to behind what was used: the program's next method goes on from there.
         self._f.seek(self._cursor.pos - len(self._cursor.data), 1)
 
 

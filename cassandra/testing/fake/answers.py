@@ -92,7 +92,11 @@ def as_answer(answer: Answerable) -> Answer:
 
 
 class Message(Answer):
-    """One message. `having` adds what may stand before its body."""
+    """One message. `having` adds what may stand before its body.
+
+    :param opcode: the message's number, of `Opcode`.
+    :param encode: called with the request; returns the body.
+    """
 
     __slots__ = ("_encode", "_opcode", "_payload", "_tracing_id", "_warnings")
 
@@ -349,7 +353,17 @@ def paged(
 
 
 class Prepared:
-    """A prepared statement: its text, its bind columns, and the columns of its result."""
+    """A prepared statement.
+
+    :param query: the text.
+    :param columns: the bind columns.
+    :param result: the columns of its result; none by default.
+    :param pk_indexes: places of the partition key among the bind columns.
+    :param query_id: the statement's id; None for a digest of the text.
+    :param metadata_id: the id of the result's columns; None for their digest.
+    :param keyspace: the keyspace of the columns.
+    :param table: the table of the columns.
+    """
 
     __slots__ = (
         "columns",

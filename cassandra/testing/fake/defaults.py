@@ -62,6 +62,7 @@ class DefaultAnswers:
         if self._credentials is None:
             return error(ErrorCode.PROTOCOL_ERROR, "Unexpected message AUTH_RESPONSE")
         username, password = self._credentials
+        # SASL PLAIN: an authorization id, which may be empty, the user and the password.
         given = (request.token or b"").split(b"\0")
         if given[-2:] != [str(username).encode(), str(password).encode()]:
             return error(
@@ -91,6 +92,7 @@ class DefaultAnswers:
 
     def _use(self, request: Request, name: str) -> Message:
         keyspace = name[1:-1].replace('""', '"') if name.startswith('"') else name.lower()
+        # None takes any name, so that a test need not declare what it uses.
         if self.keyspaces is not None and keyspace not in self.keyspaces:
             return error(ErrorCode.INVALID, f"Keyspace '{keyspace}' does not exist")
         request.connection.keyspace = keyspace
@@ -100,6 +102,7 @@ class DefaultAnswers:
         text = request.query or ""
         prepared = self._statements.get(text)
         if prepared is None:
+            # A text that no test has described gets an int for each marker.
             prepared = self._make_prepared(text)
         self._prepared[prepared.query_id] = prepared
         return Message(Opcode.RESULT, prepared.body)

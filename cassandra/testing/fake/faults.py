@@ -69,7 +69,11 @@ def delay(seconds: float, answer: Answerable) -> Answer:
 
 
 class Held:
-    """One request whose answer is held back. `released` is True once it was answered."""
+    """One request whose answer is held back. `released` is True once it was answered.
+
+    :param request: the request.
+    :param default: the answer for a `release` without one.
+    """
 
     __slots__ = ("_default", "released", "request")
 
@@ -113,7 +117,10 @@ class Held:
 
 
 class Hold(Answer):
-    """Holds answers back until they are released, in the order in which requests arrive."""
+    """Holds answers back until they are released, in the order in which requests arrive.
+
+    :param default: the answer for a `release` without one.
+    """
 
     def __init__(self, default: Answer) -> None:
         self._default = default

@@ -58,11 +58,16 @@ class FakeNode(DefaultAnswers):
     :param address: where it listens.
     :param port: 0 takes a free one.
     :param max_version: the newest protocol version that it speaks (3, 4 or 5).
-    :param username: wanted from clients, with `password`, if it is given.
+    :param username: wanted from clients, with the `password`; None for no login.
+    :param password: the user's password.
     :param ssl_context: makes it speak TLS.
+    :param datacenter: shown in the system tables, as are the next ones.
+    :param rack: the node's rack.
+    :param tokens: the tokens that it owns, as texts.
+    :param host_id: the node's id; None for a random one.
+    :param release_version: the version of the server; None for one that fits `max_version`.
+    :param cluster_name: the name of the cluster.
     :param thread: the thread of several nodes. None gives it its own.
-
-    The other parameters are shown in the system tables.
     """
 
     address: str

@@ -16,7 +16,13 @@ _LEAST, _RING = -(1 << 63), 1 << 64
 
 
 class Member(NamedTuple):
-    """A node, as far as it decides the places of partitions."""
+    """A node, as far as it decides the places of partitions.
+
+    :param host_id: the node's id.
+    :param shards: how many shards it has.
+    :param ignore_msb: how many of a token's highest bits do not count for shards.
+    :param tokens: the tokens that it owns.
+    """
 
     host_id: uuid.UUID
     shards: int
@@ -25,14 +31,24 @@ class Member(NamedTuple):
 
 
 class Replica(NamedTuple):
-    """A shard of a node."""
+    """A shard of a node.
+
+    :param host_id: the id of the node.
+    :param shard: the number of the shard, from 0.
+    """
 
     host_id: uuid.UUID
     shard: int
 
 
 class Tablet(NamedTuple):
-    """A range of tokens, without `first` and with `last`. `version` changes with the replicas."""
+    """A range of tokens, and who holds it.
+
+    :param first: the token before the range.
+    :param last: the last token of the range.
+    :param replicas: the shards that hold it.
+    :param version: changes with the replicas.
+    """
 
     first: int
     last: int

@@ -58,7 +58,11 @@ class Arrivals:
 
 
 class Table(NamedTuple):
-    """A table: its columns (name, type) in order, and the names of the partition key."""
+    """A table.
+
+    :param columns: the CQL type of each column, in order.
+    :param key: the names of the partition key's columns.
+    """
 
     columns: Mapping[str, str]
     key: Sequence[str]
@@ -70,13 +74,16 @@ class Scylla:
     Keyspaces and tables are added by `keyspace` and `table` after the cluster has started.
 
     :param shards: of each node, or of all nodes.
+    :param ignore_msb: how many of a token's highest bits do not count for shards.
     :param tablets_version: 1, or 2 if the nodes offer that too.
     :param shard_aware_port: False if the nodes do not have one.
     :param rewrites_ports: True if a NAT rewrites the clients' ports at random: the shard-aware port
         gives any shard then.
+    :param metadata_ids: False if the nodes do not offer SCYLLA_USE_METADATA_ID.
     :param client_routes: False if the nodes are too old for the table system.client_routes.
     :param lwt_mask: the bit in the flags of a PREPARED that marks a lightweight transaction.
     :param rate_limit_code: of the error, as SUPPORTED tells it.
+    :param seed: of the random placement of tablets, for tests that repeat.
     """
 
     def __init__(
@@ -205,6 +212,7 @@ class Scylla:
         :param port: the proxy's port.
         :param tls_port: the proxy's port for TLS.
         """
+        # The primary key of the real table: a second row for it replaces the first.
         key = (connection_id, host_id)
         known = self.schema.get(_ROUTES, ())
         kept = [row for row in known if (row["connection_id"], row["host_id"]) != key]

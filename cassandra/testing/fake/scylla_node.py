@@ -37,6 +37,8 @@ class ScyllaNode(FakeNode):
     It counts in `arrivals` what came in at which shard, and if that was the right one. A
     connection's shard is `ServerConnection.shard`.
 
+    :param address: where it listens.
+    :param port: 0 takes a free one.
     :param scylla: the cluster's settings and state.
     :param settings: keywords of `FakeNode`.
     """

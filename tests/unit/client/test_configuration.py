@@ -87,6 +87,8 @@ def test_bad_contact_points(face: Any, points: Any, error: type[Exception], mess
         ({"port": 0}, ValueError, "port must be a number from 1 to 65535, but is 0"),
         ({"port": 70000}, ValueError, "70000"),
         ({"port": True}, ValueError, "port"),
+        ({"port": "cql"}, ValueError, "port must be a number from 1 to 65535, but is 'cql'"),
+        ({"port": ""}, ValueError, "port must be a number from 1 to 65535, but is ''"),
         ({"compression": "zip"}, ValueError, "'lz4' or 'snappy', but is 'zip'"),
         (
             {"compression": 7},

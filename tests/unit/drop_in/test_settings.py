@@ -11,6 +11,7 @@ import textwrap
 from collections import namedtuple
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -41,6 +42,7 @@ from cassandra.pool import Host
 from cassandra.query import TraceUnavailable
 from cassandra.testing.fake import FakeCluster, FakeNode, Opcode, Udt, rows, silence
 from cassandra.versions import ProtocolVersion
+from tests import setting_fields
 
 FACES = [Cluster, aio.Cluster]
 
@@ -404,9 +406,26 @@ def explained(kind: type) -> set[str]:
 
 
 def test_the_reference_explains_every_setting() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "api" / "cluster.rst").read_text()
     kinds = (Defaults, Identity, PoolSizes, MetadataSettings)
-    for kind in kinds:
-        assert f"autoclass:: {kind.__module__}.{kind.__name__}" in page
-    settings = {*ClusterSettings.__annotations__} - {"execution_profiles", "executor_threads"}
-    assert settings - REFUSED - set().union(*map(explained, kinds)) == set()
+    settings = {*ClusterSettings.__annotations__} - {"execution_profiles"}
+    assert settings - set().union(*map(explained, kinds)) == set()
+
+
+@pytest.mark.parametrize("face", setting_fields.FACES)
+def test_both_faces_have_the_text_of_every_setting(face: ModuleType) -> None:
+    path = setting_fields.file_of(face)
+    # `python -m tests.setting_fields` writes it.
+    assert path.read_text() == setting_fields.with_fields(face)
+    fields = re.findall(r":param (\w+):", face.Cluster.__doc__)
+    assert {*fields} == {*ClusterSettings.__annotations__, "contact_points", "settings"}
+    assert len({*fields}) == len(fields)
+
+
+def test_the_text_of_a_setting_has_its_default_and_its_unit() -> None:
+    text = " ".join((inspect.getdoc(Cluster) or "").split())
+    assert ":param connect_timeout: seconds that opening a connection may take" in text
+    for default in ("Default: 5.", "Default: SimpleConvictionPolicy.", "Default: None."):
+        assert default in text
+    assert "Default: ExponentialReconnectionPolicy(1.0, 600.0)." in text
+    assert "Default: ProtocolVersion.MAX_SUPPORTED." in text
+    assert "NOT_SET" not in text

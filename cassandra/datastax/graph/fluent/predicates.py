@@ -1,4 +1,4 @@
-"""Predicates of graph traversals: names only, since graphs are not spoken."""
+"""Predicates of graph traversals: names only, since graphs are not supported."""
 
 from __future__ import annotations
 

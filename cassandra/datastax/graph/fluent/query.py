@@ -1,4 +1,4 @@
-"""Batches of graph traversals: the name only, since graphs are not spoken."""
+"""Batches of graph traversals: the name only, since graphs are not supported."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ class TraversalBatch:
         self._execution_profile = execution_profile
 
     def add(self, traversal: object) -> NoReturn:
-        """Raise NotImplementedError: graphs are not spoken."""
+        """Raise NotImplementedError: graphs are not supported."""
         refuse("TraversalBatch.add()")
 
     def add_all(self, traversals: object) -> NoReturn:
-        """Raise NotImplementedError: graphs are not spoken."""
+        """Raise NotImplementedError: graphs are not supported."""
         refuse("TraversalBatch.add_all()")
 
     def execute(self) -> NoReturn:
-        """Raise NotImplementedError: graphs are not spoken."""
+        """Raise NotImplementedError: graphs are not supported."""
         refuse("TraversalBatch.execute()")
 
     def as_graph_statement(self, graph_protocol: object = None) -> NoReturn:
-        """Raise NotImplementedError: graphs are not spoken."""
+        """Raise NotImplementedError: graphs are not supported."""
         refuse("TraversalBatch.as_graph_statement()")

@@ -1,4 +1,4 @@
-"""Traversals of graphs: names only, since graphs are not spoken."""
+"""Traversals of graphs: names only, since graphs are not supported."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class DSESessionRemoteGraphConnection:
         self.execution_profile = execution_profile
 
     def submit(self, bytecode: object) -> NoReturn:
-        """Raise NotImplementedError: graphs are not spoken."""
+        """Raise NotImplementedError: graphs are not supported."""
         refuse("DSESessionRemoteGraphConnection.submit()")
 
 
@@ -76,7 +76,7 @@ class DseGraph:
         execution_profile: object = None,
         traversal_class: object = None,
     ) -> NoReturn:
-        """Raise NotImplementedError: graphs are not spoken."""
+        """Raise NotImplementedError: graphs are not supported."""
         refuse("DseGraph.traversal_source()")
 
     @staticmethod
@@ -85,7 +85,7 @@ class DseGraph:
         graph_protocol: bytes = GraphProtocol.GRAPHSON_1_0,
         context: object = None,
     ) -> NoReturn:
-        """Raise NotImplementedError: graphs are not spoken."""
+        """Raise NotImplementedError: graphs are not supported."""
         refuse("DseGraph.query_from_traversal()")
 
     @staticmethod
