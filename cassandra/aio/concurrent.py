@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ExecutionResult", "PlacedResult", "outcomes"]
 
+# Outcomes after which other tasks have a turn.
+_MOST_WITHOUT_REST = 1000
+
 
 class ExecutionResult(NamedTuple):
     """The outcome of one execution: its result, or its error if `success` is false."""
@@ -53,6 +56,9 @@ async def outcomes(
     kind: type[Any] = ExecutionResult if in_order else PlacedResult
     collector = flight.Collector(concurrency, kind, path, in_order)
     run = _Run(session, statements_and_parameters, concurrency, options, collector)
+    found: list[Any] = []
+    outcome = None
+    rested = 0
     try:
         while True:
             # First: a slow reader must not leave the servers idle.
@@ -67,8 +73,14 @@ async def outcomes(
                 if not outcome[0] and raise_on_first_error:
                     raise outcome[1]
                 yield outcome
+            # What ends at once, in a session that was shut down say, is never waited for.
+            if collector.given - rested >= _MOST_WITHOUT_REST:
+                rested = collector.given
+                await asyncio.sleep(0)
     finally:
         run.give_up()
+        # An error that is raised here holds this frame, and would be held by it.
+        del found, outcome
 
 
 class _Run:
@@ -96,7 +108,9 @@ class _Run:
     def fill(self) -> None:
         """Start as many as there is room for."""
         collector = self._collector
-        while True:
+        taken = -1
+        while taken != collector.sent:
+            taken = collector.sent
             burst: list[Request] = []
             try:
                 collector.requests(self._statements, burst, self._concurrency)
@@ -104,8 +118,6 @@ class _Run:
                 flight.start_all(burst)
             if collector.unusual is not None:
                 self._start(*collector.unusual, collector.sent - 1)
-            elif not burst:
-                return
 
     def _start(self, statement: Any, parameters: Any, position: int) -> None:
         # A mistake in the call becomes its outcome, like any other error.
