@@ -8,6 +8,7 @@ there is more to send, and the sending loop that is running goes on.
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -187,6 +188,8 @@ class _Run:
             refuse(
                 "execute_concurrent()", "execute_concurrent_async, or execute_async with callbacks"
             )
+        # A stand-in for a session has no process of its own.
+        self._refuse_in_child = getattr(session, "refuse_in_child", None)
         self._submit = _submit_of(session)
         path = None
         # Past the future, too, if nothing is asked for that needs one.
@@ -220,10 +223,15 @@ class _Run:
             except Exception:
                 log.exception("the statements of a generator that was dropped could not be read")
 
+        # Up to Python 3.11 a thread that is started then never runs, and `start` waits for it.
+        if sys.is_finalizing():
+            return
         self._fail_fast = False
         try:
+            if self._refuse_in_child is not None:
+                self._refuse_in_child()  # the parent sends them
             threading.Thread(target=send, name="cassandra-concurrent", daemon=True).start()
-        except RuntimeError:  # the interpreter ends
+        except (ConnectionShutdown, RuntimeError):  # or the interpreter ends
             pass
 
     def outcomes(self) -> Iterator[ExecutionResult]:
@@ -256,7 +264,12 @@ class _Run:
                 while not collector.is_over:
                     self._wait()
                     collector.take()
-                raise outcome[1]
+                try:
+                    raise outcome[1]
+                finally:
+                    # The error holds this frame and that of the caller, and would be held by them.
+                    del outcome
+                    found.clear()
             yield outcome
         if not found:
             self._wait()
@@ -264,7 +277,9 @@ class _Run:
     def _fill(self) -> None:
         """Send as many as there is room for."""
         collector = self._collector
-        while True:
+        taken = -1
+        while taken != collector.sent:
+            taken = collector.sent
             burst: list[Request] = []
             try:
                 collector.requests(self._statements, burst, self._most)
@@ -273,8 +288,6 @@ class _Run:
                     self._put(_Burst(burst) if len(burst) > 1 else burst[0])
             if collector.unusual is not None:
                 self._send(*collector.unusual, collector.sent - 1)
-            elif not burst:
-                return
 
     def _send(self, statement: object, parameters: object, position: int) -> None:
         try:
@@ -301,7 +314,8 @@ class _Run:
         future.clear_callbacks()
         self._collector.put(position, True, _result_set(future, rows))
 
-    def _on_error(self, error: BaseException, future: object, position: int) -> None:
+    def _on_error(self, error: BaseException, future: CallbackFuture, position: int) -> None:
+        future.clear_callbacks()
         self._collector.put(position, False, error)
 
     def _wait(self) -> None:
@@ -314,6 +328,8 @@ class _Run:
             self._waiters.append(waiter)
             collector.is_awaited = True
             if not (collector.is_ready or collector.is_over):
+                if self._refuse_in_child is not None:
+                    self._refuse_in_child()
                 waiter.acquire()
 
     def _wake_up(self) -> None:
@@ -445,13 +461,17 @@ class _UnwatchedRun:
             future = self._session.execute_async(statement, parameters, **self._options)
             _call_back(future, place, self._on_success, self._on_error)
         except Exception as error:
-            self._on_error(error, None, place)
+            self._fail(error, place)
 
     def _on_success(self, rows: object, future: CallbackFuture, place: int) -> None:
         future.clear_callbacks()
         self._complete(place, ExecutionResult(True, _result_set(future, rows)))
 
-    def _on_error(self, error: BaseException, future: object, place: int) -> None:
+    def _on_error(self, error: BaseException, future: CallbackFuture, place: int) -> None:
+        future.clear_callbacks()
+        self._fail(error, place)
+
+    def _fail(self, error: BaseException, place: int) -> None:
         if self._fail_fast:
             self._end(error)
         self._complete(place, ExecutionResult(False, error))

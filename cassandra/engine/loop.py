@@ -309,6 +309,13 @@ class LoopThread:
         self._abandoned = reason
         self._stopped = True
 
+    def refuse_in_child(self) -> None:
+        """Raise ConnectionShutdown in a forked child: what was under way at the fork ends in the
+        parent alone.
+        """
+        if self._abandoned is not None:
+            raise ConnectionShutdown(self._abandoned)
+
     def stop(self, timeout: float = 5.0) -> None:
         """Stop the loop, close it and wait for the thread's end, at most `timeout` seconds."""
         if self._stopped:
