@@ -25,14 +25,17 @@ PARTS = ("cassandra", "tests", "benchmarks", "setup.py", "pyproject.toml", "READ
 TESTS = [
     f"tests/unit/{name}"
     for name in (
+        "aio/test_concurrent.py",
         "cqltypes",
         "engine/pools/test_shard_tables.py",
         "engine/test_awaited.py",
+        "engine/test_collector.py",
         "engine/test_direct_requests.py",
         "engine/test_direct_streams.py",
         "engine/test_flight.py",
         "engine/test_happy_path.py",
         "engine/test_latches.py",
+        "engine/test_profile.py",
         "engine/test_timers.py",
         "metadata/placement/test_ring.py",
         "metadata/placement/test_tablets.py",
