@@ -13,6 +13,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
+from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -197,9 +198,10 @@ class _Run:
             ours: Any = session
             path, self._put = ours.usual_way()
         self._collector = flight.Collector(concurrency, ExecutionResult, path)
-        self._collector.tell = self._wake_up
         # What the reader waits for, at most one.
         self._waiters: deque[Waiter] = deque()
+        # Not a method, which would hold this object, and so the session and the statements.
+        self._collector.tell = partial(_wake_up, self._waiters)
 
     def generator(self) -> Iterator[Any]:
         """Send the first statements and yield None; then yield the outcomes in order."""
@@ -332,15 +334,15 @@ class _Run:
                     self._refuse_in_child()
                 waiter.acquire()
 
-    def _wake_up(self) -> None:
-        """Let the reader go on."""
-        waiters = self._waiters
-        while waiters:
-            try:
-                waiter = waiters.popleft()
-            except IndexError:  # another completion was quicker
-                return
-            waiter.release()
+
+def _wake_up(waiters: deque[Waiter]) -> None:
+    """Let the reader go on."""
+    while waiters:
+        try:
+            waiter = waiters.popleft()
+        except IndexError:  # another completion was quicker
+            return
+        waiter.release()
 
 
 def _call_back(

@@ -280,6 +280,22 @@ def test_a_generator_that_an_error_has_ended_sends_no_more() -> None:
     assert background() == []
 
 
+@pytest.mark.parametrize("generator", [False, True])
+def test_a_session_is_let_go_at_the_end(generator: bool) -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        session = SynchronousSession()
+        held = weakref.ref(session)
+        assert len(list(execute_concurrent_with_args(
+            session, "q", arguments(10), results_generator=generator
+        ))) == 10  # fmt: skip
+        del session
+        assert held() is None
+    finally:
+        gc.enable()
+
+
 def test_an_error_is_not_held_by_its_own_traceback() -> None:
     class Failed(Exception):
         """Exceptions of Python itself have no weak references."""
