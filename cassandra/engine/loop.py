@@ -85,6 +85,11 @@ class Inbox:
                 # relies on this.
                 self._armed = False
                 self._refuse_all()
+            except BaseException:
+                # KeyboardInterrupt, say, in Python's own code: all that is put from now on relies
+                # on this drain, and this thread may be the only one that puts anything.
+                self._loop.call_soon_threadsafe(self._drain)
+                raise
 
     def is_idle(self) -> bool:
         """Return True if nothing has gone through here for a moment; any thread.
