@@ -60,8 +60,8 @@ class ExecutionProfile(_Attributes):
     """
 
     # Where the compiled twin of `engine.flight` keeps the settings of a profile of this very class:
-    # a tuple of them, made for the first request and forgotten if a setting is changed. None are kept
-    # of a profile whose dictionary somebody was shown, who may change it at any time.
+    # a tuple of them, made for the first request and forgotten if a setting is changed. None are
+    # kept of a profile whose dictionary somebody was shown, who may change it at any time.
     __slots__ = ("_is_shown", "_settings_at_hand")
 
     consistency_level: int = ConsistencyLevel.LOCAL_ONE
