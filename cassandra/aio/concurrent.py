@@ -122,7 +122,10 @@ class _Run:
     def _start(self, statement: Any, parameters: Any, position: int) -> None:
         # A mistake in the call becomes its outcome, like any other error.
         try:
-            future = self._session.execute(statement, parameters, **self._options)
+            # A tracer's wrapper may be a coroutine function.
+            future = asyncio.ensure_future(
+                self._session.execute(statement, parameters, **self._options)
+            )
         except Exception as error:
             self._collector.put(position, False, error)
         else:
@@ -130,8 +133,8 @@ class _Run:
             future.add_done_callback(partial(self._on_done, position))
 
     def _on_done(self, position: int, future: asyncio.Future[Any]) -> None:
-        # Nothing is left if this callback was on its way when the reader gave up.
-        if self._futures.pop(position, None) is None:
+        if self._futures.pop(position, None) is None:  # the reader has given up meanwhile
+            _look_at(future)
             return
         if future.cancelled():
             self._collector.put(position, False, asyncio.CancelledError())
@@ -159,6 +162,11 @@ class _Run:
             request.cancel()
         futures, self._futures = self._futures, {}
         for future in futures.values():
-            future.cancel()
-            if not future.cancelled():
-                future.exception()  # looked at, or asyncio would log that nobody did
+            if not future.cancel():
+                _look_at(future)
+
+
+def _look_at(future: asyncio.Future[Any]) -> None:
+    """See the error of a future that is done, or asyncio would log that nobody did."""
+    if not future.cancelled():
+        future.exception()

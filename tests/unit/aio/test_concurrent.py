@@ -205,6 +205,33 @@ async def test_a_wrapper_around_execute_sees_each_request(
     assert len(seen) == 5
 
 
+@pytest.mark.parametrize("in_order", [True, False])
+async def test_a_wrapper_around_execute_may_be_a_coroutine_function(
+    monkeypatch: pytest.MonkeyPatch, select: Select, in_order: bool
+) -> None:
+    under_way = most = 0
+    own = aio.Session.execute
+
+    async def traced(session: Any, query: Any, *args: Any, **kwargs: Any) -> Any:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        try:
+            return await own(session, query, *args, **kwargs)
+        finally:
+            under_way -= 1
+
+    monkeypatch.setattr(aio.Session, "execute", traced)
+    found = await collect(select(range(20), concurrency=5, in_order=in_order))
+    assert sorted(outcome.result_or_exc.one().k for outcome in found) == list(range(20))
+    assert most == 5
+    outcomes: Any = select(range(20), concurrency=5, in_order=in_order)
+    await anext(outcomes)
+    await outcomes.aclose()
+    await asyncio.sleep(0)
+    assert under_way == 0
+
+
 async def test_what_the_statements_raise_is_raised(node: FakeNode, select: Select) -> None:
     def values() -> Iterator[int]:
         yield 1
