@@ -38,6 +38,21 @@ def at_once() -> int:
     return min(os.cpu_count() or 1, MOST_AT_ONCE)
 
 
+def translators() -> int:
+    """Return how many processes of Cython to start; 0 for none beside this one."""
+    # Processes that start in another way than by fork import this file again.
+    if sys.platform != "linux":
+        return 0
+    try:
+        # Some sandboxes and containers have no semaphores, which pools of processes need.
+        from multiprocessing import Lock
+
+        Lock()
+    except (ImportError, OSError):
+        return 0
+    return at_once()
+
+
 def largest_first(sources: Iterable[Path]) -> list[Path]:
     """Return `sources`, so ordered that no processor waits long for the last one."""
 
@@ -89,8 +104,7 @@ def extensions() -> list[Extension]:
     ]
     built: list[Extension] = cythonize(
         modules,
-        # Processes that it starts in another way than by fork import this file again.
-        nthreads=at_once() if sys.platform == "linux" else 0,
+        nthreads=translators(),
         compiler_directives={
             "language_level": 3,
             "boundscheck": True,

@@ -8,10 +8,12 @@ there is more to send, and the sending loop that is running goes on.
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
+from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -195,6 +197,8 @@ class _Run:
             refuse(
                 "execute_concurrent()", "execute_concurrent_async, or execute_async with callbacks"
             )
+        # A stand-in for a session has no process of its own.
+        self._refuse_in_child = getattr(session, "refuse_in_child", None)
         self._submit = _submit_of(session)
         path = None
         # Past the future, too, if nothing is asked for that needs one.
@@ -202,9 +206,10 @@ class _Run:
             ours: Any = session
             path, self._put = ours.usual_way()
         self._collector = flight.Collector(concurrency, ExecutionResult, path)
-        self._collector.tell = self._wake_up
         # What the reader waits for, at most one.
         self._waiters: deque[Waiter] = deque()
+        # Not a method, which would hold this object, and so the session and the statements.
+        self._collector.tell = partial(_wake_up, self._waiters)
 
     def generator(self) -> Iterator[Any]:
         """Send the first statements and yield None; then yield the outcomes in order."""
@@ -228,10 +233,15 @@ class _Run:
             except Exception:
                 log.exception("the statements of a generator that was dropped could not be read")
 
+        # Up to Python 3.11 a thread that is started then never runs, and `start` waits for it.
+        if sys.is_finalizing():
+            return
         self._fail_fast = False
         try:
+            if self._refuse_in_child is not None:
+                self._refuse_in_child()  # the parent sends them
             threading.Thread(target=send, name="cassandra-concurrent", daemon=True).start()
-        except RuntimeError:  # the interpreter ends
+        except (ConnectionShutdown, RuntimeError):  # or the interpreter ends
             pass
 
     def outcomes(self) -> Iterator[ExecutionResult]:
@@ -265,7 +275,12 @@ class _Run:
                 while not collector.is_over:
                     self._wait()
                     collector.take()
-                raise outcome[1]
+                try:
+                    raise outcome[1]
+                finally:
+                    # The error holds this frame and that of the caller, and would be held by them.
+                    del outcome
+                    found.clear()
             yield outcome
         if not found:
             self._wait()
@@ -273,7 +288,9 @@ class _Run:
     def _fill(self) -> None:
         """Send as many as there is room for."""
         collector = self._collector
-        while True:
+        taken = -1
+        while taken != collector.sent:
+            taken = collector.sent
             burst: list[Request] = []
             try:
                 collector.requests(self._statements, burst, self._most)
@@ -282,8 +299,6 @@ class _Run:
                     self._put(_Burst(burst) if len(burst) > 1 else burst[0])
             if collector.unusual is not None:
                 self._send(*collector.unusual, collector.sent - 1)
-            elif not burst:
-                return
 
     def _send(self, statement: object, parameters: object, position: int) -> None:
         try:
@@ -310,7 +325,8 @@ class _Run:
         future.clear_callbacks()
         self._collector.put(position, True, _result_set(future, rows))
 
-    def _on_error(self, error: BaseException, future: object, position: int) -> None:
+    def _on_error(self, error: BaseException, future: CallbackFuture, position: int) -> None:
+        future.clear_callbacks()
         self._collector.put(position, False, error)
 
     def _wait(self) -> None:
@@ -323,17 +339,19 @@ class _Run:
             self._waiters.append(waiter)
             collector.is_awaited = True
             if not (collector.is_ready or collector.is_over):
+                if self._refuse_in_child is not None:
+                    self._refuse_in_child()
                 waiter.acquire()
 
-    def _wake_up(self) -> None:
-        """Let the reader go on."""
-        waiters = self._waiters
-        while waiters:
-            try:
-                waiter = waiters.popleft()
-            except IndexError:  # another completion was quicker
-                return
-            waiter.release()
+
+def _wake_up(waiters: deque[Waiter]) -> None:
+    """Let the reader go on."""
+    while waiters:
+        try:
+            waiter = waiters.popleft()
+        except IndexError:  # another completion was quicker
+            return
+        waiter.release()
 
 
 def _call_back(
@@ -461,13 +479,17 @@ class _UnwatchedRun:
             future = self._session.execute_async(statement, parameters, **self._options)
             _call_back(future, place, self._on_success, self._on_error)
         except Exception as error:
-            self._on_error(error, None, place)
+            self._fail(error, place)
 
     def _on_success(self, rows: object, future: CallbackFuture, place: int) -> None:
         future.clear_callbacks()
         self._complete(place, ExecutionResult(True, _result_set(future, rows)))
 
-    def _on_error(self, error: BaseException, future: object, place: int) -> None:
+    def _on_error(self, error: BaseException, future: CallbackFuture, place: int) -> None:
+        future.clear_callbacks()
+        self._fail(error, place)
+
+    def _fail(self, error: BaseException, place: int) -> None:
         if self._fail_fast:
             self._end(error)
         self._complete(place, ExecutionResult(False, error))

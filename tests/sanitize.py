@@ -25,13 +25,16 @@ PARTS = ("cassandra", "tests", "benchmarks", "setup.py", "pyproject.toml", "READ
 TESTS = [
     f"tests/unit/{name}"
     for name in (
+        "aio/test_concurrent.py",
         "cqltypes",
         "engine/pools/test_shard_table.py",
         "engine/test_awaited.py",
         "engine/test_awaited_happy_path.py",
+        "engine/test_collector.py",
         "engine/test_flight.py",
         "engine/test_flight_direct_requests.py",
         "engine/test_latches.py",
+        "engine/test_profile.py",
         "engine/test_stream_table.py",
         "engine/test_timer_wheel.py",
         "metadata/placement/test_ring.py",

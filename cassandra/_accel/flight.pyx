@@ -12,7 +12,7 @@ from cpython.contextvars cimport PyContext_CopyCurrent, PyContext_Enter, PyConte
 from cpython.exc cimport PyErr_SetObject
 from cpython.long cimport PyLong_FromVoidPtr
 from cpython.list cimport PyList_GET_SIZE
-from cpython.object cimport PyObject
+from cpython.object cimport PyObject, PyObject_GenericSetAttr
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_GET_SIZE
 from libc.stdint cimport int64_t, uint64_t
@@ -142,6 +142,7 @@ cdef double PATIENCE = 0.005
 cdef extern from "objects.h":
     void turbocql_slot_set(object, Py_ssize_t, object) noexcept
     object turbocql_new(object)
+    unsigned int turbocql_type_version(object) noexcept
 
 cdef extern from *:
     """

@@ -94,30 +94,62 @@ cdef enum:
     S_SPECULATION
     S_TIMEOUT
     S_ROW_FACTORY
+    MOST_SETTINGS
+
+cdef enum:
+    C_UNKNOWN = 0xFFFFFFFF  # no class has so many versions
 
 cdef tuple _OF_PROFILES = (
     "consistency_level", "serial_consistency_level", "load_balancing_policy", "retry_policy",
     "speculative_execution_policy", "request_timeout", "row_factory",
 )
 cdef type _profile_kind = object     # ExecutionProfile, once one was met
+cdef unsigned int _profile_version = C_UNKNOWN
 cdef Py_ssize_t _settings_at = -1
+cdef Py_ssize_t _shown_at = -1
 
 
 cdef tuple _settings_of(profile):
     """Return the settings of `profile`, which keeps them at hand as long as none is changed."""
-    global _profile_kind, _settings_at
     cdef PyObject* at_hand
-    if type(profile) is _profile_kind:
+    # Not of a subclass, nor of a class that was changed: a setting of theirs may be a property.
+    if type(profile) is _profile_kind and turbocql_type_version(_profile_kind) == _profile_version:
         at_hand = turbocql_slot_get(profile, _settings_at)
         if at_hand != NULL and type(<object> at_hand) is tuple:
             return <tuple> at_hand
-    elif _profile_kind is object and "_settings_at_hand" in type(profile).__dict__:
-        # Not a subclass, whose settings may be properties.
-        _settings_at = slot_in(type(profile), "_settings_at_hand")
-        if _settings_at >= 0:
-            _profile_kind = type(profile)
+        return _put_at_hand(profile)
+    if _profile_kind is object and "_settings_at_hand" in type(profile).__dict__:
+        _meet_profiles(type(profile))
+    return tuple([getattr(profile, name) for name in _OF_PROFILES])
+
+
+cdef tuple _put_at_hand(profile):
     found = tuple([getattr(profile, name) for name in _OF_PROFILES])
-    # No code of a program ran since the first was read, so no other thread has changed one.
-    if type(profile) is _profile_kind:
-        object.__setattr__(profile, "_settings_at_hand", found)  # its own one forgets them
+    # The tuple is new to the garbage collector, which may have run any code of the program, and let
+    # other threads in. From here on nothing does, so that no change is missed.
+    if turbocql_slot_get(profile, _shown_at) == NULL:
+        for i in range(MOST_SETTINGS):
+            if getattr(profile, <str> _OF_PROFILES[i]) is not found[i]:
+                return found
+        PyObject_GenericSetAttr(profile, "_settings_at_hand", found)  # its own one forgets them
     return found
+
+
+cdef int _meet_profiles(type kind) except -1:
+    global _profile_kind, _profile_version, _settings_at, _shown_at
+    _settings_at = slot_in(kind, "_settings_at_hand")
+    _shown_at = slot_in(kind, "_is_shown")
+    _profile_kind = kind
+    if _settings_at >= 0 and _shown_at >= 0 and not _has_properties(kind):
+        _profile_version = turbocql_type_version(kind) or C_UNKNOWN
+    return 0
+
+
+cdef bint _has_properties(type kind) except -1:
+    if kind.__getattribute__ is not object.__getattribute__:
+        return True
+    for base in kind.__mro__:
+        for name in _OF_PROFILES:
+            if hasattr(base.__dict__.get(name), "__set__"):
+                return True
+    return False

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ExecutionResult", "PlacedResult", "outcomes"]
 
+# Outcomes after which other tasks have a turn.
+_MOST_WITHOUT_REST = 1000
+
 
 class ExecutionResult(NamedTuple):
     """The outcome of one execution.
@@ -57,6 +60,9 @@ async def outcomes(
     kind: type[Any] = ExecutionResult if in_order else PlacedResult
     collector = flight.Collector(concurrency, kind, path, in_order)
     run = _Run(session, statements_and_parameters, concurrency, options, collector)
+    found: list[Any] = []
+    outcome = None
+    rested = 0
     try:
         while True:
             # What follows the error would be given up.
@@ -73,8 +79,14 @@ async def outcomes(
                 if not outcome[0] and raise_on_first_error:
                     raise outcome[1]
                 yield outcome
+            # What ends at once, in a session that was shut down say, is never waited for.
+            if collector.given - rested >= _MOST_WITHOUT_REST:
+                rested = collector.given
+                await asyncio.sleep(0)
     finally:
         run.give_up()
+        # An error that is raised here holds this frame, and would be held by it.
+        del found, outcome
 
 
 class _Run:
@@ -102,7 +114,9 @@ class _Run:
     def fill(self) -> None:
         """Start as many as there is room for."""
         collector = self._collector
-        while True:
+        taken = -1
+        while taken != collector.sent:
+            taken = collector.sent
             burst: list[Request] = []
             try:
                 collector.requests(self._statements, burst, self._concurrency)
@@ -110,13 +124,14 @@ class _Run:
                 flight.start_all(burst)
             if collector.unusual is not None:
                 self._start(*collector.unusual, collector.sent - 1)
-            elif not burst:
-                return
 
     def _start(self, statement: Any, parameters: Any, position: int) -> None:
         # A mistake in the call becomes its outcome, like any other error.
         try:
-            future = self._session.execute(statement, parameters, **self._options)
+            # A tracer's wrapper may be a coroutine function.
+            future = asyncio.ensure_future(
+                self._session.execute(statement, parameters, **self._options)
+            )
         except Exception as error:
             self._collector.put(position, False, error)
         else:
@@ -124,8 +139,8 @@ class _Run:
             future.add_done_callback(partial(self._on_done, position))
 
     def _on_done(self, position: int, future: asyncio.Future[Any]) -> None:
-        # Nothing is left if this callback was on its way when the reader gave up.
-        if self._futures.pop(position, None) is None:
+        if self._futures.pop(position, None) is None:  # the reader has given up meanwhile
+            _look_at(future)
             return
         if future.cancelled():
             self._collector.put(position, False, asyncio.CancelledError())
@@ -153,6 +168,11 @@ class _Run:
             request.cancel()
         futures, self._futures = self._futures, {}
         for future in futures.values():
-            future.cancel()
-            if not future.cancelled():
-                future.exception()  # looked at, or asyncio would log that nobody did
+            if not future.cancel():
+                _look_at(future)
+
+
+def _look_at(future: asyncio.Future[Any]) -> None:
+    """See the error of a future that is done, or asyncio would log that nobody did."""
+    if not future.cancelled():
+        future.exception()

@@ -283,6 +283,8 @@ class ResponseFuture:
         waiter = self._waiter
         # Only once the latch is there to be seen: a completion before that has opened nothing.
         if not self._done:
+            if self.session.is_shutdown:  # in a forked child, perhaps
+                self.session.refuse_in_child()
             waiter.wait(timeout)
 
     # -- callbacks ---------------------------------------------------------------------------------

@@ -323,6 +323,10 @@ class Session(SessionBase, KnownSession):
                 f"where it would wait for itself: use {instead}"
             )
 
+    def refuse_in_child(self) -> None:
+        """Raise ConnectionShutdown in a forked child, where a wait would have no end."""
+        self._loop_thread.refuse_in_child()
+
     # -- preparing ---------------------------------------------------------------------------------
 
     def prepare(

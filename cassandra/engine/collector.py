@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class Collector:
     ) -> None:
         if concurrency < 1:
             raise ValueError(f"concurrency must be at least 1, but is {concurrency}")
-        self._concurrency = min(concurrency, _MOST)
+        self._concurrency = min(index(concurrency), _MOST)
         self._outcome_class = outcome_class
         self._path = path
         self._reads_rows: bool = path is not None and path.reads_rows_answers

@@ -85,6 +85,11 @@ class Inbox:
                 # before, and relies on this.
                 self._armed = False
                 self._refuse_all()
+            except BaseException:
+                # KeyboardInterrupt, say, in Python's own code: all that is put from now on relies
+                # on this drain, and this thread may be the only one that puts anything.
+                self._loop.call_soon_threadsafe(self._drain)
+                raise
 
     def is_idle(self) -> bool:
         """Return True if nothing has gone through here for a moment; any thread.
@@ -308,6 +313,13 @@ class LoopThread:
         self._calls.clear()
         self._abandoned = reason
         self._stopped = True
+
+    def refuse_in_child(self) -> None:
+        """Raise ConnectionShutdown in a forked child: what was under way at the fork ends in the
+        parent alone.
+        """
+        if self._abandoned is not None:
+            raise ConnectionShutdown(self._abandoned)
 
     def stop(self, timeout: float = 5.0) -> None:
         """Stop the loop, close it and wait for the thread's end, at most `timeout` seconds."""

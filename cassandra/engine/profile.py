@@ -38,7 +38,15 @@ def default_lbp_factory() -> LoadBalancingPolicy:
     return TokenAwarePolicy(DCAwareRoundRobinPolicy())
 
 
-class ExecutionProfile:
+class _Attributes:
+    """Has the dictionary of an `ExecutionProfile`."""
+
+
+_attributes: Callable[[object], dict[str, Any]] = vars(_Attributes)["__dict__"].__get__
+_set_attributes: Callable[[object, object], None] = vars(_Attributes)["__dict__"].__set__
+
+
+class ExecutionProfile(_Attributes):
     """Settings of an execution.
 
     :param load_balancing_policy: token awareness over the local data center if None.
@@ -52,8 +60,9 @@ class ExecutionProfile:
     """
 
     # Where the compiled twin of `engine.flight` keeps the settings of a profile of this very class:
-    # a tuple of them, made for the first request and forgotten if a setting is changed.
-    __slots__ = ("__dict__", "__weakref__", "_settings_at_hand")
+    # a tuple of them, made for the first request and forgotten if a setting is changed. None are
+    # kept of a profile whose dictionary somebody was shown, who may change it at any time.
+    __slots__ = ("_is_shown", "_settings_at_hand")
 
     consistency_level: int = ConsistencyLevel.LOCAL_ONE
     serial_consistency_level: int | None = None
@@ -104,6 +113,17 @@ class ExecutionProfile:
         super().__delattr__(name)
         super().__setattr__("_settings_at_hand", None)
 
+    @property
+    def __dict__(self) -> dict[str, Any]:
+        super().__setattr__("_is_shown", True)
+        super().__setattr__("_settings_at_hand", None)
+        return _attributes(self)
+
+    @__dict__.setter
+    def __dict__(self, attributes: dict[str, Any]) -> None:
+        super().__setattr__("_is_shown", True)
+        _set_attributes(self, attributes)
+
     def clone(self, **changes: Any) -> ExecutionProfile:
         """Return a copy with some settings changed.
 
@@ -112,12 +132,12 @@ class ExecutionProfile:
         """
         # Without __init__: that of a subclass may take other parameters.
         copy = object.__new__(type(self))
-        copy.__dict__.update(self.__dict__)
+        settings = _attributes(self)
+        _attributes(copy).update(settings)
         for name, value in changes.items():
-            if name not in self.__dict__:
+            if name not in settings:
                 raise ValueError(
-                    f"an execution profile has no setting {name!r}; "
-                    f"it has {', '.join(self.__dict__)}"
+                    f"an execution profile has no setting {name!r}; it has {', '.join(settings)}"
                 )
             setattr(copy, name, value)
         return copy

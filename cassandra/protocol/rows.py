@@ -160,9 +160,12 @@ def dicts_of(names: Sequence[str], rows: Iterable[Iterable[Any]]) -> list[dict[s
     :raises ValueError: if a row has more values than there are names, or fewer.
     """
     given: list[Any] = list(rows)
-    if all(type(row) is tuple for row in given) and {*map(len, given)} <= {len(names)}:
-        return _by_name(names, given)
-    return [dict(zip(names, row, strict=True)) for row in given]
+    if not given:  # a result without columns may have no names at all
+        return []
+    keys = tuple(names)
+    if all(type(row) is tuple for row in given) and {*map(len, given)} == {len(keys)}:
+        return _by_name(keys, given)
+    return [dict(zip(keys, row, strict=True)) for row in given]
 
 
 _EMPTY_IS_VALUE = object()

@@ -4,6 +4,7 @@ built.
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import runpy
 import sys
@@ -30,8 +31,12 @@ class Extension:
         self.optional: bool | None = rest.get("optional")
 
 
-def cythonize(modules: list[Extension], **_: Any) -> list[Extension]:
+processes: list[int] = []
+
+
+def cythonize(modules: list[Extension], nthreads: int, **_: Any) -> list[Extension]:
     """As that of Cython: new objects, which have forgotten whether they are optional."""
+    processes.append(nthreads)
     return [Extension(module.name, module.sources) for module in modules]
 
 
@@ -74,6 +79,22 @@ def test_must_makes_none_of_them_optional(run_setup: Any) -> None:
     modules = run_setup(BUILD_EXTENSIONS_ARE_MUST="1")
     assert modules
     assert not any(module.optional for module in modules)
+
+
+@pytest.mark.parametrize("error", [OSError(38, "no semaphores"), ImportError("nor a module")])
+def test_where_processes_share_no_locks_one_translates_all(
+    run_setup: Any, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def lock() -> None:
+        raise error
+
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(multiprocessing, "Lock", lambda: None)
+    assert run_setup()
+    assert processes[-1] >= 1
+    monkeypatch.setattr(multiprocessing, "Lock", lock)
+    assert run_setup()
+    assert processes[-1] == 0
 
 
 @pytest.mark.parametrize("switch", ["NO_EXTENSIONS", "NO_CYTHON"])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import gc
 import sys
 import threading
+import weakref
 from collections.abc import Iterator
 from typing import Any
 from unittest.mock import MagicMock, Mock
@@ -289,6 +291,44 @@ def test_nothing_is_sent_after_an_error_that_will_be_raised() -> None:
         assert len(executed(node)) == 2
 
 
+@pytest.mark.parametrize("generator", [False, True])
+def test_a_session_is_let_go_at_the_end(generator: bool) -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        session = SynchronousSession()
+        held = weakref.ref(session)
+        assert len(list(execute_concurrent_with_args(
+            session, "q", arguments(10), results_generator=generator
+        ))) == 10  # fmt: skip
+        del session
+        assert held() is None
+    finally:
+        gc.enable()
+
+
+def test_an_error_is_not_held_by_its_own_traceback() -> None:
+    class Failed(Exception):
+        """Exceptions of Python itself have no weak references."""
+
+    class Session(SynchronousSession):
+        def execute_async(self, statement: Any, parameters: Any, **kwargs: Any) -> FakeFuture:
+            future = super().execute_async(statement, parameters, **kwargs)
+            future.error = Failed()
+            return future
+
+    gc.collect()
+    gc.disable()
+    try:
+        try:
+            execute_concurrent_with_args(Session(), "q", arguments(10))
+        except Failed as raised:
+            found = weakref.ref(raised)
+        assert found() is None
+    finally:
+        gc.enable()
+
+
 @pytest.mark.parametrize("make", [Mock, lambda: MagicMock(spec=Session)], ids=["Mock", "spec"])
 @pytest.mark.parametrize("generator", [False, True])
 def test_mocks_stand_in_for_sessions(make: Any, generator: bool) -> None:
@@ -335,6 +375,27 @@ def test_a_tracers_wrapper_sees_each_request(monkeypatch: pytest.MonkeyPatch, wh
         assert seen == queries
         execute_concurrent_async(session, [(one, None) for one in queries]).result(10)
         assert seen == queries * 2
+
+
+def test_a_mistake_does_not_keep_the_next_ones_from_being_sent_at_the_call() -> None:
+    query, columns = "INSERT INTO t (k) VALUES (?)", [("k", "int")]
+    with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
+        node.prime_prepare(query, columns)
+        node.prime(query, void())
+        session = cluster.connect()
+        prepared = session.prepare(query)
+        taken: list[Any] = []
+
+        def statements() -> Iterator[Any]:
+            for value in (0, "one", "two", 3, 4, 5, 6, 7, 8, 9):
+                taken.append(value)
+                yield prepared, (value,)
+
+        outcomes = execute_concurrent(
+            session, statements(), 8, raise_on_first_error=False, results_generator=True
+        )
+        assert taken[:6] == [0, "one", "two", 3, 4, 5]
+        assert [outcome.success for outcome in outcomes] == [True, False, False] + [True] * 7
 
 
 def test_a_statement_is_sent_before_the_next_one_is_asked_for() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import itertools
+import weakref
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
@@ -207,6 +209,33 @@ async def test_a_wrapper_around_execute_sees_each_request(
     assert len(seen) == 5
 
 
+@pytest.mark.parametrize("in_order", [True, False])
+async def test_a_wrapper_around_execute_may_be_a_coroutine_function(
+    monkeypatch: pytest.MonkeyPatch, select: Select, in_order: bool
+) -> None:
+    under_way = most = 0
+    own = aio.Session.execute
+
+    async def traced(session: Any, query: Any, *args: Any, **kwargs: Any) -> Any:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        try:
+            return await own(session, query, *args, **kwargs)
+        finally:
+            under_way -= 1
+
+    monkeypatch.setattr(aio.Session, "execute", traced)
+    found = await collect(select(range(20), concurrency=5, in_order=in_order))
+    assert sorted(outcome.result_or_exc.one().k for outcome in found) == list(range(20))
+    assert most == 5
+    outcomes: Any = select(range(20), concurrency=5, in_order=in_order)
+    await anext(outcomes)
+    await outcomes.aclose()
+    await asyncio.sleep(0)
+    assert under_way == 0
+
+
 async def test_what_the_statements_raise_is_raised(node: FakeNode, select: Select) -> None:
     def values() -> Iterator[int]:
         yield 1
@@ -262,6 +291,38 @@ async def test_rows_are_made_as_the_session_says_at_the_call(select: Select) -> 
         assert (await anext(outcomes)).result_or_exc.one() == (4,)
         found = await collect(session.execute_concurrent([(prepared, (4,))]))
         assert found[0].result_or_exc.one() == "other"
+
+
+async def test_outcomes_that_need_no_answer_leave_the_loop_to_others(select: Select) -> None:
+    """Or a time limit around endless statements would never come."""
+    session: aio.Session = select.session  # type: ignore[attr-defined]
+    await session.shutdown()
+    others: list[None] = []
+    read = 0
+    asyncio.get_running_loop().call_soon(others.append, None)
+    async for outcome in select(itertools.repeat(1), raise_on_first_error=False):
+        assert not outcome.success
+        read += 1
+        if others or read > 50_000:
+            break
+    assert others
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+async def test_an_error_is_not_held_by_its_own_traceback(
+    node: FakeNode, select: Select, in_order: bool
+) -> None:
+    node.prime(QUERY, lambda request: error(ErrorCode.INVALID, f"no {value_of(request)}"))
+    gc.collect()
+    gc.disable()
+    try:
+        try:
+            await collect(select(range(10), in_order=in_order))
+        except InvalidRequest as raised:
+            found = weakref.ref(raised)
+        assert found() is None
+    finally:
+        gc.enable()
 
 
 async def test_a_session_that_was_shut_down(select: Select) -> None:

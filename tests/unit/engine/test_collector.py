@@ -217,6 +217,11 @@ def test_a_concurrency_that_is_none(twins: Twins, concurrency: int) -> None:
         collector_of(twins, concurrency)
 
 
+def test_a_concurrency_is_a_whole_number(twins: Twins) -> None:
+    with pytest.raises(TypeError, match="'float' object cannot be interpreted as an integer"):
+        collector_of(twins, 2.5)  # type: ignore[arg-type]
+
+
 def test_a_concurrency_without_end(twins: Twins) -> None:
     collector = collector_of(twins, 10**30)
     assert len(take(collector, statements(1000), most=10**30)) == 1000

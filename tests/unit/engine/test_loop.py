@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -47,6 +48,41 @@ def started(make_loop: Callable[[], asyncio.AbstractEventLoop] = new_event_loop)
     thread = LoopThread("test-loop", make_loop)
     thread.start()
     return thread
+
+
+class Interrupted:
+    """A loop whose first call from another thread is interrupted, before or after it counts."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, counts: bool) -> None:
+        self.loop = loop
+        self.counts = counts
+        self.calls = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.loop, name)
+
+    def call_soon_threadsafe(self, callback: Callable[..., object]) -> None:
+        self.calls += 1
+        if self.calls > 1 or self.counts:
+            self.loop.call_soon_threadsafe(callback)
+        if self.calls == 1:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("counts", [True, False])
+def test_an_interrupted_call_does_not_keep_later_work_from_the_loop(counts: bool) -> None:
+    thread = started()
+    try:
+        inbox = Inbox(Interrupted(thread.loop, counts))  # type: ignore[arg-type]
+        seen: list[int] = []
+        done = threading.Event()
+        with pytest.raises(KeyboardInterrupt):
+            inbox.put(Work(seen, 0))
+        inbox.put(Work(seen, 1, done))
+        assert done.wait(5)
+        assert seen == [0, 1]
+    finally:
+        thread.stop()
 
 
 def test_work_of_one_thread_starts_in_order() -> None:

@@ -5,6 +5,7 @@ and what a cluster asks all of them together.
 from __future__ import annotations
 
 import copy
+import gc
 import pickle
 from types import SimpleNamespace
 from typing import Any
@@ -24,6 +25,7 @@ from cassandra.policies import (
 from cassandra.query import dict_factory
 from cassandra.query.settings import NOT_SET, CallOptions
 from tests.conftest import Twins
+from tests.processes import WITH_TESTS, run_python
 from tests.unit.engine.partners import host
 from tests.unit.engine.test_flight import Session, Statement
 
@@ -176,6 +178,83 @@ def test_settings_of_a_subclass_may_be_properties(twins: Twins) -> None:
     assert settings(twins, profile)["request_timeout"] == 1.0
     Patient.patience = 2.0
     assert settings(twins, profile)["request_timeout"] == 2.0
+
+
+def test_a_dictionary_that_was_changed_counts(twins: Twins) -> None:
+    profile = ExecutionProfile()
+    settings(twins, profile)
+    attributes = vars(profile)
+    for timeout in (3.0, 4.0):
+        attributes["request_timeout"] = timeout
+        assert settings(twins, profile)["request_timeout"] == timeout
+        assert settings(twins, profile)["request_timeout"] == timeout
+    profile.consistency_level = 4
+    settings(twins, profile)
+    attributes["consistency_level"] = 5
+    assert settings(twins, profile)["consistency_level"] == 5
+    profile.__dict__ = {**attributes, "consistency_level": 6}
+    assert settings(twins, profile)["consistency_level"] == 6
+
+
+@pytest.mark.parametrize("is_met", [True, False])
+def test_a_class_that_was_changed_counts(is_met: bool) -> None:
+    """In an interpreter of its own: settings are never kept at hand again."""
+    done = run_python(
+        f"""
+from cassandra._impl import implementation
+from cassandra.cluster import ExecutionProfile
+from tests.conftest import Twins
+from tests.unit.engine.test_profile import settings
+
+twins = Twins(implementation)
+profile = ExecutionProfile()
+if {is_met}:
+    settings(twins, profile)
+timeouts = [1.0, 2.0]
+ExecutionProfile.request_timeout = property(lambda self: timeouts[-1], lambda self, value: None)
+print(settings(twins, profile)["request_timeout"], end=" ")
+timeouts.pop()
+print(settings(twins, profile)["request_timeout"], end=" ")
+ExecutionProfile.request_timeout = 5.0
+del profile.request_timeout
+print(settings(twins, profile)["request_timeout"], end=" ")
+ExecutionProfile.request_timeout = 6.0
+print(settings(twins, profile)["request_timeout"])
+""",
+        WITH_TESTS,
+    )
+    assert done.stdout == "2.0 1.0 5.0 6.0\n", done.stderr
+
+
+def test_what_a_finalizer_changes_meanwhile_is_not_lost(twins: Twins) -> None:
+    """Up to Python 3.11 the garbage collector runs wherever an object is made."""
+
+    class Changing:
+        def __init__(self, profile: ExecutionProfile) -> None:
+            self.profile = profile
+            self.me = self
+
+        def __del__(self) -> None:
+            self.profile.request_timeout = 2.0
+
+    thresholds = gc.get_threshold()
+    gc.freeze()  # or each collection would walk through all that the other tests have left
+    try:
+        for allocations in range(1, 100):
+            profile = ExecutionProfile(request_timeout=1.0)
+            gc.collect()
+            gc.disable()
+            Changing(profile)
+            gc.set_threshold(gc.get_count()[0] + allocations)
+            gc.enable()
+            settings(twins, profile)
+            gc.set_threshold(*thresholds)
+            gc.collect()
+            assert settings(twins, profile)["request_timeout"] == 2.0
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.enable()
+        gc.unfreeze()
 
 
 @pytest.mark.parametrize(

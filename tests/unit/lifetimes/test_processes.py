@@ -82,6 +82,47 @@ if __name__ == "__main__":
 )
 
 
+FORK_UNDER_WAY = (
+    PROLOGUE
+    + """
+import itertools
+from cassandra.concurrent import execute_concurrent
+from cassandra.testing.fake import hold
+
+def numbers():
+    for number in itertools.count():
+        taken.append(number)
+        yield "SELECT 1", None
+
+with FakeNode() as node:
+    session = connect(node)
+    held = hold()
+    node.prime("SELECT 1", held)
+    taken = []
+    future = session.execute_async("SELECT 1")
+    outcomes = execute_concurrent(session, numbers(), concurrency=4, results_generator=True)
+    dropped = execute_concurrent(session, numbers(), concurrency=4, results_generator=True)
+    child = os.fork()
+    if child == 0:
+        taken.clear()
+        dropped.close()
+        print("taken", taken, threading.active_count())
+        for call in (future.result, lambda: next(outcomes)):
+            try:
+                call()
+                print("no error")
+            except Exception as error:
+                print(type(error).__name__, "after the fork" in str(error))
+        sys.stdout.flush()
+        os._exit(0)
+    os.waitpid(child, 0)
+    held.open()
+    print("parent", future.result().all(), next(outcomes).success)
+    session.cluster.shutdown()
+"""
+)
+
+
 FORKED_POOL = (
     PROLOGUE
     + """
@@ -119,6 +160,35 @@ def test_after_a_fork_the_child_is_told_and_can_make_its_own() -> None:
         "parent []",
     ], done.stderr
     assert done.returncode == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_nobody_waits_in_a_child_for_what_is_under_way_in_the_parent() -> None:
+    done = run_python(FORK_UNDER_WAY, timeout=30)
+    assert done.stdout.splitlines() == [
+        "taken [] 1",
+        "ConnectionShutdown True",
+        "ConnectionShutdown True",
+        "parent [] True",
+    ], done.stderr
+    assert done.returncode == 0
+
+
+def test_a_generator_that_was_not_read_to_its_end_does_not_keep_a_process() -> None:
+    done = run_python(
+        PROLOGUE
+        + """
+import itertools
+from cassandra.concurrent import execute_concurrent
+
+with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
+    statements = itertools.repeat(("SELECT 1", None))
+    outcomes = execute_concurrent(cluster.connect(), statements, results_generator=True)
+    print(next(outcomes).success)
+""",
+        timeout=30,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")
 
 
 def test_a_spawned_process_makes_its_own() -> None:

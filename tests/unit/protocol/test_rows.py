@@ -84,6 +84,12 @@ def test_rows_of_any_kind_as_dicts(twins: Twins, rows: Any) -> None:
         assert twins.rows.dicts_of(("a", "b"), given) == expected
 
 
+def test_no_rows_need_no_names(twins: Twins) -> None:
+    """A result without columns may have None in their place."""
+    assert twins.rows.dicts_of(None, []) == []
+    assert twins.rows.dicts_of(iter("ab"), [(1, 2), (3, 4)]) == [{"a": 1, "b": 2}, {"a": 3, "b": 4}]
+
+
 @pytest.mark.parametrize("row", [(1,), (1, 2, 3), [1], (), iter([1])])
 def test_rows_of_another_length_are_refused(twins: Twins, row: Any) -> None:
     with pytest.raises(ValueError, match=r"zip\(\) argument 2 is (shorter|longer)"):
