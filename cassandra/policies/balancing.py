@@ -125,7 +125,7 @@ class Engine(Protocol):
 
 
 class _Turns(itertools.count):  # type: ignore[type-arg]
-    """Numbers of plans. A copy has its own: Python 3.14 no longer copies the counters of itertools."""
+    """Numbers of plans. It can be copied, unlike counters of itertools from Python 3.14 on."""
 
     def __new__(cls) -> _Turns:
         # A random start, so that clients that start together do not all begin with the same host.
