@@ -11,7 +11,7 @@ import itertools
 import random
 import socket
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from cassandra._impl import plans
 
@@ -146,6 +146,17 @@ class Engine(Protocol):
         """
 
 
+class _Turns(itertools.count):  # type: ignore[type-arg]
+    """Numbers of plans. It can be copied, unlike counters of itertools from Python 3.14 on."""
+
+    def __new__(cls) -> _Turns:
+        # A random start, so that clients that start together do not all begin with the same host.
+        return cast("_Turns", super().__new__(cls, random.randrange(1 << 16)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Turns, ()
+
+
 class RoundRobinPolicy(LoadBalancingPolicy):
     """Takes all live hosts in turn. Each plan starts one host further."""
 
@@ -153,8 +164,7 @@ class RoundRobinPolicy(LoadBalancingPolicy):
         # A tuple, replaced as a whole: plans in other threads go on with the one that they began
         # with.
         self._live_hosts: tuple[Host, ...] = ()
-        # A random start, so that clients that start together do not all begin with the same host.
-        self._position = itertools.count(random.randrange(1 << 16))
+        self._position = _Turns()
 
     def populate(self, cluster: PolicyCluster, hosts: Iterable[Host]) -> None:
         self._live_hosts = tuple(dict.fromkeys(hosts))
@@ -191,7 +201,7 @@ class _TieredRoundRobin(LoadBalancingPolicy):
             )
         self.used_hosts_per_remote_dc = used_hosts_per_remote_dc
         self._hosts: tuple[Host, ...] = ()
-        self._position = itertools.count(random.randrange(1 << 16))
+        self._position = _Turns()
         self._tiers: tuple[tuple[Host, ...], ...] | None = None
 
     def _tier(self, host: Host) -> int | None:

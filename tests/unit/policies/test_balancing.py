@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import socket
 from types import SimpleNamespace
 from typing import Any
@@ -272,3 +274,22 @@ def test_user_policies_may_subclass() -> None:
 def test_rack_aware_needs_both_names(bad: tuple[str, str]) -> None:
     with pytest.raises(ValueError, match="must be given"):
         RackAwareRoundRobinPolicy(*bad)
+
+
+@pytest.mark.parametrize(
+    "duplicate", [copy.copy, copy.deepcopy, lambda policy: pickle.loads(pickle.dumps(policy))]
+)
+@pytest.mark.parametrize(
+    "policy",
+    [
+        RoundRobinPolicy(),
+        DCAwareRoundRobinPolicy("a"),
+        RackAwareRoundRobinPolicy("a", "b"),
+    ],
+    ids=lambda policy: type(policy).__name__,
+)
+def test_policies_that_take_turns_are_copied(policy: Any, duplicate: Any) -> None:
+    """Also from Python 3.14 on, which no longer copies the counters of itertools."""
+    other = duplicate(policy)
+    assert type(other) is type(policy)
+    assert next(other._position) + 1 == next(other._position)
