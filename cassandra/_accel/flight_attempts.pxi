@@ -1,0 +1,144 @@
+# One sending of a request, and the body of an execution. Included by flight.pyx.
+
+
+@cython.final
+@cython.freelist(256)
+cdef class Attempt:
+    """One sending of a request to one host (see the Python twin)."""
+
+    cdef public RequestBase request
+    cdef public object host
+    cdef public object connection
+    cdef public Py_ssize_t stream
+    cdef public double started
+    cdef public object latency
+    cdef public object error
+    cdef public object decision
+    cdef public tuple reprepared
+    cdef public object columns
+
+    def __init__(self, request, host, connection, started):
+        self.request = request
+        self.host = host
+        self.connection = connection
+        self.stream = -1
+        self.started = started
+        self.reprepared = ()
+
+    def on_response(self, connection, opcode, flags, body):
+        """The answer has come; the stream is free already."""
+        request = self.request
+        if request is not None:
+            self.stream = -1
+            request.on_answer(self, connection, opcode, flags, body)
+
+    def on_connection_lost(self, connection, error):
+        """No answer will come."""
+        request = self.request
+        if request is not None:
+            self.stream = -1
+            request.on_attempt_failed(self, error)
+
+    def abandon(self):
+        """Nobody waits for the answer any more."""
+        if self.stream >= 0 and self.connection is not None:
+            self.connection.abandon(self.stream, self)
+            self.stream = -1
+
+    cdef int _release(self) except -1:
+        if self.stream >= 0:
+            self.abandon()
+        self.request = None
+        self.connection = None
+        return 0
+
+    def release(self):
+        """The request is over: keep the history, let go of the rest."""
+        self.request = None
+        self.connection = None
+
+    def __repr__(self):
+        latency = "under way" if self.latency is None else f"{self.latency * 1000:.1f} ms"
+        failed = ""
+        if self.error is not None:
+            failed = f", {type(self.error).__name__}: {self.error}, {self.decision}"
+        return f"<Attempt: {self.host}, {latency}{failed}>"
+
+
+cdef class ExecuteBodyBase:
+    """A prepared statement's execution, rendered for a connection (see the Python twin)."""
+
+    cdef readonly object prepared
+    cdef public object tracing
+    cdef public object custom_payload
+    cdef public object consistency
+    cdef readonly object values
+    cdef public object page_size
+    cdef public object paging_state
+    cdef public object serial_consistency
+    cdef public object timestamp
+    cdef public bint skip_metadata
+    cdef readonly bytes body
+    cdef int _wire_format
+    cdef readonly tuple result
+    cdef object _query_id
+
+    def __init__(self, prepared, values):
+        self.prepared = prepared
+        self.values = values
+        self.tracing = False
+        self.consistency = 0
+        self.result = exact_pair(prepared.result_metadata_and_id, "result_metadata_and_id")
+
+    def prerender(self, wire_format):
+        """Make the body now, for connections of `wire_format`."""
+        self._prerender(wire_format)
+
+    cdef int _prerender(self, int wire_format) except -1:
+        cdef object metadata_id = None
+        prepared = self.prepared
+        cdef bint plain = type(prepared) is _PreparedStatement
+        self.result = exact_pair(
+            _setting(prepared, plain, _RESULT, "result_metadata_and_id"), "result_metadata_and_id"
+        )
+        self._query_id = _setting(prepared, plain, _QUERY_ID, "query_id")
+        self.skip_metadata = False
+        if wire_format & C_METADATA_IDS:
+            # Leaving the metadata out is safe only if its id travels: the server then sends the
+            # new columns when they have changed.
+            metadata_id = self.result[1] or b""
+            self.skip_metadata = bool(self.result[1]) and bool(self.result[0])
+        self.body = execute_of(
+            self._query_id, metadata_id, self.values, self.consistency, self.page_size,
+            self.paging_state, self.serial_consistency, self.timestamp, self.skip_metadata,
+            wire_format & 0xFF,
+        )
+        self._wire_format = wire_format
+        return 0
+
+    def outdate(self):
+        """The body is made anew before it is sent again."""
+        self._wire_format = 0
+
+    cdef int _follow(self, int wire_format) except -1:
+        """See that the body is as the statement is now."""
+        prepared = self.prepared
+        cdef bint plain = type(prepared) is _PreparedStatement
+        if (
+            wire_format != self._wire_format
+            or _setting(prepared, plain, _QUERY_ID, "query_id") is not self._query_id
+            or _setting(prepared, plain, _RESULT, "result_metadata_and_id") is not self.result
+        ):
+            self._prerender(wire_format)
+        return 0
+
+    def render(self, connection):
+        """(opcode, flags, body) for `connection`."""
+        self._follow(connection.wire_format)
+        if self.tracing or self.custom_payload:
+            return self.with_extras(connection, self.body)
+        return _EXECUTE_OPCODE, 0, self.body
+
+    def with_extras(self, connection, body):
+        """The same with tracing or a custom payload."""
+        raise NotImplementedError
