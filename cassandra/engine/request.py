@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._impl import flight
 from cassandra.engine.mishaps import mishap
+from cassandra.engine.overrides import refuse_overrides
 from cassandra.engine.prepare.again import Reprepare
 from cassandra.errors import (
     ConnectionException,
@@ -89,17 +90,7 @@ class Request(RequestBase):
 
     def __init_subclass__(cls) -> None:
         """Refuse to override steps that would be passed over."""
-        # By what an instance would find: a base class beside this one may override them as well.
-        passed_over = [
-            name
-            for name in sorted(_IN_ONE_PASS)
-            if getattr(cls, name) is not getattr(Request, name)
-        ]
-        if passed_over:
-            raise TypeError(
-                f"{cls.__name__} overrides {', '.join(passed_over)}, which the compiled base class "
-                "does not call by name"
-            )
+        refuse_overrides(cls, Request, _IN_ONE_PASS)
 
     def for_page(self, paging_state: bytes, on_done: Callable[[Request], None]) -> Request:
         """A request for another page of the same execution."""

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._impl import bind, bodies, flight
+from cassandra.engine.overrides import refuse_overrides
 from cassandra.engine.prepare.body import prepare_body
 from cassandra.protocol.extras import check_payload, request_extras
 from cassandra.protocol.messages.encode import takes_features
@@ -195,6 +196,10 @@ class ExecuteBody(BodyMethods, ExecuteBodyBase):
 
     __slots__ = ()
     opcode = EXECUTE
+
+    def __init_subclass__(cls) -> None:
+        """Refuse to override what would be passed over."""
+        refuse_overrides(cls, ExecuteBody, ("cached_metadata", "prerender", "render"))
 
     with_extras = BodyMethods.with_extras
 

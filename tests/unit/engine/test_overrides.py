@@ -1,0 +1,30 @@
+"""Overrides that the compiled twins would pass over are refused, with either implementation."""
+
+from __future__ import annotations
+
+import pytest
+
+from cassandra.engine.overrides import refuse_overrides
+from cassandra.engine.request_bodies import ExecuteBody
+
+
+class Stock:
+    def one(self) -> None:
+        pass
+
+    def two(self) -> None:
+        pass
+
+
+def test_all_that_is_overridden_is_named() -> None:
+    refuse_overrides(type("Fine", (Stock,), {"two": None}), Stock, ("one",))
+    both = type("Both", (Stock,), {"one": None, "two": None})
+    with pytest.raises(TypeError, match="Both overrides one, two, which the compiled base class"):
+        refuse_overrides(both, Stock, ("two", "one"))
+
+
+@pytest.mark.parametrize("name", ["cached_metadata", "prerender", "render"])
+def test_bodies_of_executions(name: str) -> None:
+    with pytest.raises(TypeError, match=f"Own overrides {name}, which"):
+        type("Own", (ExecuteBody,), {"__slots__": (), name: lambda self: None})
+    assert issubclass(type("Usual", (ExecuteBody,), {"__slots__": ()}), ExecuteBody)
