@@ -11,11 +11,11 @@ import logging
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future
 from functools import partial
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, overload
 
 from cassandra._impl import flight
 from cassandra._lazy import lazy_names
@@ -25,9 +25,9 @@ from cassandra.cluster.result_set import ResultSet
 from cassandra.errors import ConnectionShutdown
 
 if TYPE_CHECKING:
+    from cassandra.client.requests import Query
+    from cassandra.engine.profile import ExecutionProfile
     from cassandra.engine.request import Request
-    from cassandra.query.prepared import PreparedStatement
-    from cassandra.query.statement import Statement
 
 __all__ = [
     "ExecutionResult",
@@ -71,15 +71,51 @@ class ExecutionResult(NamedTuple):
     result_or_exc: Any
 
 
+@overload
+def execute_concurrent(
+    session: ConcurrentSession,
+    statements_and_parameters: Iterable[tuple[Any, Any]],
+    concurrency: int = 100,
+    raise_on_first_error: bool = True,
+    results_generator: Literal[False] = False,
+    execution_profile: ExecutionProfile | str | None = None,
+    row_type: type[Any] | None = None,
+) -> list[ExecutionResult]: ...
+
+
+@overload
+def execute_concurrent(
+    session: ConcurrentSession,
+    statements_and_parameters: Iterable[tuple[Any, Any]],
+    concurrency: int = 100,
+    raise_on_first_error: bool = True,
+    results_generator: Literal[True] = ...,
+    execution_profile: ExecutionProfile | str | None = None,
+    row_type: type[Any] | None = None,
+) -> Generator[ExecutionResult, None, None]: ...
+
+
+@overload
+def execute_concurrent(
+    session: ConcurrentSession,
+    statements_and_parameters: Iterable[tuple[Any, Any]],
+    concurrency: int = 100,
+    raise_on_first_error: bool = True,
+    results_generator: bool = ...,
+    execution_profile: ExecutionProfile | str | None = None,
+    row_type: type[Any] | None = None,
+) -> list[ExecutionResult] | Generator[ExecutionResult, None, None]: ...
+
+
 def execute_concurrent(
     session: ConcurrentSession,
     statements_and_parameters: Iterable[tuple[Any, Any]],
     concurrency: int = 100,
     raise_on_first_error: bool = True,
     results_generator: bool = False,
-    execution_profile: object = None,
-    row_type: type | None = None,
-) -> list[ExecutionResult] | Iterator[ExecutionResult]:
+    execution_profile: ExecutionProfile | str | None = None,
+    row_type: type[Any] | None = None,
+) -> list[ExecutionResult] | Generator[ExecutionResult, None, None]:
     """Execute (statement, parameters) pairs, and return their outcomes in the same order.
 
     :param session: a connected session.
@@ -108,23 +144,78 @@ def execute_concurrent(
     return outcomes
 
 
+@overload
 def execute_concurrent_with_args(
     session: ConcurrentSession,
-    statement: str | Statement | PreparedStatement,
+    statement: Query,
     parameters: Iterable[Any],
-    *args: Any,
-    **kwargs: Any,
-) -> list[ExecutionResult] | Iterator[ExecutionResult]:
+    concurrency: int = 100,
+    raise_on_first_error: bool = True,
+    results_generator: Literal[False] = False,
+    execution_profile: ExecutionProfile | str | None = None,
+    row_type: type[Any] | None = None,
+) -> list[ExecutionResult]: ...
+
+
+@overload
+def execute_concurrent_with_args(
+    session: ConcurrentSession,
+    statement: Query,
+    parameters: Iterable[Any],
+    concurrency: int = 100,
+    raise_on_first_error: bool = True,
+    results_generator: Literal[True] = ...,
+    execution_profile: ExecutionProfile | str | None = None,
+    row_type: type[Any] | None = None,
+) -> Generator[ExecutionResult, None, None]: ...
+
+
+@overload
+def execute_concurrent_with_args(
+    session: ConcurrentSession,
+    statement: Query,
+    parameters: Iterable[Any],
+    concurrency: int = 100,
+    raise_on_first_error: bool = True,
+    results_generator: bool = ...,
+    execution_profile: ExecutionProfile | str | None = None,
+    row_type: type[Any] | None = None,
+) -> list[ExecutionResult] | Generator[ExecutionResult, None, None]: ...
+
+
+def execute_concurrent_with_args(
+    session: ConcurrentSession,
+    statement: Query,
+    parameters: Iterable[Any],
+    concurrency: int = 100,
+    raise_on_first_error: bool = True,
+    results_generator: bool = False,
+    execution_profile: ExecutionProfile | str | None = None,
+    row_type: type[Any] | None = None,
+) -> list[ExecutionResult] | Generator[ExecutionResult, None, None]:
     """Execute one statement with each of `parameters`, like `execute_concurrent`.
 
     :param session: a connected session.
     :param statement: a text, or a statement.
     :param parameters: for each execution its values, in a sequence or mapping.
-    :param args: further arguments of `execute_concurrent`.
-    :param kwargs: further keywords of `execute_concurrent`.
+    :param concurrency: how many are in flight at most.
+    :param raise_on_first_error: True raises the first error, after the requests in flight are over.
+    :param results_generator: True returns a generator of outcomes instead of a list.
+    :param execution_profile: a profile or its name, for all executions.
+    :param row_type: the class of the rows of all results, as for `Session.execute`.
     :returns: as `execute_concurrent`.
+    :raises ValueError: if `concurrency` is not greater than 0.
+    :raises TypeError: if rows cannot be made of `row_type`.
     """
-    return execute_concurrent(session, _Pairs(statement, parameters), *args, **kwargs)
+    return execute_concurrent(
+        session,
+        _Pairs(statement, parameters),
+        concurrency,
+        raise_on_first_error,
+        results_generator,
+        execution_profile,
+        row_type,
+    )
 
 
 class _Pairs:
@@ -140,9 +231,11 @@ class _Pairs:
         return zip(repeat(self._statement), self.parameters, strict=False)
 
 
-def _options(execution_profile: object, row_type: type | None) -> dict[str, Any]:
+def _options(
+    execution_profile: ExecutionProfile | str | None, row_type: type[Any] | None
+) -> dict[str, Any]:
     """Return the options for `Session.execute_async`; raise TypeError for a wrong `row_type`."""
-    options = {}
+    options: dict[str, Any] = {}
     if execution_profile is not None:
         options["execution_profile"] = execution_profile
     if row_type is not None:
@@ -211,7 +304,7 @@ class _Run:
         # Not a method, which would hold this object, and so the session and the statements.
         self._collector.tell = partial(_wake_up, self._waiters)
 
-    def generator(self) -> Iterator[Any]:
+    def generator(self) -> Generator[Any, None, None]:
         """Send the first statements and yield None; then yield the outcomes in order."""
         try:
             self._fill()
@@ -397,8 +490,8 @@ def execute_concurrent_async(
     statements_and_parameters: Iterable[tuple[Any, Any]],
     concurrency: int = 100,
     raise_on_first_error: bool = False,
-    execution_profile: object = None,
-    row_type: type | None = None,
+    execution_profile: ExecutionProfile | str | None = None,
+    row_type: type[Any] | None = None,
 ) -> Future[list[ExecutionResult]]:
     """Execute (statement, parameters) pairs without waiting for them.
 

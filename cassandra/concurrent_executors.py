@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from concurrent.futures import Future
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra.concurrent import execute_concurrent, execute_concurrent_async
+
+if TYPE_CHECKING:
+    from cassandra.engine.profile import ExecutionProfile
 
 __all__ = [
     "ConcurrentExecutorFutureResults",
@@ -29,7 +32,7 @@ class ConcurrentExecutorListResults:
         self,
         session: Any,
         statements_and_params: Iterable[tuple[Any, Any]],
-        execution_profile: object,
+        execution_profile: ExecutionProfile | str | None,
     ) -> None:
         self.session = session
         self._statements = statements_and_params
@@ -63,7 +66,7 @@ class ConcurrentExecutorFutureResults(ConcurrentExecutorListResults):
         self,
         session: Any,
         statements_and_params: Iterable[tuple[Any, Any]],
-        execution_profile: object,
+        execution_profile: ExecutionProfile | str | None,
         future: Future[Any],
     ) -> None:
         super().__init__(session, statements_and_params, execution_profile)

@@ -3,8 +3,8 @@ blocking faces use.
 """
 
 from cassandra.aio.cluster import Cluster
-from cassandra.aio.concurrent import ExecutionResult
+from cassandra.aio.concurrent import ExecutionResult, PlacedResult
 from cassandra.aio.result import ResultSet
 from cassandra.aio.session import Session
 
-__all__ = ["Cluster", "ExecutionResult", "ResultSet", "Session"]
+__all__ = ["Cluster", "ExecutionResult", "PlacedResult", "ResultSet", "Session"]

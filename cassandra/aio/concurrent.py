@@ -31,7 +31,12 @@ class ExecutionResult(NamedTuple):
 
 
 class PlacedResult(NamedTuple):
-    """The outcome of one execution, and the position of its statement among all, from 0."""
+    """The outcome of one execution, of those that are given as they come.
+
+    :param success: False if the execution failed.
+    :param result_or_exc: the result, or the error if it failed.
+    :param position: that of its statement among all, from 0.
+    """
 
     success: bool
     result_or_exc: Any

@@ -16,10 +16,13 @@ from cassandra.query.row_factories import tuple_factory
 from cassandra.query.trace import QueryTrace
 
 if TYPE_CHECKING:
+    import uuid
+
     from cassandra.aio.session import Session
     from cassandra.client.paging import NextPage
     from cassandra.engine.flight import Attempt, RowsAnswer
     from cassandra.engine.request import Request
+    from cassandra.metadata.host import Host
 else:
     RowsAnswer = flight.RowsAnswer
 
@@ -209,8 +212,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         return getattr(self._answer, "custom_payload", None)
 
     @property
-    def trace_id(self) -> Any:
-        """The id of the trace, for executions with trace=True."""
+    def trace_id(self) -> uuid.UUID | None:
+        """The id of the trace; None if the execution was not made with trace=True."""
         return getattr(self._answer, "trace_id", None)
 
     async def get_query_trace(
@@ -222,9 +225,10 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         :param query_cl: consistency level to read with; None for LOCAL_ONE.
         :raises TraceUnavailable: if it is not complete in time.
         """
-        if self.trace_id is None:
+        trace_id = self.trace_id
+        if trace_id is None:
             return None
-        trace = QueryTrace(self.trace_id, self._session)
+        trace = QueryTrace(trace_id, self._session)
         limit = self._session.max_trace_wait if max_wait is None else max_wait
         await trace.apopulate(limit, query_cl=query_cl)
         return trace
@@ -240,7 +244,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         return list(self._request.attempts if self._history is None else self._history)
 
     @property
-    def coordinator_host(self) -> Any:
+    def coordinator_host(self) -> Host | None:
         """The host that answered last."""
         attempts = self.attempts
         return attempts[-1].host if attempts else None

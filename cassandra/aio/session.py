@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from cassandra._impl import flight
 from cassandra.aio.concurrent import outcomes
@@ -31,6 +31,7 @@ from cassandra.util.cql_text import escape_name
 
 if TYPE_CHECKING:
     from cassandra.aio.cluster import Cluster
+    from cassandra.aio.concurrent import ExecutionResult, PlacedResult
     from cassandra.engine.profile import ExecutionProfile
     from cassandra.engine.session import EngineSession
     from cassandra.metadata.host import Host
@@ -203,6 +204,42 @@ class Session(SessionBase):
             profile.request_timeout,
         )
 
+    @overload
+    def execute_concurrent(
+        self,
+        statements_and_parameters: Iterable[tuple[Query, Parameters]],
+        concurrency: int = 100,
+        raise_on_first_error: bool = True,
+        row_type: type[Any] | None = None,
+        *,
+        execution_profile: ExecutionProfile | str | None = None,
+        in_order: Literal[True] = True,
+    ) -> AsyncIterator[ExecutionResult]: ...
+
+    @overload
+    def execute_concurrent(
+        self,
+        statements_and_parameters: Iterable[tuple[Query, Parameters]],
+        concurrency: int = 100,
+        raise_on_first_error: bool = True,
+        row_type: type[Any] | None = None,
+        *,
+        execution_profile: ExecutionProfile | str | None = None,
+        in_order: Literal[False],
+    ) -> AsyncIterator[PlacedResult]: ...
+
+    @overload
+    def execute_concurrent(
+        self,
+        statements_and_parameters: Iterable[tuple[Query, Parameters]],
+        concurrency: int = 100,
+        raise_on_first_error: bool = True,
+        row_type: type[Any] | None = None,
+        *,
+        execution_profile: ExecutionProfile | str | None = None,
+        in_order: bool,
+    ) -> AsyncIterator[ExecutionResult | PlacedResult]: ...
+
     def execute_concurrent(
         self,
         statements_and_parameters: Iterable[tuple[Query, Parameters]],
@@ -228,7 +265,8 @@ class Session(SessionBase):
             statement.
         :returns: an async iterator of the outcomes, in the order of the statements if nothing else
             is asked for. They are `ExecutionResult` tuples (success, result or error), as in
-            `cassandra.concurrent`.
+            `cassandra.concurrent`; with `in_order` False `PlacedResult` tuples, which have the
+            `position` as well.
         :raises TypeError: if rows cannot be made of `row_type`.
         """
         # Here, because the generator would raise it only at the first iteration.

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Callable, Generator, Iterable
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 from cassandra._imports import import_module
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from cassandra.client.requests import Query
     from cassandra.cluster.control_connection import ControlConnection
+    from cassandra.concurrent import ExecutionResult
     from cassandra.engine.core import Core
+    from cassandra.engine.profile import ExecutionProfile
 
 __all__ = ["KnownCluster", "KnownSession"]
 
@@ -59,14 +62,48 @@ class KnownCluster:
 class KnownSession:
     """A base of `Session`."""
 
+    @overload
+    def execute_concurrent(
+        self,
+        statements_and_parameters: Iterable[tuple[Any, Any]],
+        concurrency: int = 100,
+        raise_on_first_error: bool = True,
+        results_generator: Literal[False] = False,
+        execution_profile: ExecutionProfile | str | None = None,
+        row_type: type[Any] | None = None,
+    ) -> list[ExecutionResult]: ...
+
+    @overload
+    def execute_concurrent(
+        self,
+        statements_and_parameters: Iterable[tuple[Any, Any]],
+        concurrency: int = 100,
+        raise_on_first_error: bool = True,
+        results_generator: Literal[True] = ...,
+        execution_profile: ExecutionProfile | str | None = None,
+        row_type: type[Any] | None = None,
+    ) -> Generator[ExecutionResult, None, None]: ...
+
+    @overload
+    def execute_concurrent(
+        self,
+        statements_and_parameters: Iterable[tuple[Any, Any]],
+        concurrency: int = 100,
+        raise_on_first_error: bool = True,
+        results_generator: bool = ...,
+        execution_profile: ExecutionProfile | str | None = None,
+        row_type: type[Any] | None = None,
+    ) -> list[ExecutionResult] | Generator[ExecutionResult, None, None]: ...
+
     def execute_concurrent(
         self,
         statements_and_parameters: Iterable[tuple[Any, Any]],
         concurrency: int = 100,
         raise_on_first_error: bool = True,
         results_generator: bool = False,
-        execution_profile: object = None,
-    ) -> Any:
+        execution_profile: ExecutionProfile | str | None = None,
+        row_type: type[Any] | None = None,
+    ) -> list[ExecutionResult] | Generator[ExecutionResult, None, None]:
         """Call `cassandra.concurrent.execute_concurrent` with this session.
 
         :param statements_and_parameters: an iterable of (statement, parameters) pairs.
@@ -75,37 +112,98 @@ class KnownSession:
             pair.
         :param results_generator: True returns a generator of outcomes instead of a list.
         :param execution_profile: an `ExecutionProfile`, or the name of one.
+        :param row_type: the class of the rows of all results, as for `execute`.
         """
-        return import_module("cassandra.concurrent").execute_concurrent(
+        made: list[ExecutionResult] | Generator[ExecutionResult, None, None]
+        made = import_module("cassandra.concurrent").execute_concurrent(
             self,
             statements_and_parameters,
             concurrency,
             raise_on_first_error,
             results_generator,
             execution_profile,
+            row_type,
         )
+        return made
+
+    @overload
+    def execute_concurrent_with_args(
+        self,
+        statement: Query,
+        parameters: Iterable[Any],
+        concurrency: int = 100,
+        raise_on_first_error: bool = True,
+        results_generator: Literal[False] = False,
+        execution_profile: ExecutionProfile | str | None = None,
+        row_type: type[Any] | None = None,
+    ) -> list[ExecutionResult]: ...
+
+    @overload
+    def execute_concurrent_with_args(
+        self,
+        statement: Query,
+        parameters: Iterable[Any],
+        concurrency: int = 100,
+        raise_on_first_error: bool = True,
+        results_generator: Literal[True] = ...,
+        execution_profile: ExecutionProfile | str | None = None,
+        row_type: type[Any] | None = None,
+    ) -> Generator[ExecutionResult, None, None]: ...
+
+    @overload
+    def execute_concurrent_with_args(
+        self,
+        statement: Query,
+        parameters: Iterable[Any],
+        concurrency: int = 100,
+        raise_on_first_error: bool = True,
+        results_generator: bool = ...,
+        execution_profile: ExecutionProfile | str | None = None,
+        row_type: type[Any] | None = None,
+    ) -> list[ExecutionResult] | Generator[ExecutionResult, None, None]: ...
 
     def execute_concurrent_with_args(
-        self, statement: object, parameters: Iterable[Any], *args: Any, **kwargs: Any
-    ) -> Any:
+        self,
+        statement: Query,
+        parameters: Iterable[Any],
+        concurrency: int = 100,
+        raise_on_first_error: bool = True,
+        results_generator: bool = False,
+        execution_profile: ExecutionProfile | str | None = None,
+        row_type: type[Any] | None = None,
+    ) -> list[ExecutionResult] | Generator[ExecutionResult, None, None]:
         """Call `cassandra.concurrent.execute_concurrent_with_args` with this session.
 
         :param statement: a text, or a statement.
         :param parameters: for each execution its values, in a sequence or mapping.
-        :param args: further arguments of `execute_concurrent`.
-        :param kwargs: further keywords of `execute_concurrent`.
+        :param concurrency: how many are in flight at most.
+        :param raise_on_first_error: True raises the first error; False makes it the outcome of its
+            execution.
+        :param results_generator: True returns a generator of outcomes instead of a list.
+        :param execution_profile: an `ExecutionProfile`, or the name of one.
+        :param row_type: the class of the rows of all results, as for `execute`.
         """
-        return import_module("cassandra.concurrent").execute_concurrent_with_args(
-            self, statement, parameters, *args, **kwargs
+        made: list[ExecutionResult] | Generator[ExecutionResult, None, None]
+        made = import_module("cassandra.concurrent").execute_concurrent_with_args(
+            self,
+            statement,
+            parameters,
+            concurrency,
+            raise_on_first_error,
+            results_generator,
+            execution_profile,
+            row_type,
         )
+        return made
 
     def execute_concurrent_async(
         self,
         statements_and_parameters: Iterable[tuple[Any, Any]],
         concurrency: int = 100,
         raise_on_first_error: bool = False,
-        execution_profile: object = None,
-    ) -> Future[Any]:
+        execution_profile: ExecutionProfile | str | None = None,
+        row_type: type[Any] | None = None,
+    ) -> Future[list[ExecutionResult]]:
         """Call `cassandra.concurrent.execute_concurrent_async` with this session.
 
         :param statements_and_parameters: an iterable of (statement, parameters) pairs.
@@ -113,9 +211,16 @@ class KnownSession:
         :param raise_on_first_error: True makes the first error the future's; False makes it the
             outcome of its pair.
         :param execution_profile: an `ExecutionProfile`, or the name of one.
+        :param row_type: the class of the rows of all results, as for `execute`.
         """
-        made: Future[Any] = import_module("cassandra.concurrent").execute_concurrent_async(
-            self, statements_and_parameters, concurrency, raise_on_first_error, execution_profile
+        made: Future[list[ExecutionResult]]
+        made = import_module("cassandra.concurrent").execute_concurrent_async(
+            self,
+            statements_and_parameters,
+            concurrency,
+            raise_on_first_error,
+            execution_profile,
+            row_type,
         )
         return made
 

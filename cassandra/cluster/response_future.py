@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from cassandra.cluster.session import Session
     from cassandra.engine.flight import Attempt
     from cassandra.engine.request import Request
+    from cassandra.metadata.host import Host
 
 __all__ = ["ResponseFuture"]
 
@@ -114,7 +115,7 @@ class ResponseFuture:
 
     # Not slots: few futures ever set them.
     _next: NextPage | None = None
-    _trace_ids: tuple[Any, ...] = ()
+    _trace_ids: tuple[uuid.UUID, ...] = ()
     _handed_rows: Any = None
     _col_names: list[str] | None = None
     _col_types: list[Any] | None = None
@@ -429,13 +430,13 @@ class ResponseFuture:
         return [*self._history, *current]
 
     @property
-    def attempted_hosts(self) -> list[Any]:
+    def attempted_hosts(self) -> list[Host]:
         """The hosts that it was sent to, in order."""
         return [attempt.host for attempt in self.attempts]
 
     @property
-    def coordinator_host(self) -> Any:
-        """The host that it was last sent to."""
+    def coordinator_host(self) -> Host | None:
+        """The host that it was last sent to; None before it is sent."""
         hosts = self.attempted_hosts
         return hosts[-1] if hosts else None
 
@@ -466,7 +467,7 @@ class ResponseFuture:
 
     # -- tracing -----------------------------------------------------------------------------------
 
-    def get_query_trace_ids(self) -> list[Any]:
+    def get_query_trace_ids(self) -> list[uuid.UUID]:
         """Return the ids of the traces, one a page, of a request that was made with trace=True."""
         return list(self._trace_ids)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from cassandra.client.columnar import ColumnarResult
 from cassandra.client.display import DisplayedResult
@@ -13,6 +13,9 @@ from cassandra.errors import MultipleRowsFound
 from cassandra.protocol.messages.results import ResultMessage
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS
 from cassandra.query.row_factories import tuple_factory
+
+if TYPE_CHECKING:
+    from cassandra.query.trace import QueryTrace
 
 __all__ = ["ResultSet"]
 
@@ -243,20 +246,21 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     # -- traces ------------------------------------------------------------------------------------
 
-    def get_query_trace(self, max_wait_sec: float | None = None) -> Any:
+    def get_query_trace(self, max_wait_sec: float | None = None) -> QueryTrace | None:
         """Read the trace of the last page; None if it was not executed with trace=True.
 
         :param max_wait_sec: seconds until it must be complete; None for `Session.max_trace_wait`.
         """
-        return self.response_future.get_query_trace(max_wait_sec)
+        trace: QueryTrace | None = self.response_future.get_query_trace(max_wait_sec)
+        return trace
 
-    def get_all_query_traces(self, max_wait_sec_per: float | None = None) -> list[Any]:
+    def get_all_query_traces(self, max_wait_sec_per: float | None = None) -> list[QueryTrace]:
         """Read the traces of all pages.
 
         :param max_wait_sec_per: seconds until each must be complete; None for
             `Session.max_trace_wait`.
         """
-        traces: list[Any] = self.response_future.get_all_query_traces(max_wait_sec_per)
+        traces: list[QueryTrace] = self.response_future.get_all_query_traces(max_wait_sec_per)
         return traces
 
 

@@ -248,6 +248,7 @@ def test_tracing_and_warnings(node: LocalCluster, keyspace: str) -> None:
         session.execute("CREATE TABLE t (k int PRIMARY KEY, v int)")
         result = session.execute("SELECT * FROM t", trace=True)
         trace = result.get_query_trace()
+        assert trace is not None
         assert trace.coordinator == node.contact_points[0]
         assert trace.events
         batch = BatchStatement(BatchType.UNLOGGED)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+import uuid
+from collections.abc import AsyncIterator, Awaitable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cassandra.aio import Cluster, ResultSet, Session
+from cassandra.aio import Cluster, ExecutionResult, PlacedResult, ResultSet, Session
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import ExecutionProfile
+from cassandra.metadata.host import Host
 from cassandra.policies import ConstantReconnectionPolicy
+from cassandra.query.trace import QueryTrace
 
 if TYPE_CHECKING:
     from typing_extensions import assert_type
@@ -47,6 +50,24 @@ async def read(session: Session) -> list[Order]:
     async for outcome in session.execute_concurrent([(prepared, (1, 2.0))], concurrency=10):
         print(outcome)
     return await (await session.execute("SELECT id, total FROM orders", row_type=Order)).fetch_all()
+
+
+async def many(session: Session, as_they_come: bool) -> None:
+    pairs = [("SELECT 1", None), ("SELECT 2", None)]
+    async for outcome in session.execute_concurrent(pairs, 10, False, Order):
+        assert_type(outcome, ExecutionResult)
+    async for placed in session.execute_concurrent(pairs, in_order=False, execution_profile="slow"):
+        assert_type(placed, PlacedResult)
+        assert_type(placed.position, int)
+    either = session.execute_concurrent(pairs, in_order=not as_they_come)
+    assert_type(either, AsyncIterator[ExecutionResult | PlacedResult])
+
+
+async def traces(session: Session) -> None:
+    result = await session.execute("SELECT 1", trace=True)
+    assert_type(result.trace_id, uuid.UUID | None)
+    assert_type(await result.get_query_trace(), QueryTrace | None)
+    assert_type(result.coordinator_host, Host | None)
 
 
 async def main() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime
 import ssl
-from collections.abc import Iterator
+import uuid
+from collections.abc import Generator, Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,7 +20,14 @@ from cassandra.cluster import (
     ResultSet,
     Session,
 )
+from cassandra.concurrent import (
+    ExecutionResult,
+    execute_concurrent,
+    execute_concurrent_async,
+    execute_concurrent_with_args,
+)
 from cassandra.connection import UnixSocketEndPoint
+from cassandra.metadata.host import Host
 from cassandra.policies import (
     ConstantReconnectionPolicy,
     ConstantSpeculativeExecutionPolicy,
@@ -28,6 +37,7 @@ from cassandra.policies import (
     TokenAwarePolicy,
 )
 from cassandra.query import BatchStatement, PreparedStatement, SimpleStatement, dict_factory
+from cassandra.query.trace import QueryTrace
 
 if TYPE_CHECKING:
     from typing_extensions import assert_type
@@ -114,6 +124,53 @@ def statements(session: Session) -> None:
     future = session.execute_async("SELECT 1", custom_payload={"key": b"value"})
     assert_type(future, ResponseFuture)
     assert_type(future.result(), ResultSet[Any])
+
+
+def many(session: Session, prepared: PreparedStatement, as_they_are_read: bool) -> None:
+    pairs = [(prepared, (1, 2.0)), ("SELECT 1", None)]
+    outcomes = execute_concurrent(session, pairs)
+    assert_type(outcomes, list[ExecutionResult])
+    print(outcomes[0].result_or_exc, len(outcomes))
+    print(execute_concurrent_with_args(session, prepared, [(1, 2.0)], concurrency=10)[0].success)
+    assert_type(execute_concurrent(session, pairs, 50, False, False), list[ExecutionResult])
+    generated = execute_concurrent(session, pairs, 50, False, True, "slow", Order)
+    assert_type(generated, Generator[ExecutionResult, None, None])
+    print(next(generated).success)
+    generated.close()
+    for success, result in execute_concurrent_with_args(
+        session, "SELECT 1", ((n,) for n in range(3)), results_generator=True, row_type=Order
+    ):
+        assert_type(success, bool)
+        print(result)
+    either = execute_concurrent(session, pairs, results_generator=as_they_are_read)
+    assert_type(either, list[ExecutionResult] | Generator[ExecutionResult, None, None])
+    assert_type(list(either), list[ExecutionResult])
+    later = execute_concurrent_async(session, pairs, execution_profile=ExecutionProfile())
+    assert_type(later, Future[list[ExecutionResult]])
+
+
+def many_of_the_session(session: Session, prepared: PreparedStatement) -> None:
+    pairs = [(prepared, (1, 2.0)), ("SELECT 1", None)]
+    assert_type(session.execute_concurrent(pairs, 10, False), list[ExecutionResult])
+    generated = session.execute_concurrent(iter(pairs), results_generator=True)
+    assert_type(generated, Generator[ExecutionResult, None, None])
+    print(session.execute_concurrent_with_args(prepared, [(1, 2.0)], 10)[0].success)
+    for outcome in session.execute_concurrent_with_args(prepared, [[1]], 10, True, True, "slow"):
+        assert_type(outcome, ExecutionResult)
+    later = session.execute_concurrent_async(pairs, raise_on_first_error=True, row_type=Order)
+    assert_type(later.result(), list[ExecutionResult])
+
+
+def traces(session: Session) -> None:
+    future = session.execute_async("SELECT 1", trace=True)
+    result = future.result()
+    assert_type(result.get_query_trace(), QueryTrace | None)
+    assert_type(result.get_all_query_traces(), list[QueryTrace])
+    assert_type(future.get_query_trace(), QueryTrace | None)
+    assert_type(future.get_all_query_traces(max_wait_per=2.0), list[QueryTrace])
+    assert_type(future.get_query_trace_ids(), list[uuid.UUID])
+    assert_type(future.attempted_hosts, list[Host])
+    assert_type(future.coordinator_host, Host | None)
 
 
 def main() -> None:

@@ -6,6 +6,11 @@ from dataclasses import dataclass
 
 from cassandra import aio
 from cassandra.cluster import Cluster, ExecutionProfile, Session
+from cassandra.concurrent import (
+    execute_concurrent,
+    execute_concurrent_async,
+    execute_concurrent_with_args,
+)
 from cassandra.policies import RetryPolicy, RoundRobinPolicy
 
 
@@ -55,6 +60,47 @@ def calls(session: Session) -> None:
     print(order.total)  # error
     ExecutionProfile(retry_policy=RoundRobinPolicy())  # error
     ExecutionProfile(request_timeout="5")  # error
+
+
+def many(session: Session) -> None:
+    pairs = [("SELECT 1", None)]
+    execute_concurrent(session, pairs, concurency=5)  # error
+    execute_concurrent(session, pairs, concurrency="5")  # error
+    execute_concurrent(session, pairs, execution_profile=5)  # error
+    execute_concurrent(session, pairs, row_type=Order(1))  # error
+    execute_concurrent(session, ["SELECT 1"])  # error
+    execute_concurrent(session, pairs, results_generator=True)[0]  # error
+    len(execute_concurrent(session, pairs, 5, True, True))  # error
+    next(execute_concurrent(session, pairs))  # error
+    execute_concurrent_with_args(session, "SELECT 1", [(1,)], concurency=5)  # error
+    execute_concurrent_with_args(session, "SELECT 1", [(1,)], raise_on_error=False)  # error
+    execute_concurrent_with_args(session, "SELECT 1", [(1,)], result_generator=True)  # error
+    execute_concurrent_with_args(session, 5, [(1,)])  # error
+    execute_concurrent_with_args(session, "SELECT 1", [(1,)], 5, True, True)[0]  # error
+    execute_concurrent_async(session, pairs, results_generator=True)  # error
+    execute_concurrent_async(session, pairs, execution_profile=5)  # error
+    len(execute_concurrent_async(session, pairs))  # error
+    session.execute_concurrent(pairs, concurency=5)  # error
+    session.execute_concurrent(pairs, results_generator=True)[0]  # error
+    session.execute_concurrent_with_args("SELECT 1", [(1,)], concurency=5)  # error
+    session.execute_concurrent_async(pairs, concurency=5)  # error
+
+
+def traces(session: Session) -> None:
+    print(session.execute("SELECT 1", trace=True).get_query_trace().events)  # error
+    print(session.execute_async("SELECT 1").coordinator_host.address)  # error
+
+
+async def many_of_asyncio(session: aio.Session) -> None:
+    pairs = [("SELECT 1", None)]
+    session.execute_concurrent(pairs, concurency=5)  # error
+    session.execute_concurrent(pairs, 5, True, None, "slow")  # error
+    session.execute_concurrent(pairs, in_order="no")  # error
+    session.execute_concurrent(pairs)[0]  # error
+    async for outcome in session.execute_concurrent(pairs):
+        print(outcome.position)  # error
+    async for placed in session.execute_concurrent(pairs, in_order=False):
+        print(placed.place)  # error
 
 
 async def calls_of_asyncio(session: aio.Session) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import inspect
 import sys
 import threading
 import weakref
@@ -375,6 +376,27 @@ def test_a_tracers_wrapper_sees_each_request(monkeypatch: pytest.MonkeyPatch, wh
         assert seen == queries
         execute_concurrent_async(session, [(one, None) for one in queries]).result(10)
         assert seen == queries * 2
+
+
+def test_execute_concurrent_with_args_takes_what_execute_concurrent_takes_in_its_order() -> None:
+    ours, theirs = (
+        list(inspect.signature(function).parameters.values())
+        for function in (execute_concurrent_with_args, execute_concurrent)
+    )
+    assert ours[3:] == theirs[2:]
+    assert [one.name for one in ours[3:]] == [
+        "concurrency",
+        "raise_on_first_error",
+        "results_generator",
+        "execution_profile",
+        "row_type",
+    ]
+
+
+def test_a_misspelled_keyword_is_an_error() -> None:
+    wrong: Any = {"concurency": 5}
+    with pytest.raises(TypeError, match=r"execute_concurrent_with_args.*'concurency'"):
+        execute_concurrent_with_args(SynchronousSession(), "q", arguments(1), **wrong)
 
 
 def test_a_mistake_does_not_keep_the_next_ones_from_being_sent_at_the_call() -> None:

@@ -53,6 +53,9 @@ def test_blocking(node: FakeNode) -> None:
         )
         check(execute_concurrent_with_args(session, READ, [None] * 5, row_type=Item))
         check(execute_concurrent_async(session, STATEMENTS, row_type=Item).result(timeout=30))
+        check(session.execute_concurrent(STATEMENTS, row_type=Item))
+        check(session.execute_concurrent_with_args(READ, [None] * 5, row_type=Item))
+        check(session.execute_concurrent_async(STATEMENTS, row_type=Item).result(timeout=30))
         plain = execute_concurrent(session, STATEMENTS)
         assert all(type(row) is not Item for _, result in plain for row in result)
         # Also where a program has put another `execute_async` in the place of the session's own.

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from cassandra import aio
+from cassandra.aio import PlacedResult
 from cassandra.errors import ConnectionShutdown, InvalidRequest
 from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error, set_keyspace
 from tests.unit.aio.conftest import READ
@@ -59,7 +60,8 @@ async def test_many_at_a_time(session: aio.Session, in_order: bool) -> None:
     found = [one async for one in outcomes]
     assert [one.result_or_exc.one() for one in found] == [Row(1, "a")] * 5
     if not in_order:
-        assert sorted(one.position for one in found) == list(range(5))
+        assert all(isinstance(one, PlacedResult) for one in found)
+        assert sorted(one[-1] for one in found) == list(range(5))
     wrong: Any = 5
     with pytest.raises(TypeError):
         session.execute_concurrent([], row_type=wrong)

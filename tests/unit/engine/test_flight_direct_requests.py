@@ -315,7 +315,7 @@ def test_a_plan_that_was_begun_goes_on_on_the_loop() -> None:
                 until(lambda: session._inbox.is_quiet)
                 futures.append(session.execute_async(READ))
                 futures[-1].result()
-            hosts = [future.coordinator_host.address for future in futures[2:]]
+            hosts = [future.attempted_hosts[-1].address for future in futures[2:]]
             assert hosts == [hosts[0], hosts[1]] * 5
             assert hosts[0] != hosts[1]
             for pause in pauses:

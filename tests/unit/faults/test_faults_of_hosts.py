@@ -109,6 +109,7 @@ async def test_an_idempotent_statement_goes_to_the_next_host(
         assert [attempt.host.address for attempt in result.attempts] == nodes.contact_points[:2]
         assert isinstance(result.attempts[0].error, kind)
         assert [attempt.decision for attempt in result.attempts] == ["retry next host", None]
+        assert result.coordinator_host is not None
         assert result.coordinator_host.address == nodes[1].address
 
 
@@ -375,6 +376,7 @@ async def test_a_speculative_twin_answers_first(nodes: FakeCluster) -> None:
     async with connected(nodes, SPECULATIVE) as (_, session):
         result = await session.execute(SAFE)
         assert result.one().k == 1
+        assert result.coordinator_host is not None
         assert result.coordinator_host.address == nodes[1].address
         held.release()  # nobody waits for it
         assert (await session.execute("anything")).all() == []
