@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -56,7 +56,7 @@ async def outcomes(
     options: dict[str, Any],
     path: flight.HappyPath | None,
     in_order: bool,
-) -> AsyncIterator[Any]:
+) -> AsyncGenerator[Any, None]:
     """Yield outcomes.
 
     :param path: of the session; None if each statement goes through `execute`.

@@ -6,7 +6,7 @@ The engine runs on the caller's own loop, so that there is no thread and no hop.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from cassandra._impl import flight
@@ -214,7 +214,7 @@ class Session(SessionBase):
         *,
         execution_profile: ExecutionProfile | str | None = None,
         in_order: Literal[True] = True,
-    ) -> AsyncIterator[ExecutionResult]: ...
+    ) -> AsyncGenerator[ExecutionResult, None]: ...
 
     @overload
     def execute_concurrent(
@@ -226,7 +226,7 @@ class Session(SessionBase):
         *,
         execution_profile: ExecutionProfile | str | None = None,
         in_order: Literal[False],
-    ) -> AsyncIterator[PlacedResult]: ...
+    ) -> AsyncGenerator[PlacedResult, None]: ...
 
     @overload
     def execute_concurrent(
@@ -238,7 +238,7 @@ class Session(SessionBase):
         *,
         execution_profile: ExecutionProfile | str | None = None,
         in_order: bool,
-    ) -> AsyncIterator[ExecutionResult | PlacedResult]: ...
+    ) -> AsyncGenerator[ExecutionResult | PlacedResult, None]: ...
 
     def execute_concurrent(
         self,
@@ -249,7 +249,7 @@ class Session(SessionBase):
         *,
         execution_profile: ExecutionProfile | str | None = None,
         in_order: bool = True,
-    ) -> AsyncIterator[Any]:
+    ) -> AsyncGenerator[Any, None]:
         """Execute many statements, at most `concurrency` of them at a time.
 
         Statements are taken from the iterable as they are sent. Outcomes are held for no longer
@@ -263,7 +263,7 @@ class Session(SessionBase):
         :param execution_profile: a profile or its name, for all executions.
         :param in_order: False gives the outcomes as they come, each with the `position` of its
             statement.
-        :returns: an async iterator of the outcomes, in the order of the statements if nothing else
+        :returns: an async generator of the outcomes, in the order of the statements if nothing else
             is asked for. They are `ExecutionResult` tuples (success, result or error), as in
             `cassandra.concurrent`; with `in_order` False `PlacedResult` tuples, which have the
             `position` as well.
