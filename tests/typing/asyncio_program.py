@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncGenerator, Awaitable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +60,7 @@ async def many(session: Session, as_they_come: bool) -> None:
         assert_type(placed, PlacedResult)
         assert_type(placed.position, int)
     either = session.execute_concurrent(pairs, in_order=not as_they_come)
-    assert_type(either, AsyncIterator[ExecutionResult | PlacedResult])
+    assert_type(either, AsyncGenerator[ExecutionResult | PlacedResult, None])
 
 
 async def traces(session: Session) -> None:
