@@ -68,7 +68,8 @@ def extensions() -> list[Extension]:
     none = switched_on("CASS_DRIVER_NO_EXTENSIONS") or switched_on("CASS_DRIVER_NO_CYTHON")
     if none and must:
         sys.exit(
-            "CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST contradicts CASS_DRIVER_NO_EXTENSIONS / CASS_DRIVER_NO_CYTHON"
+            "CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST contradicts "
+            "CASS_DRIVER_NO_EXTENSIONS / CASS_DRIVER_NO_CYTHON"
         )
     if none or sys.implementation.name != "cpython":
         return []
@@ -77,7 +78,8 @@ def extensions() -> list[Extension]:
     except ImportError as error:
         if must:
             sys.exit(
-                f"CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST is set, but Cython cannot be imported: {error}"
+                "CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST is set, but Cython cannot be imported: "
+                f"{error}"
             )
         return []
     flags = ["/O2"] if sys.platform == "win32" else ["-O3", "-g0", "-Wno-unreachable-code"]

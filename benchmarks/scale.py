@@ -4,16 +4,16 @@
 
 Each size runs in a process of its own against `benchmarks.null_server`, which answers at as many
 addresses of 127.0.0.0/8 as there are nodes. Figures: wall time of `connect` and until every pool is
-open, client CPU of both, CPU of a blocking insert alone and of one with 100 in flight, memory above that of the import, CPU
-of the idle process as a share of one processor, wall time of `shutdown`. Then the time until a
-client notices that a node is gone, with `cassandra.testing.fake`.
+open, client CPU of both, CPU of a blocking insert alone and of one with 100 in flight, memory above
+that of the import, CPU of the idle process as a share of one processor, wall time of `shutdown`.
+Then the time until a client notices that a node is gone, with `cassandra.testing.fake`.
 
 The more nodes there are, the fewer requests of those in flight go to the same connection, whose
 frames are joined: with 1,000 nodes and 100 in flight, each request has its own system calls.
 
 It ends with 1 if a target is missed: a request alone may cost 10 % more with the most nodes than
-with three, an idle client of the most nodes 0.5 % of a processor, and the CPU of connecting may grow in
-proportion at most.
+with three, an idle client of the most nodes 0.5 % of a processor, and the CPU of connecting may
+grow in proportion at most.
 """
 
 from __future__ import annotations
@@ -187,7 +187,8 @@ def main() -> int:
             failures = missed(found)
     if options.only in (None, "noticing"):
         print(
-            "\nms until nothing is sent to a node any more (heartbeats each second, awaited for one)"
+            "\nms until nothing is sent to a node any more "
+            "(heartbeats each second, awaited for one)"
         )
         for nodes in (3, 100):
             for how, took in until_noticed(nodes):

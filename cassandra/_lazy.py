@@ -36,7 +36,7 @@ def lazy_names(
         if home is None:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         value = getattr(import_module(home), renamed.get(name, name))
-        # Python asks `__getattr__` no more for a name that the module has.
+        # Python does not call `__getattr__` again for a name that the module has.
         setattr(sys.modules[module], name, value)
         return value
 

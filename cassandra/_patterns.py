@@ -23,7 +23,7 @@ class _Pattern:
         if name.startswith("_"):  # copy and pickle ask for these before there is a text
             raise AttributeError(f"a pattern has no attribute {name!r}")
         value = getattr(re.compile(self._text, self._flags), name)
-        # Python asks no more for what the object has: a second use costs what it always did.
+        # Python does not ask again for what the object has: a second use costs what it always did.
         setattr(self, name, value)
         return value
 

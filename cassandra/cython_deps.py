@@ -7,6 +7,8 @@ import importlib.util
 import cassandra._impl as implementations
 from cassandra._lazy import lazy_names
 
+__all__ = ["HAVE_CYTHON", "HAVE_NUMPY"]
+
 HAVE_CYTHON: bool = implementations.implementation == "c"
 # Looked for, not imported: its import takes longer than the driver's.
 HAVE_NUMPY: bool = importlib.util.find_spec("numpy") is not None

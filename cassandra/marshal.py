@@ -6,6 +6,44 @@ from collections.abc import Iterable
 from struct import Struct
 from typing import Any
 
+__all__ = [
+    "bit_length",
+    "decode_zig_zag",
+    "double_pack",
+    "double_unpack",
+    "encode_zig_zag",
+    "float_pack",
+    "float_unpack",
+    "header_pack",
+    "header_unpack",
+    "int8_pack",
+    "int8_unpack",
+    "int16_pack",
+    "int16_unpack",
+    "int32_pack",
+    "int32_unpack",
+    "int64_pack",
+    "int64_unpack",
+    "uint8_pack",
+    "uint8_unpack",
+    "uint16_pack",
+    "uint16_unpack",
+    "uint32_le_pack",
+    "uint32_le_unpack",
+    "uint32_pack",
+    "uint32_unpack",
+    "uint64_pack",
+    "uint64_unpack",
+    "uvint_pack",
+    "uvint_unpack",
+    "v3_header_pack",
+    "v3_header_unpack",
+    "varint_pack",
+    "varint_unpack",
+    "vints_pack",
+    "vints_unpack",
+]
+
 
 def _maker(form: str) -> tuple[Any, Any]:
     packer = Struct(form)

@@ -5,6 +5,36 @@ They stand under the names of the types' classes.
 
 from __future__ import annotations
 
+__all__ = [
+    "CUSTOM_TYPE",
+    "AsciiType",
+    "BooleanType",
+    "ByteType",
+    "BytesType",
+    "CounterColumnType",
+    "DateType",
+    "DecimalType",
+    "DoubleType",
+    "DurationType",
+    "FloatType",
+    "InetAddressType",
+    "Int32Type",
+    "IntegerType",
+    "ListType",
+    "LongType",
+    "MapType",
+    "SetType",
+    "ShortType",
+    "SimpleDateType",
+    "TimeType",
+    "TimeUUIDType",
+    "TupleType",
+    "UTF8Type",
+    "UUIDType",
+    "UserType",
+    "VarcharType",
+]
+
 CUSTOM_TYPE = 0x0000
 AsciiType = 0x0001
 LongType = 0x0002

@@ -1,5 +1,6 @@
-"""A web application for gunicorn's gevent worker: a blocking call of one request parks its greenlet,
-and the worker serves the others.
+"""A web application for gunicorn's gevent worker.
+
+A blocking call of one request parks its greenlet, and the worker serves the others.
 
     pip install turbocql gunicorn gevent
     gunicorn --worker-class gevent gunicorn_gevent:app

@@ -67,9 +67,8 @@ def blocking() -> int:
     print(f"{again.title!r} has the tags {sorted(again.tags)} and the reactions {again.reactions}")
     for _ in range(3):
         Views.objects(post=post.id).update(count=1)
-    print(
-        f"it was looked at {Views.get(post=post.id).count} times by {Author.get(name='ada').address}"
-    )
+    times = Views.get(post=post.id).count
+    print(f"it was looked at {times} times by {Author.get(name='ada').address}")
     return Post.objects(author="ada").count()
 
 

@@ -297,7 +297,7 @@ cdef class BindPlan:
     def __init__(self, columns, routing_key_indexes=None, strict=False):
         cdef tuple codecs
         if self._codecs is not None:
-            raise TypeError("a bind plan is made once")  # values may be under way through it
+            raise TypeError("a bind plan is made once")  # values may go through it now
         self.columns = tuple(columns)
         self.routing_key_indexes = (
             tuple(map(_index, routing_key_indexes)) if routing_key_indexes else None

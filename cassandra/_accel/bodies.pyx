@@ -137,7 +137,7 @@ cdef int64_t _number(object number, int64_t low, int64_t high, str message) exce
 
 
 cdef object _whole(object number, str message):
-    """`number` as an int; a float is none, not even a whole one."""
+    """`number` as an int; a float is refused, even a whole one."""
     try:
         return _index(number)
     except TypeError:

@@ -1,5 +1,5 @@
 # What the other compiled modules (bind, rows) see of a codec. The Python methods `encode` and
-# `decode` (the same as in the Python twin, cassandra/cqltypes/codecs.py) are for everybody else.
+# `decode` (the same as in the Python twin, cassandra/cqltypes/codecs/) are for everybody else.
 
 from libc.stdint cimport uint8_t, uint64_t
 

@@ -58,7 +58,7 @@ cdef class Attempt:
         self.connection = None
 
     def __repr__(self):
-        latency = "under way" if self.latency is None else f"{self.latency * 1000:.1f} ms"
+        latency = "in flight" if self.latency is None else f"{self.latency * 1000:.1f} ms"
         failed = ""
         if self.error is not None:
             failed = f", {type(self.error).__name__}: {self.error}, {self.decision}"

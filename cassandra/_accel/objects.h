@@ -67,7 +67,7 @@ static inline int turbocql_is_this_ascii(PyObject *text, const uint8_t *data, Py
         && memcmp(PyUnicode_1BYTE_DATA(text), data, (size_t)size) == 0;
 }
 
-/* 0 <= `number` < 2**128 as 16 big-endian bytes; -1 with an exception if it is none. */
+/* 0 <= `number` < 2**128 as 16 big-endian bytes; -1 with an exception if it is not. */
 static inline int turbocql_int_to_16(PyObject *number, uint8_t *to) {
 #if PY_VERSION_HEX >= 0x030D0000
     Py_ssize_t needed = PyLong_AsNativeBytes(

@@ -76,7 +76,7 @@ def _due(callbacks: _Callbacks | None) -> deque[_Callback] | None:
 
 
 class ResponseFuture:
-    """An execution that is under way, made by `Session.execute_async`. Safe to use from any thread.
+    """An execution in flight, made by `Session.execute_async`. Safe to use from any thread.
 
     `result` waits for it. Callbacks are called in the engine's thread, or at once if it is over
     already; they must not block.
@@ -242,9 +242,8 @@ class ResponseFuture:
                 return
             try:
                 function(outcome, *args, **kwargs)
-            except (
-                BaseException
-            ):  # one that ends the loop's thread would take all other requests with it
+            # One that ends the loop's thread would take all other requests with it.
+            except BaseException:
                 log.exception("a callback of %r failed", self)
 
     def _rows(self, response: object) -> Any:

@@ -175,9 +175,8 @@ class _OptionDescriptor:
     def __get__(self, instance: M, model: type[M]) -> Callable[..., M]: ...
     def __get__(self, instance: Any, model: Any) -> Any:
         if instance is None:
-            if (
-                model.__abstract__
-            ):  # for those who look through the class: it fails when it is called
+            # For those who look through the class: it fails when it is called.
+            if model.__abstract__:
                 return lambda *args, **kwargs: model.objects
             return getattr(model.objects, self.name)
 

@@ -94,7 +94,7 @@ class Attempt:
     history.
 
     `started` is ``time.monotonic()`` in seconds, `latency` seconds until the answer or the error
-    (None while under way), `error` what failed it, `decision` what was done then: "retry", "retry
+    (None while in flight), `error` what failed it, `decision` what was done then: "retry", "retry
     next host", "rethrow", "ignore", "prepare", or None.
     """
 
@@ -152,7 +152,7 @@ class Attempt:
         self.connection = None
 
     def __repr__(self) -> str:
-        latency = "under way" if self.latency is None else f"{self.latency * 1000:.1f} ms"
+        latency = "in flight" if self.latency is None else f"{self.latency * 1000:.1f} ms"
         failed = (
             f", {type(self.error).__name__}: {self.error}, {self.decision}"
             if self.error is not None
@@ -311,8 +311,8 @@ class RequestBase:
         self._speculation_handle: Any = None
         self._retry_handle: Any = None
         self._timer_slot = -1
-        # preparing again, delayed retries, waiting for room: of what comes back without an attempt
-        # under way
+        # How many of these will go on with the request although no attempt is in flight: preparing
+        # again, delayed retries, waiting for room.
         self._waits = 0
         self._reads_rows = False  # the answer is wanted as a RowsAnswer
         self._is_located = False

@@ -315,7 +315,7 @@ class LoopThread:
         self._stopped = True
 
     def refuse_in_child(self) -> None:
-        """Raise ConnectionShutdown in a forked child: what was under way at the fork ends in the
+        """Raise ConnectionShutdown in a forked child: what was in flight at the fork ends in the
         parent alone.
         """
         if self._abandoned is not None:

@@ -104,9 +104,8 @@ class Request(RequestBase):
             return
         # The wheel has dropped the slot already: `end` must not look for it.
         self._timer_slot = -1
-        if (
-            self.response is not None
-        ):  # a change of the schema: only the nodes' agreement takes longer
+        # A change of the schema: only the nodes' agreement takes longer.
+        if self.response is not None:
             self.finish(self.response)
             return
         last = self.attempts[-1] if self.attempts else None
@@ -312,7 +311,7 @@ class Request(RequestBase):
             else:
                 self._retry(host)
         elif self._is_under_way():
-            pass  # a speculative twin is under way and may still answer
+            pass  # a speculative twin is in flight and may still answer
         else:
             self.fail(error)
 

@@ -47,13 +47,13 @@ HEADER_SIZE = 9
 
 
 class BodyMethods:
-    """What all payloads can do; `body` is as it was rendered last, None before."""
+    """What all request bodies can do; `body` is as it was rendered last, None before."""
 
     __slots__ = ()
 
     opcode: int
-    # whether each answer is decoded as a whole and checked: a VOID or ROWS is none, or a handler
-    # reads it
+    # whether each answer is decoded as a whole and checked: because VOID or ROWS would be a wrong
+    # answer, or because a handler reads it
     decodes = False
     # whether a thread of the program may send it by itself: rendering calls no code of a program,
     # and the answer changes nothing for later requests

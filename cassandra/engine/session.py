@@ -85,9 +85,8 @@ class EngineSession:
         # objects.
         self.pools_by_id: dict[int, HostPool] = {}
         self.closed = False
-        self.delayed: set[Ending] = (
-            set()
-        )  # retries that are put off: no pool knows their requests meanwhile
+        # Retries that are put off: no pool knows their requests meanwhile.
+        self.delayed: set[Ending] = set()
         # The last load balancing policy that was found to make plans in any thread.
         self.direct_policy: object = None
         self._pool_errors: dict[Host, Exception] = {}
@@ -214,9 +213,8 @@ class EngineSession:
             wanted = self._wanted(host)
             pool = self.pools.get(host)
             if pool is not None and not wanted:
-                if (
-                    pool.in_flight
-                ):  # what is under way may come to its end; plans have the host no more
+                # What is in flight may come to its end; query plans leave the host out already.
+                if pool.in_flight:
                     self.core.sessions.follow_distances_soon()
                 else:
                     self.remove_pool(

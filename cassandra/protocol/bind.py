@@ -206,7 +206,7 @@ class BindPlan:
         routing_key_indexes: Sequence[int] | None = None,
         strict: bool = False,
     ) -> None:
-        # A copy: threads share the plan, and the caller's list may still change.
+        # A copy: threads share the bind plan, and the caller's list may still change.
         self.columns = tuple(columns)
         self.routing_key_indexes = tuple(routing_key_indexes) if routing_key_indexes else None
         for index in self.routing_key_indexes or ():

@@ -370,7 +370,7 @@ class DecryptingMetadata(ResultMetadata):
         if metadata_id == self.metadata_id:
             return self
         other = DecryptingMetadata(self.source.with_id(metadata_id), self.columns, self._policy)
-        # Plans depend on the types alone, which another id does not change.
+        # Row plans and column plans depend on the types alone, which another id does not change.
         other._row_plan = self._row_plan
         other.column_plans = self.column_plans
         return other

@@ -285,7 +285,7 @@ def _as_metadata(
         return given
     if not given:
         return None
-    # A program passes the same list for each answer, and a plan of rows is made of it.
+    # A program passes the same list for each answer, and a row plan is made of it.
     key = tuple(given)
     try:
         found = _of_columns.get(key)

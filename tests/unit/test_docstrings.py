@@ -8,7 +8,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 import pytest
@@ -24,12 +24,44 @@ def directives(kind: str) -> set[str]:
 
 
 def public_names(module: Any) -> list[str]:
-    own = [
-        name
-        for name, value in vars(module).items()
-        if not name.startswith("_") and getattr(value, "__module__", None) == module.__name__
+    assert hasattr(module, "__all__"), f"{module.__name__} does not say which names are public"
+    return list(module.__all__)
+
+
+class Excluded(NamedTuple):
+    """A name that a page leaves out of a module or class."""
+
+    page: str
+    path: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.page}: {self.path} without {self.name}"
+
+
+def excluded_of(page: str, text: str) -> list[Excluded]:
+    """What the text of a page leaves out by ``:exclude-members:``."""
+    directive = re.compile(r"^\.\. auto(?:module|class):: (\S+)\n((?: {3}.*\n)*)", re.M)
+    option = re.compile(r"^ {3}:exclude-members:((?:.*\n)(?: {6}.*\n)*)", re.M)
+    return [
+        Excluded(page, path, name.strip())
+        for path, options in directive.findall(text)
+        for names in option.findall(options)
+        for name in names.split(",")
     ]
-    return list(getattr(module, "__all__", own))
+
+
+def is_of(path: str, name: str) -> bool:
+    """Whether a class has the member; a module, or one of its public classes, if `path` is one."""
+    try:
+        module = importlib.import_module(path)
+    except ImportError:
+        module_name, _, class_name = path.rpartition(".")
+        return hasattr(getattr(importlib.import_module(module_name), class_name), name)
+    public = [getattr(module, one) for one in public_names(module)]
+    return hasattr(module, name) or any(
+        hasattr(one, name) for one in public if inspect.isclass(one)
+    )
 
 
 # Names that programs can import, and whose use is refused, whatever the parameters.
@@ -135,10 +167,44 @@ def test_each_parameter_has_a_field(path: str) -> None:
         found["its constructor"] = lacking_of_constructor(thing)
     else:
         function_or_none = function_of(thing)
-        if function_or_none is not None:
+        # Python's own documentation has the methods of its types, such as `struct.Struct.unpack`.
+        if function_or_none is not None and not inspect.isbuiltin(function_or_none):
             found[path] = lacking(function_or_none, False, [])
     missing = {name: names for name, names in found.items() if names}
     assert not missing, f"parameters without :param: in {path}: {missing}"
+
+
+EXCLUDED = [one for page in DOCS.rglob("*.rst") for one in excluded_of(page.name, page.read_text())]
+
+
+@pytest.mark.parametrize("one", EXCLUDED, ids=str)
+def test_each_name_that_a_page_leaves_out_is_there(one: Excluded) -> None:
+    assert is_of(one.path, one.name)
+
+
+def test_a_name_that_is_not_there_is_found() -> None:
+    text = """\
+.. automodule:: cassandra.cluster
+   :members:
+   :exclude-members: watch, Session,
+      close_engine, ask_ahead
+   :show-inheritance:
+
+.. autoclass:: cassandra.cluster.ResponseFuture
+   :exclude-members: watch, close_engine
+"""
+    found = excluded_of("made_up.rst", text)
+    assert [one for one in found if not is_of(one.path, one.name)] == [
+        ("made_up.rst", "cassandra.cluster", "ask_ahead"),
+        ("made_up.rst", "cassandra.cluster.ResponseFuture", "close_engine"),
+    ]
+    assert len(found) == 6
+    assert len(EXCLUDED) > 30
+
+
+def test_a_module_without_public_names_is_found() -> None:
+    with pytest.raises(AssertionError, match="made_up does not say"):
+        public_names(ModuleType("made_up"))
 
 
 def test_a_missing_field_is_found() -> None:
