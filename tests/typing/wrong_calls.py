@@ -64,7 +64,7 @@ def calls(session: Session) -> None:
 
 def many(session: Session) -> None:
     pairs = [("SELECT 1", None)]
-    execute_concurrent(session, pairs, concurency=5)  # error
+    execute_concurrent(session, pairs, concurrencies=5)  # error
     execute_concurrent(session, pairs, concurrency="5")  # error
     execute_concurrent(session, pairs, execution_profile=5)  # error
     execute_concurrent(session, pairs, row_type=Order(1))  # error
@@ -72,7 +72,7 @@ def many(session: Session) -> None:
     execute_concurrent(session, pairs, results_generator=True)[0]  # error
     len(execute_concurrent(session, pairs, 5, True, True))  # error
     next(execute_concurrent(session, pairs))  # error
-    execute_concurrent_with_args(session, "SELECT 1", [(1,)], concurency=5)  # error
+    execute_concurrent_with_args(session, "SELECT 1", [(1,)], concurrencies=5)  # error
     execute_concurrent_with_args(session, "SELECT 1", [(1,)], raise_on_error=False)  # error
     execute_concurrent_with_args(session, "SELECT 1", [(1,)], result_generator=True)  # error
     execute_concurrent_with_args(session, 5, [(1,)])  # error
@@ -80,10 +80,10 @@ def many(session: Session) -> None:
     execute_concurrent_async(session, pairs, results_generator=True)  # error
     execute_concurrent_async(session, pairs, execution_profile=5)  # error
     len(execute_concurrent_async(session, pairs))  # error
-    session.execute_concurrent(pairs, concurency=5)  # error
+    session.execute_concurrent(pairs, concurrencies=5)  # error
     session.execute_concurrent(pairs, results_generator=True)[0]  # error
-    session.execute_concurrent_with_args("SELECT 1", [(1,)], concurency=5)  # error
-    session.execute_concurrent_async(pairs, concurency=5)  # error
+    session.execute_concurrent_with_args("SELECT 1", [(1,)], concurrencies=5)  # error
+    session.execute_concurrent_async(pairs, concurrencies=5)  # error
 
 
 def traces(session: Session) -> None:
@@ -93,7 +93,7 @@ def traces(session: Session) -> None:
 
 async def many_of_asyncio(session: aio.Session) -> None:
     pairs = [("SELECT 1", None)]
-    session.execute_concurrent(pairs, concurency=5)  # error
+    session.execute_concurrent(pairs, concurrencies=5)  # error
     session.execute_concurrent(pairs, 5, True, None, "slow")  # error
     session.execute_concurrent(pairs, in_order="no")  # error
     session.execute_concurrent(pairs)[0]  # error

@@ -394,8 +394,8 @@ def test_execute_concurrent_with_args_takes_what_execute_concurrent_takes_in_its
 
 
 def test_a_misspelled_keyword_is_an_error() -> None:
-    wrong: Any = {"concurency": 5}
-    with pytest.raises(TypeError, match=r"execute_concurrent_with_args.*'concurency'"):
+    wrong: Any = {"concurrencies": 5}
+    with pytest.raises(TypeError, match=r"execute_concurrent_with_args.*'concurrencies'"):
         execute_concurrent_with_args(SynchronousSession(), "q", arguments(1), **wrong)
 
 
