@@ -412,6 +412,7 @@ class TestRequest:
         (connection,) = life.connections
         assert connection.writer.frames == [(0, EXECUTE, 0, b"body")]
         assert len(life.session.timers) == 1
+        assert "in flight" in repr(request.attempts[0])
         connection.answer(0)
         assert life.done == [request]
         assert request.done
