@@ -562,21 +562,25 @@ with FakeNode() as node:
     profiles = {EXEC_PROFILE_DEFAULT: profile}
     cluster = Cluster([node.address], port=node.port, execution_profiles=profiles)
     session = cluster.connect()
-    over = threading.Event()
+    begun, over = threading.Event(), threading.Event()
     main = threading.main_thread().ident
     pauses = random.Random(7)
 
     def send():
+        begun.wait()
         while not over.wait(pauses.uniform(0.0005, 0.004)):
             signal.pthread_kill(main, signal.SIGUSR1)
 
     thread = threading.Thread(target=send)
     interrupts = broken = done = 0
     thread.start()
-    while interrupts < 300:
+    while True:
         try:
-            session.execute("SELECT 1", timeout=20)
-            done += 1
+            begun.set()  # here: an interrupt within start() would be nobody's
+            while interrupts < 300:
+                session.execute("SELECT 1", timeout=20)
+                done += 1
+            break
         except Interrupt:
             interrupts += 1
         except ConnectionException:
