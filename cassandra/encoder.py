@@ -61,7 +61,7 @@ class Encoder:
             bool: self.cql_encode_bool,
             int: self.cql_encode_object,
             float: self.cql_encode_float,
-            decimal.Decimal: self.cql_encode_object,
+            decimal.Decimal: self.cql_encode_decimal,
             str: self.cql_encode_str,
             bytes: self.cql_encode_bytes,
             bytearray: self.cql_encode_bytes,
@@ -69,7 +69,7 @@ class Encoder:
             uuid.UUID: self.cql_encode_object,
             datetime.datetime: self.cql_encode_datetime,
             datetime.date: self.cql_encode_date,
-            datetime.time: self.cql_encode_time,
+            datetime.time: self.cql_encode_time_of_day,
             Date: self.cql_encode_date_ext,
             Time: self.cql_encode_time,
             Duration: self.cql_encode_object,
@@ -78,7 +78,9 @@ class Encoder:
             OrderedMap: self.cql_encode_map_collection,
             OrderedMapSerializedKey: self.cql_encode_map_collection,
             list: self.cql_encode_list_collection,
-            tuple: self.cql_encode_tuple,
+            # A list, as with other drivers, for columns of lists and vectors. Programs that write
+            # into tuple columns say ``mapping[tuple] = encoder.cql_encode_tuple``.
+            tuple: self.cql_encode_list_collection,
             set: self.cql_encode_set_collection,
             frozenset: self.cql_encode_set_collection,
             SortedSet: self.cql_encode_set_collection,
@@ -152,6 +154,13 @@ class Encoder:
             return int.__repr__(val)
         return str(val)
 
+    def cql_encode_decimal(self, val: decimal.Decimal) -> str:
+        """Return all digits of a decimal.
+
+        :param val: the value.
+        """
+        return decimal.Decimal.__str__(val)
+
     def cql_encode_float(self, val: float) -> str:
         """Return the shortest text that reads back as the same number, or its name (``NaN``).
 
@@ -213,6 +222,13 @@ class Encoder:
         :param val: the value.
         """
         return f"'{Time(val)}'"
+
+    def cql_encode_time_of_day(self, val: datetime.time) -> str:
+        """Return a quoted ``HH:MM:SS``, with microseconds and a zone if there are any.
+
+        :param val: the value.
+        """
+        return f"'{datetime.time.isoformat(val)}'"
 
     def cql_encode_ipaddress(
         self, val: IPv4Address | IPv6Address | IPv4Network | IPv6Network

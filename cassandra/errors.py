@@ -54,6 +54,20 @@ class UnsupportedOperation(DriverException):
     """The protocol version, the server or the settings in use do not allow the operation."""
 
 
+class MissingParameter(KeyError, ValueError):
+    """A value was not given that the statement needs: one that a placeholder or a key column names.
+
+    Programs catch KeyError in some places and ValueError in others, so this is both.
+    """
+
+    # That of KeyError quotes the whole message.
+    __str__ = ValueError.__str__
+
+
+class UnsetUnsupported(MissingParameter, UnsupportedOperation):
+    """UNSET_VALUE was given, but the connection's protocol version cannot leave a value unset."""
+
+
 class DecodeError(DriverException, ValueError):
     """Bytes from the server do not have the form that their type demands."""
 

@@ -135,8 +135,17 @@ class TestAdd:
         assert (text, len(first), len(second), made.query_id) == ("DELETE", 2, 1, b"id")
         assert batch.routing_key == b"\0\0\0\1"
         assert (batch.keyspace, batch.own_keyspace) == ("ks", None)
+        rows = BatchStatement().add("?", (1,)).add("?", {"v": "a"})
         with pytest.raises(ValueError, match=r"row 1: the partition key.*INSERT INTO t"):
-            statements(BatchStatement().add("?", (1,)).add("?", {}), {(None, "?"): prepared()})
+            statements(rows, {(None, "?"): prepared()})
+
+    def test_a_text_with_empty_parameters_goes_as_it_is(self) -> None:
+        batch = BatchStatement()
+        empties: list[Any] = [(), [], {}, None]
+        for empty in empties:
+            batch.add("INSERT 'a%%b 100%'", empty)
+            batch.add(SimpleStatement("INSERT 'a%%b 100%' ?"), empty)
+        assert set(batch.entries) == {"INSERT 'a%%b 100%'", "INSERT 'a%%b 100%' ?"}
 
     def test_limits(self) -> None:
         statement = prepared()
@@ -437,7 +446,10 @@ class TestBatch:
         batch.clear()
         assert len(batch) == 0
         assert batch.routing_key is None
-        assert bool(batch)
+
+    def test_an_empty_batch_is_false(self) -> None:
+        assert not BatchStatement()
+        assert BatchStatement().add("a")
 
     def test_payloads_are_merged(self) -> None:
         batch = BatchStatement(custom_payload={"a": b"1"})
