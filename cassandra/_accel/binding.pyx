@@ -131,7 +131,9 @@ def bind(prepared, values):
             turbocql_slot_set(bound, _BLOCK, block)
         else:
             bound.block = block
-        return bound
+        # UNSET_VALUE for a column of the partition key is refused by the longer way.
+        if not (<ValuesBlock?> block).has_unset:
+            return bound
     bound.block = None
     return bound.bind(values)
 

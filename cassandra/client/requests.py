@@ -125,7 +125,8 @@ class RequestMaker:
             if execution_profile is EXEC_PROFILE_DEFAULT
             else self.get_execution_profile(execution_profile)
         )
-        return CallOptions(profile, timeout, trace, custom_payload, paging_state, host)
+        # An empty paging state is that of a first page: web pages hand it on in a parameter.
+        return CallOptions(profile, timeout, trace, custom_payload, paging_state or None, host)
 
     # -- statements --------------------------------------------------------------------------------
 

@@ -110,11 +110,11 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         if self._page is None:
             message = self._message
             assert message is not None
-            self._page = (
-                message.decode(self.response_future.row_factory)
-                if message.kind == RESULT_KIND_ROWS
-                else []
-            )
+            page: Any = []
+            if message.kind == RESULT_KIND_ROWS:
+                page = message.decode(self.response_future.row_factory)
+            # A row factory that gives None has taken the rows, and leaves none.
+            self._page = page if page is not None else []
         return self._page
 
     @property
@@ -201,7 +201,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         rows = self.current_rows
         if not rows:
             return None
-        return rows[0] if isinstance(rows, Sequence) else next(iter(rows))
+        return rows[0] if isinstance(rows, Sequence) else next(iter(rows), None)
 
     def all(self) -> list[T]:
         """Return the rows that are left, of all pages, as a list."""
