@@ -62,7 +62,8 @@ def test_flags_are_booleans_by_their_truth(twins: Twins, value: int, truth: int)
     if value < 2**31:
         assert codec.encode(numpy.int32(value)) == bytes([truth])
     masked = numpy.ma.masked_array(1, mask=True)
-    for refused in (numpy.array([1]), masked, 1.0, "1", [], b"\1"):
+    values: list[Any] = [numpy.array([1]), masked, 1.0, "1", [], b"\1"]
+    for refused in values:
         with pytest.raises(t.EncodeTypeError, match="is not a boolean"):
             codec.encode(refused)
 
