@@ -10,12 +10,14 @@ from collections.abc import Hashable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from cassandra._impl import implementation
 from cassandra._imports import import_module
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.client.contact_points import checked_contact_points, endpoint_of
 from cassandra.client.defaults import Defaults
 from cassandra.client.engine_settings import settings_of
 from cassandra.client.identity import Identity
+from cassandra.client.implementation import warn_of_fallback
 from cassandra.client.metadata_settings import MetadataSettings
 from cassandra.client.old_style import DefaultRetryPolicy, LoadBalancing
 from cassandra.client.pool_sizes import PoolSizes
@@ -136,6 +138,20 @@ class ClusterBase(Defaults, MetadataSettings, PoolSizes, Identity, ShardAwarenes
         if self._cloud is None:
             self._named_endpoints = [endpoint_of(one, self.port) for one in self.contact_points]
         self.endpoints_resolved: list[EndPoint] = self._resolve(self._named_endpoints)
+
+    def __repr__(self) -> str:
+        # Of one whose constructor has failed, in a debugger or a traceback, too.
+        kept = vars(self)
+        points = ", ".join(map(str, kept.get("endpoints_resolved", ("not made",))))
+        state = (
+            "shut down"
+            if kept.get("is_shutdown")
+            else "connected"
+            if self._core is not None
+            else "not connected"
+        )
+        lane = "compiled" if implementation == "c" else "pure Python"
+        return f"<Cluster: {points}, {state}, {lane}>"
 
     def _resolve(self, endpoints: list[EndPoint]) -> list[EndPoint]:
         """Return `endpoints` with addresses instead of names, if this face resolves them now."""
@@ -352,6 +368,7 @@ class ClusterBase(Defaults, MetadataSettings, PoolSizes, Identity, ShardAwarenes
 
     async def _on_connected(self, core: Core) -> None:
         """Connect policies, metrics and user types with the engine; called on its loop."""
+        warn_of_fallback()
         self.protocol_version = core.protocol_version
         core.user_types = self._user_types.classes
         await self._user_types.read_fields(core.user_type_fields)

@@ -539,16 +539,6 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
     def __exit__(self, *args: object) -> None:
         self.shutdown()
 
-    def __repr__(self) -> str:
-        state = (
-            "shut down"
-            if self.is_shutdown
-            else "connected"
-            if self._core is not None
-            else "not connected"
-        )
-        return f"<Cluster: {', '.join(map(str, self.endpoints_resolved))}, {state}>"
-
 
 async def _call(function: Callable[..., T], *args: Any) -> T:
     return function(*args)
