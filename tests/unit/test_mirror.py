@@ -34,6 +34,7 @@ ACROSS = {
     "test_benchmark_instructions.py": "a script of benchmarks/",
     "test_benchmarks_start.py": "the scripts of benchmarks/",
     "test_build_switches.py": "setup.py",
+    "test_compiled_objects.py": "that copies of compiled objects are good or refused",
     "test_careless_callers.py": "that nothing public makes the process die",
     "test_chaos_network.py": "tests/chaos",
     "test_docstrings.py": "that public functions say what their parameters are",
