@@ -121,12 +121,19 @@ def inet_bytes(value: object) -> bytes:
             return socket.inet_pton(socket.AF_INET6 if ":" in value else socket.AF_INET, value)
         except (OSError, ValueError):
             refuse_value(value, "is not an IPv4 or IPv6 address")
+    refuse_zone(value)
     # By attribute: importing `ipaddress` would cost every program, and few use it.
     packed = getattr(value, "packed", None)
     if isinstance(packed, bytes) and len(packed) in (4, 16):
         return packed
     data: bytes = member_or_refuse(inet_bytes, value, "an IP address")
     return data
+
+
+def refuse_zone(value: object) -> None:
+    """Raise `EncodeValueError` for an address of the `ipaddress` module with a zone."""
+    if getattr(value, "scope_id", None) is not None:
+        refuse_value(value, "has a zone (the part behind %), which inet has no place for")
 
 
 def inet_text(data: bytes) -> str:

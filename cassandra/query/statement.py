@@ -9,6 +9,7 @@ from cassandra._impl import bind
 from cassandra.consistency import ConsistencyLevel
 from cassandra.encoder import Encoder
 from cassandra.query.conditional import is_conditional
+from cassandra.query.markers import apart
 from cassandra.query.settings import FETCH_SIZE_UNSET, StatementSettings
 
 if TYPE_CHECKING:
@@ -270,7 +271,7 @@ class InterpolatedText(str):
     @classmethod
     def of(cls, template: str, values: object) -> InterpolatedText:
         """Fill the placeholders of `template`; raises whatever the ``%`` operator of str raises."""
-        text = cls(template % values)
+        text = cls((apart(template, values) if "-%" in template else template) % values)
         text.template = template
         return text
 
