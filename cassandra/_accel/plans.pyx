@@ -528,7 +528,7 @@ cdef class Rotation:
             if self._tier + 1 >= PyTuple_GET_SIZE(self._tiers):
                 raise StopIteration
             self._enter(self._tier + 1)
-        # `_left` is not 0, so there are hosts, and `_place` goes round among them: unless hosts that
+        # `_left` is not 0, so there are hosts, and `_place` goes round them: unless hosts that
         # were let go of had code of their own, which asked this one.
         if self._place >= PyTuple_GET_SIZE(self._hosts):
             raise StopIteration
