@@ -356,7 +356,10 @@ cdef Answer int64_by_index(object item, int64_t* number) except <Answer> -1:
     if turbocql_maybe_missing(item):
         # A masked array of no dimension has the number that it hides.
         coerce.refuse_missing(item, "an integer")
-    index = PyNumber_Index(item)
+    try:
+        index = PyNumber_Index(item)
+    except TypeError as error:
+        coerce.index_failed(item, error)
     number[0] = PyLong_AsLongLongAndOverflow(index, &overflow)
     return OUT_OF_RANGE if overflow != 0 else FITS
 

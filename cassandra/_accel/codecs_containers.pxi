@@ -547,6 +547,9 @@ cdef class VectorCodec(Codec):
         return items
 
     cdef object sequence_of(self, object value):
+        # One that is masked away may have elements that can be written, of lists say.
+        if turbocql_maybe_missing(value) and is_missing(value, self.cql_name):
+            raise EncodeTypeError("it stands for null")
         items = value if is_sequence(value) else elements_of(value, self.cql_name)
         items = turbocql_readable(items)
         if size_of(items) != self.dimension:

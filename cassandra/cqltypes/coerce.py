@@ -69,6 +69,16 @@ def integer_out_of_place(value: object, name: str, low: int, high: int) -> NoRet
     refuse_type(value, "an integer")
 
 
+def index_failed(value: object, error: TypeError) -> NoReturn:
+    """Raise the error for a value whose ``__index__`` has raised `error`.
+
+    NumPy's arrays have one, which says neither the value nor its class.
+    """
+    if hasattr(type(value), "ndim"):
+        refuse_type(value, "an integer")
+    raise error
+
+
 def real_number(value: Any, name: str) -> float:
     """Return the float of a number. Errors of the number's own conversion are passed on."""
     refuse_missing(value, "a number")
@@ -86,6 +96,10 @@ def real_number(value: Any, name: str) -> float:
         return float(value)
     except OverflowError:
         refuse_value(value, f"is out of the range of {name}")
+    except TypeError:
+        if not hasattr(kind, "ndim"):
+            raise
+        refuse_type(value, "a number")  # an array of no dimension, of dates say
 
 
 def boolean(value: object) -> bool:
@@ -385,7 +399,7 @@ def blob_bytes(value: Any) -> bytes:
         return bytes(value)
     try:
         view = memoryview(value)
-    except TypeError:
+    except (TypeError, ValueError, BufferError):  # NumPy's dates say ValueError
         data: bytes = member_or_refuse(blob_bytes, value, "bytes or another buffer")
         return data
     with view:
@@ -419,7 +433,10 @@ def _index(value: Any) -> int:
     """
     if type(value) is not int:
         refuse_missing(value, "an integer")
-    return operator.index(value)
+    try:
+        return operator.index(value)
+    except TypeError as error:
+        index_failed(value, error)
 
 
 def elements(value: Any, name: str) -> list[Any] | tuple[Any, ...]:
@@ -443,7 +460,12 @@ def elements(value: Any, name: str) -> list[Any] | tuple[Any, ...]:
             elements, value, f"a collection of elements for {name}", name
         )
         return items
-    return list(iterator)
+    try:
+        return list(iterator)
+    except NotImplementedError:
+        if not isinstance(value, memoryview):
+            raise
+        refuse_type(value, f"a collection of elements for {name}: its format is {value.format!r}")
 
 
 def pairs(value: Any, name: str) -> tuple[list[Any], list[Any]]:
