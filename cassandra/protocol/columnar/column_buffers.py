@@ -17,6 +17,7 @@ import sys
 from array import array
 from collections.abc import Callable, Sequence
 from itertools import accumulate
+from mmap import mmap
 from typing import Any
 
 from cassandra.cqltypes import coerce
@@ -184,8 +185,6 @@ def _fixed(cells: Cells, width: int, null_count: int) -> bytes:
 
 def _sparse(cells: Cells, step: int, width: int) -> Any:
     """Return the numbers of `cells`, `step` bytes each, in memory that nulls do not touch."""
-    from mmap import mmap  # few programs ever read such a page
-
     made = mmap(-1, len(cells) * step)
     for row, cell in enumerate(cells):
         if cell is None:
