@@ -382,8 +382,8 @@ def _masked(act: Callable[[], object]) -> Any:
     """A number that is masked away, whose own code runs when it is asked whether it is."""
 
     class MaskedNumber:
-        @property
-        def __class__(self) -> Any:  # type: ignore[override]
+        @property  # type: ignore[misc]
+        def __class__(self) -> Any:
             act()
             return float
 
@@ -401,7 +401,7 @@ def _masked_array(act: Callable[[], object]) -> Any:
     except ImportError:
         return None
 
-    class MaskedArray(numpy.ma.MaskedArray):  # type: ignore[misc, type-arg]
+    class MaskedArray(numpy.ma.MaskedArray):
         @property
         def ndim(self) -> int:
             act()
@@ -450,7 +450,7 @@ def changing() -> None:
             with contextlib.suppress(Exception):
                 codec.encode(_changed([one] * 100, make, place, count, behind))
         mapping: dict[Any, Any] = {at: at for at in range(100)}
-        mapping[_Acts(mapping.clear)] = make(lambda own=mapping: own.update({1000: 1}))  # type: ignore[misc]
+        mapping[_Acts(mapping.clear)] = make(lambda own=mapping: own.update({1000: 1}))
         for sides in ((kind, t.Int32Type), (t.Int32Type, kind)):
             with contextlib.suppress(Exception):
                 t.MapType.apply_parameters(sides).codec().encode(mapping)
@@ -471,7 +471,8 @@ def _released() -> None:
         plan.bind((_Acts(release), view, held), 4)
     with contextlib.suppress(Exception):
         _impl.codecs.list_of(_impl.codecs.int8()).encode([_Acts(release), *view])
-    metadata: Any = SimpleNamespace()
+    metadata: Any = SimpleNamespace(_row_plan=SimpleNamespace())
+    changes: Any
     answer: Any = None
 
     class Metadata:
@@ -480,11 +481,12 @@ def _released() -> None:
             answer.__init__(metadata, b"", 0)
             return SimpleNamespace(named_tuples=lambda *given: given, tuples=lambda *given: given)
 
-    answer = _impl.flight.RowsAnswer(Metadata(), b"x" * 100_000, 99_990)
+    changes = Metadata()
+    answer = _impl.flight.RowsAnswer(changes, b"x" * 100_000, 99_990)
     with contextlib.suppress(Exception):
         answer.rows(None)
     for offset in (-5, -(1 << 40), 1 << 40, 99_997):
-        answer = _impl.flight.RowsAnswer(SimpleNamespace(_row_plan=SimpleNamespace()), b"x", offset)
+        answer = _impl.flight.RowsAnswer(metadata, b"x", offset)
         with contextlib.suppress(Exception):
             answer.rows(None)
 

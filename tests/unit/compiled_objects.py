@@ -44,7 +44,7 @@ COPIES: list[tuple[str, Callable[[Any], Any]]] = [
     ("copy", copy.copy),
     ("deepcopy", copy.deepcopy),
     *(
-        (f"pickle {one}", lambda thing, one=one: pickle.loads(pickle.dumps(thing, one)))  # type: ignore[misc]
+        (f"pickle {one}", lambda thing, one=one: pickle.loads(pickle.dumps(thing, one)))
         for one in range(pickle.HIGHEST_PROTOCOL + 1)
     ),
 ]
@@ -107,7 +107,7 @@ def looked_at(thing: Any) -> None:
         lambda one: one.send(None),
     ):  # fmt: skip
         with contextlib.suppress(*ERRORS):
-            drained(ask(thing))  # type: ignore[operator]
+            drained(ask(thing))
 
 
 def used(kind: type[Any], make: Callable[[], Any], others: list[Any]) -> None:
@@ -176,6 +176,7 @@ def samples() -> list[Any]:
     page = bytes.fromhex("00000004000000070000000178")
     plan = _impl.column_buffers.ColumnPlan(names, codecs, layouts)
     columns = plan.read(page, 0, 1)
+    plans: Any = _impl.plans
     reader = _impl.frame.FrameReader(4)
     reader.feed(b"\x84\0\0\1\x08\0\1\0\0")
     return [
@@ -184,8 +185,8 @@ def samples() -> list[Any]:
         *(buffer for column in columns.children for buffer in column.buffers if buffer is not None),
         reader.get_buffer(-1).obj,
         _impl.rows.RowPlan(names, codecs).iterate(page, 0, 1),
-        _impl.plans.replica_plan(["x"], None, None, None),
-        _impl.plans.rotated([["x"]], 0),
+        plans.replica_plan(["x"], None, None, None),
+        plans.rotated([["x"]], 0),
         _impl.clock.MicrosecondClock(1000, print),
         t.Int32Type.__dict__.get("_calls"),
     ]
@@ -200,7 +201,7 @@ def child(kind: type[Any]) -> list[str]:
     own = subclass(kind)
     if own is not None:
         with contextlib.suppress(*ERRORS):
-            made.append(own.__new__(own))
+            made.append(object_of(own))
     for thing in made:
         complaints += copied(kind, thing, others)
     with contextlib.suppress(*ERRORS):

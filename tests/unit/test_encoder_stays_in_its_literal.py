@@ -77,6 +77,11 @@ class Text(str):
         return EVIL
 
 
+class Plain(enum.Enum):
+    TEXT = EVIL
+    NUMBER = -1
+
+
 METHODS = (
     "__str__", "__repr__", "__format__", "__bytes__", "isoformat", "strftime", "replace", "hex",
     "ctime", "encode", "as_tuple", "exploded", "to_eng_string", "capitalize", "translate", "__mod__",
@@ -208,7 +213,7 @@ SCALARS = st.one_of(
     st.decimals(), st.datetimes(), st.dates(), st.times(), st.ip_addresses(),
     st.builds(Date, st.integers(-(1 << 31), (1 << 31) - 1)), st.builds(Time, st.integers(0, 86_399_999_999_999)),
     st.builds(Duration, st.integers(0, 9), st.integers(0, 9), st.integers(0, 9)),
-    st.sampled_from(enum.Enum("Plain", {"A": EVIL, "B": -1})),
+    st.sampled_from(Plain),
     st.builds(evil(str), st.text()), st.builds(evil(bytes), st.binary()), st.builds(evil(int), st.integers()),
 )  # fmt: skip
 VALUES = st.recursive(

@@ -171,7 +171,7 @@ def plan_of(impl: str, kind: Any) -> Any:
         def codec(self) -> Any:
             return codec
 
-    return _impl.twin("bind", impl).BindPlan([ColumnMetadata("k", "t", "the_column", Column())])  # type: ignore[arg-type]
+    return _impl.twin("bind", impl).BindPlan([ColumnMetadata("k", "t", "the_column", Column())])
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.cql_parameterized_type())

@@ -55,7 +55,7 @@ def test_nulls_are_looked_at_by_code_that_changes_the_list(twins: Twins) -> None
     numpy = pytest.importorskip("numpy")
     values: list[Any] = []
 
-    class MaskedArray(numpy.ma.MaskedArray):  # type: ignore[misc]
+    class MaskedArray(numpy.ma.MaskedArray):  # type: ignore[misc, name-defined]
         @property
         def ndim(self) -> int:
             values.clear()
