@@ -120,6 +120,8 @@ def extensions() -> list[Extension]:
             "cdivision": True,
             "embedsignature": False,
             "binding": True,
+            # A copy of a pointer is no copy: classes say themselves how they are pickled.
+            "auto_pickle": False,
         },
     )
     return built

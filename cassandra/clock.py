@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from time import time_ns
+from typing import Any
 
 from cassandra._forks import renewed
 from cassandra._threads import Lock
@@ -34,6 +35,9 @@ class MicrosecondClock:
         self.on_drift = on_drift
         self._lock = Lock()
         renewed(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.tolerance, self.on_drift)
 
     def _renew_locks(self) -> None:
         """Replace the lock in a forked child."""

@@ -3,6 +3,11 @@
 Prepared statements do not need it. `Encoder.mapping` says which method makes the literal of which
 class. Subclasses use their parents' entry: a named tuple is a tuple, and a subclass of str is
 quoted.
+
+No value leaves its literal. So methods that a subclass may override (``__str__``, ``isoformat``,
+``replace``, ...) are not asked for text without quotes: it comes from those of the class itself, or
+from numbers. An object of a class that is not known here is its own literal, as its ``__str__``
+writes it.
 """
 
 from __future__ import annotations
@@ -14,11 +19,12 @@ import math
 import types
 import uuid
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from operator import index
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra._lazy import lazy_names
-from cassandra.cqltypes.coerce import blob_bytes
+from cassandra.cqltypes.coerce import blob_bytes, refuse_zone, uuid_bytes
 from cassandra.cqltypes.missing import is_missing_type
 from cassandra.util.daterange import DateRange
 from cassandra.util.geometry import LineString, Point, Polygon
@@ -41,8 +47,13 @@ def cql_quote(term: object) -> str:
     """
     if not isinstance(term, str):
         return str(term)
-    # A doubled quote is the only escape that CQL has.
-    return "'" + str(term).replace("'", "''") + "'"
+    # A doubled quote is the only escape that CQL has. A subclass may replace in another way.
+    return "'" + str.replace(str(term), "'", "''") + "'"
+
+
+def _digits(number: Any) -> str:
+    """Return a whole number's digits, whatever class of numbers it has."""
+    return int.__repr__(index(number))
 
 
 class ValueSequence(list[T]):
@@ -66,13 +77,13 @@ class Encoder:
             bytes: self.cql_encode_bytes,
             bytearray: self.cql_encode_bytes,
             memoryview: self.cql_encode_bytes,
-            uuid.UUID: self.cql_encode_object,
+            uuid.UUID: self.cql_encode_uuid,
             datetime.datetime: self.cql_encode_datetime,
             datetime.date: self.cql_encode_date,
             datetime.time: self.cql_encode_time_of_day,
             Date: self.cql_encode_date_ext,
             Time: self.cql_encode_time,
-            Duration: self.cql_encode_object,
+            Duration: self.cql_encode_duration,
             dict: self.cql_encode_map_collection,
             OrderedDict: self.cql_encode_map_collection,
             OrderedMap: self.cql_encode_map_collection,
@@ -111,8 +122,15 @@ class Encoder:
                 return mapping[parent]
             if parent.__module__ == "ipaddress":
                 return self.cql_encode_ipaddress
+            if parent.__module__ == "numpy" and parent.__name__ == "ndarray":
+                return self._cql_encode_array
+        # The texts of Python's own containers have those of their items in quotes of Python's.
         if issubclass(kind, Mapping):
             return self.cql_encode_map_collection
+        if issubclass(kind, Set):
+            return self.cql_encode_set_collection
+        if issubclass(kind, Sequence):
+            return self.cql_encode_list_collection
         return self.cql_encode_object
 
     def cql_encode_all_types(self, val: object, as_text_type: bool = False) -> str:
@@ -155,11 +173,25 @@ class Encoder:
         return str(val)
 
     def cql_encode_decimal(self, val: decimal.Decimal) -> str:
-        """Return all digits of a decimal.
+        """Return the digits of a decimal, scientific if it is very small or large.
 
         :param val: the value.
         """
         return decimal.Decimal.__str__(val)
+
+    def cql_encode_uuid(self, val: uuid.UUID) -> str:
+        """Return the 36 characters of a UUID.
+
+        :param val: the value.
+        """
+        return str(uuid.UUID(bytes=uuid_bytes(val)))
+
+    def cql_encode_duration(self, val: Duration) -> str:
+        """Return a duration like ``1mo2d3ns``.
+
+        :param val: the value.
+        """
+        return str(Duration(index(val.months), index(val.days), index(val.nanoseconds)))
 
     def cql_encode_float(self, val: float) -> str:
         """Return the shortest text that reads back as the same number, or its name (``NaN``).
@@ -193,35 +225,35 @@ class Encoder:
 
         :param val: the value.
         """
-        return "0x" + blob_bytes(val).hex()
+        return "0x" + bytes.hex(blob_bytes(val))
 
     def cql_encode_datetime(self, val: datetime.datetime) -> str:
         """Return the milliseconds since 1970. A naive datetime is taken as UTC.
 
         :param val: the value.
         """
-        return str(ms_timestamp_from_datetime(val))
+        return _digits(ms_timestamp_from_datetime(val))
 
     def cql_encode_date(self, val: datetime.date) -> str:
         """Return a quoted ``YYYY-MM-DD``, which suits columns of date and of timestamp.
 
         :param val: the value.
         """
-        return f"'{val.isoformat()}'"
+        return f"'{datetime.date.isoformat(val)}'"
 
     def cql_encode_date_ext(self, val: Date) -> str:
         """Return the unsigned number of the day: CQL's text form has no years beyond 9999.
 
         :param val: the value.
         """
-        return str(val.days_from_epoch + (1 << 31))
+        return _digits(val.days_from_epoch + (1 << 31))
 
     def cql_encode_time(self, val: Time | datetime.time) -> str:
         """Return a quoted ``HH:MM:SS.nnnnnnnnn``.
 
         :param val: the value.
         """
-        return f"'{Time(val)}'"
+        return f"'{Time(index(Time(val).nanosecond_time))}'"
 
     def cql_encode_time_of_day(self, val: datetime.time) -> str:
         """Return a quoted ``HH:MM:SS``, with microseconds and a zone if there are any.
@@ -236,8 +268,18 @@ class Encoder:
         """Return the quoted address of an object of the module `ipaddress`.
 
         :param val: the value.
+        :raises EncodeValueError: if it has a zone (``fe80::1%eth0``): inet has no place for one.
         """
-        return f"'{val.compressed}'"
+        address: Any = getattr(val, "network_address", val)
+        refuse_zone(address)
+        # Made anew of numbers: a zone or a subclass of a program's may have any text.
+        kind: Any = next(one for one in type(val).__mro__ if one.__module__ == "ipaddress")
+        prefix = getattr(getattr(val, "network", val), "prefixlen", None)
+        packed = bytes(address.packed)
+        return f"'{kind(packed if prefix is None else (packed, index(prefix))).compressed}'"
+
+    def _cql_encode_array(self, val: Any) -> str:
+        return self.cql_encode_all_types(val.tolist())
 
     def cql_encode_sequence(self, val: Iterable[Any]) -> str:
         """Return ``(a, b)``, for ``IN``.

@@ -11,6 +11,8 @@ They hold for the whole process. Anything beyond a limit is an error that names 
 
 from __future__ import annotations
 
+from threading import local
+
 from cassandra.errors import DecodeError
 
 __all__ = ["Limits", "NullCells", "limits"]
@@ -64,20 +66,31 @@ class Limits:
 limits = Limits()
 
 
-class NullCells:
-    """Counts the cells that nulls stand for, page by page.
+class TooManyNulls(DecodeError):
+    """The nulls of a page stand for too many cells."""
 
-    Two threads that count at once both get more than their share, never less.
+
+class NullCells(local):
+    """Counts the cells that nulls stand for, page by page, for each thread by itself.
+
+    Code that runs while a page is read, and may read others, is followed by `resume`.
     """
 
-    __slots__ = ("before", "spent")
-
     def __init__(self) -> None:
-        self.spent = self.before = 0
+        self.spent = 0
 
-    def begin(self) -> None:
-        """Begin another page."""
-        self.before = self.spent
+    def begin(self) -> int:
+        """Begin another page. Returns the count of the page before, for `resume`."""
+        before = self.spent
+        self.spent = 0
+        return before
+
+    def resume(self, spent: int) -> None:
+        """Go on with a page.
+
+        :param spent: what was counted of it.
+        """
+        self.spent = spent
 
     def charge(self, count: int, name: str) -> None:
         """Count so many more cells, of the CQL type `name`.
@@ -87,13 +100,13 @@ class NullCells:
         :raises DecodeError: if one page has more than `limits.null_cells`.
         """
         self.spent += count
-        if self.spent - self.before > limits.null_cells:
+        if self.spent > limits.null_cells:
             raise too_many_nulls(name)
 
 
-def too_many_nulls(name: str) -> DecodeError:
+def too_many_nulls(name: str) -> TooManyNulls:
     """Return the error for a page whose nulls stand for too many cells, the last of type `name`."""
-    return DecodeError(
+    return TooManyNulls(
         f"{name}: nulls stand for more cells in one page than limits.null_cells "
         f"({limits.null_cells}) allows (see cassandra.limits)"
     )

@@ -44,6 +44,7 @@ TESTS = [
         "protocol",
         "query/test_binding.py",
         "test_careless_callers.py",
+        "test_compiled_objects.py",
         "test_fuzz.py",
         "test_limits.py",
         "test_murmur3.py",

@@ -6,7 +6,8 @@ Values go from Python objects into one C buffer, with no bytes object each.
 
 No look at None (nonecheck): an object whose ``__init__`` never ran has no columns, so that nothing
 of it is looked at. What programs may hand in (a block's data, a codec's bytes) goes through
-checks.pxd.
+checks.pxd. Values' own code may run whatever a program can: rows are snapshots, places in the
+buffer are offsets, and a plan is made once (see docs/twins.rst).
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -17,7 +18,7 @@ from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t
 from libc.string cimport memcpy
 
-from cassandra._accel.checks cimport exact_bytes
+from cassandra._accel.checks cimport exact_bytes, unpicklable
 from cassandra._accel.codecs cimport Codec, is_made
 from cassandra._accel.wbuf cimport (
     get_be32,
@@ -82,7 +83,7 @@ cdef class ValuesBlock:
         return f"<ValuesBlock of {self.count} values, {PyBytes_GET_SIZE(self.data)} bytes>"
 
     def __reduce__(self):
-        return ValuesBlock, (self.count, self.data, self.has_unset)
+        return type(self), (self.count, self.data, self.has_unset)
 
     cdef Py_ssize_t _next(self, Py_ssize_t pos, Py_ssize_t* size) except -1:
         """Where the body of the value at `pos` begins; its size, or -1 or -2, goes to `size`."""
@@ -188,7 +189,7 @@ cdef class RowsBlock:
         return f"<RowsBlock of {self.count} rows x {self.width} values, {self.size} bytes>"
 
     def __reduce__(self):
-        return RowsBlock, (self.width, [row.data for row in self.rows()], self.has_unset)
+        return type(self), (self.width, [row.data for row in self.rows()], self.has_unset)
 
     def reserve(self, rows):
         """That so many rows are expected in all: room is made for them with the first one."""
@@ -313,8 +314,13 @@ cdef class BindPlan:
         self._repeats = len(set(self._names)) < len(self._names)
         self._needed = max(self.routing_key_indexes) + 1 if self.routing_key_indexes else 0
         self._native = all([is_made(codec) for codec in codecs])
+        if self._codecs is not None:  # code of the columns' may have come here as well
+            raise TypeError("a bind plan is made once")
         self._count = len(codecs)
         self._codecs = codecs
+
+    def __reduce__(self):
+        raise unpicklable(self)
 
     def bind(self, values, version):
         """Encode `values`, one for each marker in order (see the Python twin for the rules)."""

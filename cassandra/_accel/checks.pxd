@@ -10,6 +10,12 @@ cdef inline bytes exact_bytes(object value, str what):
     return <bytes> value
 
 
+# Why an object with addresses inside, or in use by others, is neither copied nor pickled. Without a
+# word from its class Python says the same, but not of a subclass and not in every protocol.
+cdef inline object unpicklable(object thing):
+    return TypeError(f"cannot pickle or copy {type(thing).__name__!r} object")
+
+
 # What `cdef tuple` does not refuse: None, and tuples of another length, whose items would be read
 # past their end.
 cdef inline tuple exact_pair(object value, str what):

@@ -35,6 +35,9 @@ cdef class MicrosecondClock:
         self.tolerance = tolerance
         self.on_drift = on_drift
 
+    def __reduce__(self):
+        return type(self), (self.tolerance, self.on_drift)
+
     def next(self):
         """Return the next value."""
         return self._next()

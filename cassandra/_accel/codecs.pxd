@@ -1,7 +1,7 @@
 # What the other compiled modules (bind, rows) see of a codec. The Python methods `encode` and
 # `decode` (the same as in the Python twin, cassandra/cqltypes/codecs/) are for everybody else.
 
-from libc.stdint cimport uint8_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from cassandra._accel.wbuf cimport wbuf
 
@@ -21,6 +21,13 @@ cdef enum Kind:
     KIND_TIMESTAMP = 11
 
 
+# What is counted over one page, or over one value that is decoded by itself. It lives on the stack
+# of the function that reads, and goes along with each value: threads have one each, and so has a
+# value whose own code reads another one.
+cdef struct Page:
+    int64_t lacking     # fields that values of tuples and user-defined types lacked
+
+
 cdef class Codec:
     cdef readonly str cql_name              # "list<int>": stands in error messages
     cdef readonly Py_ssize_t fixed_size     # bytes of a value in a vector without lengths, or -1
@@ -34,21 +41,16 @@ cdef class Codec:
     cdef int write(self, wbuf* out, object value) except -1
 
     # The value of a body of `size` >= 0 bytes. Reads those bytes only; keeps no pointer into them.
-    cdef object read(self, const uint8_t* data, Py_ssize_t size)
+    cdef object read(self, const uint8_t* data, Py_ssize_t size, Page* page)
 
     # The same for a [bytes] whose length field was `size`: None for a negative size, the legacy
     # empty value for zero bytes that are one.
-    cdef object read_nullable(self, const uint8_t* data, Py_ssize_t size)
+    cdef object read_nullable(self, const uint8_t* data, Py_ssize_t size, Page* page)
 
 
 # Whether `codec` is one that a function of the module has made: others may be empty inside.
 cdef inline bint is_made(object codec):
     return isinstance(codec, Codec) and (<Codec> codec).cql_name is not None
-
-
-# From here on, the fields that tuples and user-defined types lack are those of another page (see
-# limits.null_cells).
-cdef void begin_page() noexcept
 
 
 # Appends [int] length and body; None is length -1.

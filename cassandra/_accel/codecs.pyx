@@ -9,9 +9,10 @@ another one); `read` looks at a region of memory and keeps nothing of it. Lists,
 plain numbers have loops of their own, without a call or an object per element, and arrays of
 numbers go through byteswap.h.
 
-What may run a user's code (``__index__``, ``__float__``, a class's to_binary) may also change the
-container that is being encoded. So a list's size is looked at before each element, elements are
-held while they are converted, and an exporter's buffer is held for as long as it is read.
+What may run a user's code (``__index__``, ``__float__``, a class's to_binary, `is_null`, the end of
+an object) may also change the container that is being encoded. So a list's size is looked at before
+each element and before each run of plain ones, elements are held while they are converted, and an
+exporter's buffer is held for as long as it is read (see docs/twins.rst).
 Everything off the fast path (strings for dates, floats for decimals, every refusal) is left to the
 functions in `cassandra.cqltypes.coerce` that the reference uses too: rules and messages are written
 once.
@@ -102,7 +103,6 @@ from cassandra.cqltypes.failures import (
     empty_or_refuse,
     locate,
     malformed,
-
     refuse_value,
     wrong_width,
 )
@@ -165,21 +165,9 @@ cdatetime.import_datetime()
 cdef object EMPTY = _EMPTY
 
 
-# Fields that values of tuples and user-defined types lacked: so far, and before the page that is
-# being read.
-cdef int64_t lacking = 0
-cdef int64_t lacking_before = 0
-
-
-cdef void begin_page() noexcept:
-    global lacking_before
-    lacking_before = lacking
-
-
-cdef int lack(Codec codec, Py_ssize_t count) except -1:
-    global lacking
-    lacking += count
-    if lacking - lacking_before > limits.null_cells:
+cdef int lack(Codec codec, Page* page, Py_ssize_t count) except -1:
+    page.lacking += count
+    if page.lacking > limits.null_cells:
         raise too_many_nulls(codec.cql_name)
     return 0
 
@@ -195,15 +183,15 @@ cdef class Codec:
     cdef int write(self, wbuf* out, object value) except -1:
         raise NotImplementedError
 
-    cdef object read(self, const uint8_t* data, Py_ssize_t size):
+    cdef object read(self, const uint8_t* data, Py_ssize_t size, Page* page):
         raise NotImplementedError
 
-    cdef object read_nullable(self, const uint8_t* data, Py_ssize_t size):
+    cdef object read_nullable(self, const uint8_t* data, Py_ssize_t size, Page* page):
         if size < 0:
             return None
         if size == 0 and not self.empty_is_value:
             return self.legacy_empty
-        return self.read(data, size)
+        return self.read(data, size, page)
 
     def encode(self, value):
         """Return the body of `value`, which is neither None nor UNSET_VALUE.
@@ -228,14 +216,17 @@ cdef class Codec:
         :raises cassandra.errors.DecodeError: if it is not valid for the type.
         """
         cdef Py_buffer view
+        cdef Page page
         if self.cql_name is None:
             codec_of(self)
-        begin_page()
+        page.lacking = 0
         if PyBytes_CheckExact(data):
-            return self.read(<const uint8_t*> PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
+            return self.read(
+                <const uint8_t*> PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), &page
+            )
         PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
         try:
-            return self.read(<const uint8_t*> view.buf, view.len)
+            return self.read(<const uint8_t*> view.buf, view.len, &page)
         finally:
             PyBuffer_Release(&view)
 
@@ -265,7 +256,7 @@ cdef class Codec:
         )
 
     def __reduce__(self):
-        raise TypeError("codecs cannot be pickled; pickle the type")
+        raise TypeError(f"cannot pickle or copy {type(self).__name__!r} object: pickle the type")
 
     def __repr__(self):
         return f"<codec of {self.cql_name}>"
@@ -365,7 +356,10 @@ cdef Answer int64_by_index(object item, int64_t* number) except <Answer> -1:
     if turbocql_maybe_missing(item):
         # A masked array of no dimension has the number that it hides.
         coerce.refuse_missing(item, "an integer")
-    index = PyNumber_Index(item)
+    try:
+        index = PyNumber_Index(item)
+    except TypeError as error:
+        coerce.index_failed(item, error)
     number[0] = PyLong_AsLongLongAndOverflow(index, &overflow)
     return OUT_OF_RANGE if overflow != 0 else FITS
 
@@ -379,7 +373,7 @@ cdef class Number(Codec):
         cdef Py_ssize_t size = put_number(self, number, value)
         return wbuf_write(out, number, size)
 
-    cdef object read(self, const uint8_t* data, Py_ssize_t size):
+    cdef object read(self, const uint8_t* data, Py_ssize_t size, Page* page):
         if size != self.width:
             return wrong_width(self.cql_name, self.width, size)
         return get_number(self.kind, data)
@@ -445,6 +439,8 @@ cdef Py_ssize_t other_integer(Number codec, uint8_t* p, object item) except -1:
         return 0
     if coerce.is_member(item):
         data = coerce.member_or_refuse(codec.encode, item, "an integer")
+        if not PyBytes_CheckExact(data) or PyBytes_GET_SIZE(data) > 8:
+            raise TypeError(f"{codec.cql_name}: {data!r} is not a number's bytes")
         memcpy(p, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
         return PyBytes_GET_SIZE(data)
     coerce.integer_out_of_place(
@@ -526,11 +522,14 @@ cdef object encoded(Codec codec, object value):
 
 cdef object decoded(Codec codec, object data):
     """The value of a body."""
+    cdef Page page
     if PyBytes_CheckExact(data):
         if codec.kind == KIND_BLOB:
             return data
-        begin_page()
-        return codec.read(<const uint8_t*> PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
+        page.lacking = 0
+        return codec.read(
+            <const uint8_t*> PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), &page
+        )
     return codec.decode(data)
 
 

@@ -28,7 +28,7 @@ cdef Elements elements_in(const Py_buffer* view) noexcept:
     found.start = <uint8_t*> view.buf
     found.count = 0
     found.stride = view.itemsize
-    if view.ndim != 1 or view.suboffsets != NULL and view.suboffsets[0] >= 0:
+    if view.ndim != 1 or view.itemsize <= 0 or view.suboffsets != NULL and view.suboffsets[0] >= 0:
         return found
     if form != NULL:
         if form[0] == c"<" or form[0] == c">" or form[0] == c"!":

@@ -123,6 +123,9 @@ cdef class ListCodec(Codec):
         p += 4
         try:
             while True:
+                # Code of the elements before may have run: `put_plain` reads without a look.
+                if size_of(sequence) != count:
+                    element_at(sequence, 0, count)
                 # The elements before `i` may have taken less than `gap`: the address of "element 0"
                 # is such that `i` fits.
                 size = put_plain(element, sequence, i, count, p - i * gap, gap) - i
@@ -136,8 +139,6 @@ cdef class ListCodec(Codec):
                     put_be32(p, <uint32_t> size)
                     p += 4 + size
                     i += 1
-                    if size_of(sequence) != count:
-                        element_at(sequence, 0, count)
                 while i < count and is_null(element, element_at(sequence, i, count)):
                     put_be32(p, 0xFFFFFFFF)
                     p += 4
@@ -176,7 +177,7 @@ cdef class ListCodec(Codec):
         finally:
             PyBuffer_Release(&view)
 
-    cdef object read(self, const uint8_t* data, Py_ssize_t size):
+    cdef object read(self, const uint8_t* data, Py_ssize_t size, Page* page):
         cdef Py_ssize_t count = count_of(self, data, size, 4)
         cdef Py_ssize_t left = size - 4
         cdef Py_ssize_t length
@@ -198,7 +199,7 @@ cdef class ListCodec(Codec):
                     left -= 4 + width
                 else:
                     length = take(&p, &left)
-                    item = element.read_nullable(p, length)
+                    item = element.read_nullable(p, length, page)
                     if length > 0:
                         p += length
                         left -= length
@@ -228,6 +229,7 @@ cdef class ListCodec(Codec):
         cdef Py_ssize_t count = count_of(self, data, size, 4)
         cdef Py_ssize_t gap = 4 + self.element.width
         cdef Py_ssize_t i
+        cdef Page page
         cdef bint regular = size - 4 == count * gap
         if regular:
             for i in range(count):
@@ -235,7 +237,9 @@ cdef class ListCodec(Codec):
                     regular = False
                     break
         if not regular:
-            self.read(data, size)  # raises an error that says what is malformed, if something is
+            page.lacking = 0
+            # Raises an error that says what is malformed, if something is.
+            self.read(data, size, &page)
             malformed(
                 self.cql_name, "has null or empty elements, which a buffer of numbers cannot hold"
             )
@@ -252,9 +256,12 @@ cdef object sorted_set(object items):
     try:
         PyList_Sort(items)
         for i in range(1, count):
-            if PyList_GET_SIZE(items) != count or not PyObject_RichCompareBool(
-                <object> PyList_GET_ITEM(items, i - 1), <object> PyList_GET_ITEM(items, i), Py_LT
-            ):
+            if PyList_GET_SIZE(items) != count:
+                return READ_SET(arrived)
+            # Held: a program's class compares in code of its own.
+            left = <object> PyList_GET_ITEM(items, i - 1)
+            right = <object> PyList_GET_ITEM(items, i)
+            if not PyObject_RichCompareBool(left, right, Py_LT):
                 return READ_SET(arrived)
     except TypeError:
         return READ_SET(arrived)
@@ -319,7 +326,7 @@ cdef class MapCodec(Codec):
             Py_LeaveRecursiveCall()
         return 0
 
-    cdef object read(self, const uint8_t* data, Py_ssize_t size):
+    cdef object read(self, const uint8_t* data, Py_ssize_t size, Page* page):
         cdef Py_ssize_t count = count_of(self, data, size, 8)
         cdef Py_ssize_t left = size - 4
         cdef Py_ssize_t length
@@ -333,7 +340,7 @@ cdef class MapCodec(Codec):
             for i in range(count):
                 at_key = True
                 length = take(&p, &left)
-                item = self.key.read_nullable(p, length)
+                item = self.key.read_nullable(p, length, page)
                 if length > 0:
                     p += length
                     left -= length
@@ -341,7 +348,7 @@ cdef class MapCodec(Codec):
                 PyList_SET_ITEM(keys, i, item)
                 at_key = False
                 length = take(&p, &left)
-                item = self.value.read_nullable(p, length)
+                item = self.value.read_nullable(p, length, page)
                 if length > 0:
                     p += length
                     left -= length
@@ -413,7 +420,7 @@ cdef class TupleCodec(Codec):
             Py_LeaveRecursiveCall()
         return 0
 
-    cdef object read(self, const uint8_t* data, Py_ssize_t size):
+    cdef object read(self, const uint8_t* data, Py_ssize_t size, Page* page):
         cdef Py_ssize_t count = PyTuple_GET_SIZE(self.fields)
         cdef Py_ssize_t left = size
         cdef Py_ssize_t length
@@ -427,11 +434,13 @@ cdef class TupleCodec(Codec):
                 if left == 0:
                     if not cut:
                         cut = True
-                        lack(self, count - i)
+                        lack(self, page, count - i)
                     item = None  # a missing tail is null: the value is older than the last fields
                 else:
                     length = take(&p, &left)
-                    item = (<Codec> PyTuple_GET_ITEM(self.fields, i)).read_nullable(p, length)
+                    item = (<Codec> PyTuple_GET_ITEM(self.fields, i)).read_nullable(
+                        p, length, page
+                    )
                     if length > 0:
                         p += length
                         left -= length
@@ -538,6 +547,9 @@ cdef class VectorCodec(Codec):
         return items
 
     cdef object sequence_of(self, object value):
+        # One that is masked away may have elements that can be written, of lists say.
+        if turbocql_maybe_missing(value) and is_missing(value, self.cql_name):
+            raise EncodeTypeError("it stands for null")
         items = value if is_sequence(value) else elements_of(value, self.cql_name)
         items = turbocql_readable(items)
         if size_of(items) != self.dimension:
@@ -555,6 +567,9 @@ cdef class VectorCodec(Codec):
         sequence = self.sequence_of(value)
         try:
             while True:
+                # As in `ListCodec.write_numbers`.
+                if size_of(sequence) != count:
+                    element_at(sequence, 0, count)
                 i = put_plain(element, sequence, i, count, p, width)
                 if i == count:
                     break
@@ -563,8 +578,6 @@ cdef class VectorCodec(Codec):
                     raise EncodeTypeError("null is not allowed in a vector")
                 if put_number(element, p + i * width, item) != width:
                     raise EncodeTypeError("an empty value is not allowed in a vector")
-                if size_of(sequence) != count:
-                    element_at(sequence, 0, count)
                 i += 1
         except Exception as error:
             locate(error, f"element {i} of {self.cql_name}")
@@ -595,7 +608,7 @@ cdef class VectorCodec(Codec):
             )
         return 0
 
-    cdef object read(self, const uint8_t* data, Py_ssize_t size):
+    cdef object read(self, const uint8_t* data, Py_ssize_t size, Page* page):
         cdef Py_ssize_t i = 0
         cdef Py_ssize_t left = size
         cdef Py_ssize_t length = self.element.fixed_size
@@ -614,7 +627,7 @@ cdef class VectorCodec(Codec):
             for i in range(self.dimension):
                 if not packed:
                     length = self.take_length(&data, &left)
-                item = element.read_nullable(data, length)
+                item = element.read_nullable(data, length, page)
                 data += length
                 left -= length
                 Py_INCREF(item)

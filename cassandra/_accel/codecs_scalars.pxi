@@ -42,7 +42,7 @@ cdef class Boolean(Codec):
         wbuf_extend(out, 1)[0] = 1 if value is True else 0
         return 0
 
-    cdef object read(self, const uint8_t* data, Py_ssize_t size):
+    cdef object read(self, const uint8_t* data, Py_ssize_t size, Page* page):
         if size != 1:
             return wrong_width(self.cql_name, 1, size)
         return data[0] != 0
@@ -72,7 +72,7 @@ cdef class Text(Codec):
         name = self.cql_name if self.only_ascii else "text"
         return write_object(out, coerce.text_bytes(value, name))
 
-    cdef object read(self, const uint8_t* data, Py_ssize_t size):
+    cdef object read(self, const uint8_t* data, Py_ssize_t size, Page* page):
         # Most texts are ASCII, and short. One character and none are objects that all share.
         if size > 1 and turbocql_is_ascii(data, size):
             return turbocql_ascii_text(data, size)
@@ -100,7 +100,7 @@ cdef class Blob(Codec):
             value = coerce.blob_bytes(value)
         return write_object(out, value)
 
-    cdef object read(self, const uint8_t* data, Py_ssize_t size):
+    cdef object read(self, const uint8_t* data, Py_ssize_t size, Page* page):
         return PyBytes_FromStringAndSize(<char*> data, size)
 
 
@@ -119,7 +119,7 @@ cdef class Uuid(Codec):
             return 0
         return write_object(out, coerce.uuid_bytes(value))
 
-    cdef object read(self, const uint8_t* data, Py_ssize_t size):
+    cdef object read(self, const uint8_t* data, Py_ssize_t size, Page* page):
         if size != 16:
             return wrong_width(self.cql_name, 16, size)
         if UUID_INT < 0 or UUID_SAFE < 0:
@@ -197,7 +197,7 @@ cdef class Timestamp(Codec):
         put_be64(wbuf_extend(out, 8), <uint64_t> millis)
         return 0
 
-    cdef object read(self, const uint8_t* data, Py_ssize_t size):
+    cdef object read(self, const uint8_t* data, Py_ssize_t size, Page* page):
         cdef int64_t millis
         if size != 8:
             return wrong_width(self.cql_name, 8, size)
@@ -232,7 +232,7 @@ cdef class DateCodec(Codec):
         put_be32(wbuf_extend(out, 4), <uint32_t> days)
         return 0
 
-    cdef object read(self, const uint8_t* data, Py_ssize_t size):
+    cdef object read(self, const uint8_t* data, Py_ssize_t size, Page* page):
         cdef int64_t days
         if size != 4:
             return wrong_width(self.cql_name, 4, size)
@@ -262,7 +262,7 @@ cdef class TimeCodec(Codec):
         put_be64(wbuf_extend(out, 8), <uint64_t> nanos)
         return 0
 
-    cdef object read(self, const uint8_t* data, Py_ssize_t size):
+    cdef object read(self, const uint8_t* data, Py_ssize_t size, Page* page):
         cdef int64_t nanos
         if size != 8:
             return wrong_width(self.cql_name, 8, size)
@@ -378,7 +378,7 @@ cdef class DurationCodec(Codec):
             or (months[0] <= 0 and days[0] <= 0 and nanos[0] <= 0)
         )
 
-    cdef object read(self, const uint8_t* data, Py_ssize_t size):
+    cdef object read(self, const uint8_t* data, Py_ssize_t size, Page* page):
         cdef int64_t[3] parts
         cdef uint64_t number = 0
         cdef Py_ssize_t count = 0
@@ -449,7 +449,7 @@ cdef class Inet(Codec):
             return 0
         return write_object(out, coerce.inet_bytes(value))
 
-    cdef object read(self, const uint8_t* data, Py_ssize_t size):
+    cdef object read(self, const uint8_t* data, Py_ssize_t size, Page* page):
         cdef char[16] shown
         cdef Py_ssize_t length = 0
         cdef Py_ssize_t part
@@ -510,7 +510,7 @@ cdef class Varint(Codec):
             return 0
         return write_object(out, coerce.varint_bytes(value))
 
-    cdef object read(self, const uint8_t* data, Py_ssize_t size):
+    cdef object read(self, const uint8_t* data, Py_ssize_t size, Page* page):
         if size < 1:
             return malformed(self.cql_name, "takes at least 1 byte, got 0")
         return get_varint(data, size)
@@ -588,7 +588,7 @@ cdef class DecimalCodec(Codec):
         wbuf_int32(out, places)
         return write_object(out, coerce.varint_bytes(big))
 
-    cdef object read(self, const uint8_t* data, Py_ssize_t size):
+    cdef object read(self, const uint8_t* data, Py_ssize_t size, Page* page):
         cdef int32_t scale
         if size < 5:
             return malformed(self.cql_name, f"takes at least 5 bytes, got {size}")
@@ -613,7 +613,7 @@ cdef class Nothing(Codec):
         empty_or_refuse(value, EMPTY, "EMPTY, the only value of the type empty")
         return 0
 
-    cdef object read(self, const uint8_t* data, Py_ssize_t size):
+    cdef object read(self, const uint8_t* data, Py_ssize_t size, Page* page):
         if size:
             return malformed(self.cql_name, f"takes 0 bytes, got {size}")
         return None
@@ -639,7 +639,7 @@ cdef class FunctionCodec(Codec):
             data = bytes(data)
         return write_object(out, data)
 
-    cdef object read(self, const uint8_t* data, Py_ssize_t size):
+    cdef object read(self, const uint8_t* data, Py_ssize_t size, Page* page):
         return self._decode(PyBytes_FromStringAndSize(<char*> data, size))
 
 

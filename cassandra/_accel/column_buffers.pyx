@@ -6,6 +6,10 @@ A cell is 8 bytes: its offset in the page, and its size (-1 for a null). Columns
 arrays of cells into `Block`s, which own their memory and are not touched any more once they are
 handed out: others may look at it for as long as they hold the block. The parts: column plans and
 cells here, then scalars and nested types in the files included below.
+
+Layouts and codecs of Python objects may run a program's code: what loops take for the room that
+they have was looked at when the plan was made, and cells and blocks are held by the functions that
+go through them (see docs/twins.rst).
 """
 
 from cpython.buffer cimport PyBuffer_FillInfo
@@ -14,15 +18,15 @@ from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc, PyMem_
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from cassandra._accel.checks cimport exact_bytes
-from cassandra._accel.codecs cimport Codec, get_uvint, is_made
+from cassandra._accel.checks cimport exact_bytes, unpicklable
+from cassandra._accel.codecs cimport Codec, Page, get_uvint, is_made
 from cassandra._accel.rows cimport check_rows
 from cassandra._accel.wbuf cimport get_be32
 
 from cassandra._accel.rows import RowPlan as _RowPlan
 from cassandra.cqltypes.coerce import inet_text as _inet_text
 from cassandra.errors import DecodeError
-from cassandra.limits import limits, too_many_nulls
+from cassandra.limits import TooManyNulls, limits, too_many_nulls
 from cassandra.protocol.columnar.column_buffers import show_decimal as _show_decimal
 from cassandra.protocol.columnar.column_buffers import show_varint as _show_varint
 from cassandra.protocol.columnar.layouts import COLUMN_LIMIT as _COLUMN_LIMIT
@@ -48,22 +52,23 @@ cdef extern from "utf8.h" nogil:
 cdef int64_t LIMIT = _COLUMN_LIMIT
 cdef int64_t DAY_NANOS = 86_400_000_000_000
 
-# Cells that nulls stood for: so far, and before the page being read (see limits.null_cells).
-cdef int64_t null_cells = 0
-cdef int64_t null_cells_before = 0
+# What nulls stood for in the page that is being read (see limits.null_cells). It lives on the stack
+# of the function that reads the page.
+cdef struct Spent:
+    int64_t cells
+    Page page           # of columns of Python objects
 
 
-cdef int charge(Node node, int64_t count) except -1:
-    global null_cells
-    null_cells += count
-    if null_cells - null_cells_before > limits.null_cells:
+cdef int charge(Node node, Spent* spent, int64_t count) except -1:
+    spent.cells += count
+    if spent.cells > limits.null_cells:
         raise too_many_nulls(node.layout.cql_name)
     return 0
 
 
-cdef void begin() noexcept:
-    global null_cells_before
-    null_cells_before = null_cells
+cdef void begin(Spent* spent) noexcept:
+    spent.cells = 0
+    spent.page.lacking = 0
 
 
 cdef enum NodeKind:
@@ -104,6 +109,8 @@ cdef class Block:
         return self.size
 
     def __getbuffer__(self, Py_buffer* view, int flags):
+        if self.data == NULL:
+            raise BufferError("a block without memory")
         PyBuffer_FillInfo(view, self, self.data, self.size, 0, flags)
 
     # Room for `extra` more bytes; returns their beginning.
@@ -206,7 +213,31 @@ cdef Node node_of(object layout, object codec):
     made.bound = 10**precision if precision < 19 else 0
     made.children = tuple([node_of(child, None) for child in layout.children])
     made.codec = codec
+    check_node(made)
     return made
+
+
+# A layout is a Python object: loops take these numbers for the room that they have.
+cdef int check_node(Node node) except -1:
+    cdef Py_ssize_t width = node.width
+    cdef NodeKind kind = node.kind
+    cdef bint fits = True
+    if kind == NODE_NUMBER or kind == NODE_PART:
+        fits = width == 1 or width == 2 or width == 4 or width == 8
+    elif kind == NODE_DATE:
+        fits = width == 4
+    elif kind == NODE_TIME or kind == NODE_VARINT64:
+        fits = width == 8
+    elif kind == NODE_DECIMAL_FIXED:
+        fits = width >= 8
+    if node.wire_size >= 0 and kind == NODE_NUMBER:
+        fits = fits and node.wire_size == width
+    if not fits or node.dimension < 0:
+        raise ValueError(
+            f"a layout of the kind {node.layout.kind} has the width {width}, the size "
+            f"{node.wire_size} and the dimension {node.dimension}"
+        )
+    return 0
 
 
 cdef class ColumnPlan:
@@ -232,6 +263,9 @@ cdef class ColumnPlan:
         self._nodes = tuple([node_of(layout, codec) for layout, codec in zip(layouts, codecs)])
         self.layout = _row_layout(names, layouts)
 
+    def __reduce__(self):
+        raise unpicklable(self)
+
     def read(self, body, offset, row_count):
         """The rows at `offset` as a struct of columns; `DecodeError` names row and column."""
         cdef bytes page = exact_bytes(body, "a page")
@@ -240,6 +274,7 @@ cdef class ColumnPlan:
         cdef Py_ssize_t count = check_rows(page, start, row_count, width)
         cdef const uint8_t* base = <const uint8_t*> PyBytes_AS_STRING(page)
         cdef Cells cells
+        cdef Spent spent
         cdef Py_ssize_t at = 0
         cdef list made = []
         if PyBytes_GET_SIZE(page) > LIMIT:
@@ -247,7 +282,7 @@ cdef class ColumnPlan:
                 f"a page of {PyBytes_GET_SIZE(page)} bytes is longer than the protocol's limit "
                 "of 2 GiB"
             )
-        begin()
+        begin(&spent)
         # Room for all that `cut` writes. `check_rows` has bounded the product: a cell takes four
         # bytes of the page or more.
         cells = new_cells(count * width)
@@ -255,7 +290,9 @@ cdef class ColumnPlan:
             cut(base, start, PyBytes_GET_SIZE(page), cells.items, count, width)
             cells.count = count * width
             for at in range(width):
-                made.append(build(<Node> self._nodes[at], base, cells.items + at * count, count))
+                made.append(
+                    build(<Node> self._nodes[at], base, cells.items + at * count, count, &spent)
+                )
         except MemoryError:
             raise
         except Exception as error:
@@ -273,13 +310,21 @@ cdef class ColumnPlan:
     ):
         cdef const uint8_t* base = <const uint8_t*> PyBytes_AS_STRING(page)
         cdef Py_ssize_t row
+        cdef Spent spent
         self._rows.tuples(page, offset, count)  # raises its own error if rows fail as well
         where = f'column "{self.layout.names[column]}" ({self._codecs[column].cql_name})'
-        if cells.count:
+        # No row by itself has too many nulls, and each would be built in vain.
+        if cells.count and not isinstance(error, TooManyNulls):
             for row in range(count):
-                begin()
+                begin(&spent)
                 try:
-                    build(<Node> self._nodes[column], base, cells.items + column * count + row, 1)
+                    build(
+                        <Node> self._nodes[column],
+                        base,
+                        cells.items + column * count + row,
+                        1,
+                        &spent,
+                    )
                 except DecodeError:
                     return DecodeError(f"row {row}, {where}: {error}")
         return DecodeError(f"{where}: {error}")
@@ -319,7 +364,9 @@ cdef object wrong_size(Node node):
 
 
 # The column of `count` cells. Cells of zero bytes that are not a value are made nulls.
-cdef object build(Node node, const uint8_t* base, Cell* cells, Py_ssize_t count):
+cdef object build(
+    Node node, const uint8_t* base, Cell* cells, Py_ssize_t count, Spent* spent
+):
     cdef Py_ssize_t i
     cdef Py_ssize_t nulls = 0
     cdef bint empty_is_value = node.empty_is_value
@@ -327,7 +374,7 @@ cdef object build(Node node, const uint8_t* base, Cell* cells, Py_ssize_t count)
     cdef object validity = None
     cdef Block bits
     if kind == NODE_OBJECT:
-        return array_of(node, count, 0, (objects(node, base, cells, count),))
+        return array_of(node, count, 0, (objects(node, base, cells, count, spent),))
     for i in range(count):
         if cells[i].size <= 0:
             if cells[i].size < 0 or not empty_is_value:
@@ -352,11 +399,11 @@ cdef object build(Node node, const uint8_t* base, Cell* cells, Py_ssize_t count)
     if kind == NODE_DURATION_PARTS:
         return duration_parts(node, base, cells, count, nulls, validity)
     if kind == NODE_LIST or kind == NODE_MAP:
-        return collection(node, base, cells, count, nulls, validity)
+        return collection(node, base, cells, count, nulls, validity, spent)
     if kind == NODE_STRUCT:
-        return structure(node, base, cells, count, nulls, validity)
+        return structure(node, base, cells, count, nulls, validity, spent)
     if kind == NODE_VECTOR:
-        return vector(node, base, cells, count, nulls, validity)
+        return vector(node, base, cells, count, nulls, validity, spent)
     for i in range(count):
         if cells[i].size > 0:
             raise DecodeError("takes 0 bytes")

@@ -22,6 +22,7 @@ cdef object collection(
     Py_ssize_t count,
     Py_ssize_t nulls,
     object validity,
+    Spent* spent,
 ):
     cdef bint is_map = node.kind == NODE_MAP
     cdef Cells items = new_cells(count)
@@ -58,13 +59,13 @@ cdef object collection(
     places[count] = <int32_t> items.count
     child = <Node> node.children[0]
     if not is_map:
-        inner = build(child, base, items.items, items.count)
+        inner = build(child, base, items.items, items.count, spent)
         return _ColumnArray(node.layout, count, nulls, (validity, offsets), (inner,))
     key_node = <Node> child.children[0]
-    keys = build(key_node, base, items.items, items.count)
+    keys = build(key_node, base, items.items, items.count, spent)
     if keys.null_count:
         raise DecodeError("a key is null, which a column of maps cannot hold")
-    inner = build(<Node> child.children[1], base, values.items, values.count)
+    inner = build(<Node> child.children[1], base, values.items, values.count, spent)
     entries = _ColumnArray(child.layout, items.count, 0, (None,), (keys, inner))
     return _ColumnArray(node.layout, count, nulls, (validity, offsets), (entries,))
 
@@ -81,6 +82,7 @@ cdef object structure(
     Py_ssize_t count,
     Py_ssize_t nulls,
     object validity,
+    Spent* spent,
 ):
     cdef int64_t missing = 0
     cdef int64_t present = 0
@@ -96,7 +98,7 @@ cdef object structure(
             present += cells[i].size >> 2
     if count * <int64_t> width - present > limits.null_cells:
         raise too_many_nulls(node.layout.cql_name)
-    charge(node, nulls * <int64_t> width)
+    charge(node, spent, nulls * <int64_t> width)
     fields = new_cells(count * width)
     for i in range(count):
         pos = end = 0
@@ -117,11 +119,11 @@ cdef object structure(
         if pos != end:
             raise DecodeError("bytes left over")
         if missing > MOST_UNCHARGED:
-            charge(node, missing)
+            charge(node, spent, missing)
             missing = 0
-    charge(node, missing)
+    charge(node, spent, missing)
     children = [
-        build(<Node> node.children[field], base, fields.items + field * count, count)
+        build(<Node> node.children[field], base, fields.items + field * count, count, spent)
         for field in range(width)
     ]
     return _ColumnArray(node.layout, count, nulls, (validity,), tuple(children))
@@ -134,6 +136,7 @@ cdef object vector(
     Py_ssize_t count,
     Py_ssize_t nulls,
     object validity,
+    Spent* spent,
 ):
     cdef Node child = <Node> node.children[0]
     cdef int64_t dimension = node.dimension
@@ -145,7 +148,11 @@ cdef object vector(
     if dimension and count > LIMIT // dimension // (child.width if child.width else 8):
         raise _too_large(node.layout)
     if nulls:
-        charge(node, nulls * dimension // (8 if size >= 0 and child.kind == NODE_NUMBER else 1))
+        charge(
+            node,
+            spent,
+            nulls * dimension // (8 if size >= 0 and child.kind == NODE_NUMBER else 1),
+        )
     if size >= 0:
         for i in range(count):
             if cells[i].size >= 0 and cells[i].size != whole:
@@ -163,7 +170,7 @@ cdef object vector(
                     items.add(<uint32_t> (cells[i].start + at * size), <int32_t> size)
             else:
                 vector_items(base, cells[i], dimension, items)
-        inner = build(child, base, items.items, items.count)
+        inner = build(child, base, items.items, items.count, spent)
     return _ColumnArray(node.layout, count, nulls, (validity,), (inner,))
 
 
@@ -209,14 +216,18 @@ cdef int vector_items(const uint8_t* base, Cell cell, int64_t dimension, Cells i
 
 # -- Python objects, as rows have them -------------------------------------------------------------
 
-cdef list objects(Node node, const uint8_t* base, const Cell* cells, Py_ssize_t count):
+cdef list objects(
+    Node node, const uint8_t* base, const Cell* cells, Py_ssize_t count, Spent* spent
+):
     cdef list made = []
     cdef Py_ssize_t i
     cdef object codec = node.codec
     cdef bint native = is_made(codec)
     for i in range(count):
         if native:
-            made.append((<Codec> codec).read_nullable(base + cells[i].start, cells[i].size))
+            made.append(
+                (<Codec> codec).read_nullable(base + cells[i].start, cells[i].size, &spent.page)
+            )
         elif cells[i].size < 0:
             made.append(None)
         else:

@@ -306,7 +306,12 @@ cdef Block wide_numbers(Node node, const uint8_t* base, const Cell* cells, Py_ss
                 memset(made.data + width * i, 0xFF if value < 0 else 0, width)
                 memcpy(made.data + width * i, &value, 8)
                 continue
-        fixed = _fixed_decimal(PyBytes_FromStringAndSize(<const char*> p, size), node.layout)
+        fixed = exact_bytes(
+            _fixed_decimal(PyBytes_FromStringAndSize(<const char*> p, size), node.layout),
+            "a decimal's bytes",
+        )
+        if PyBytes_GET_SIZE(fixed) != width:
+            raise ValueError(f"a decimal has {PyBytes_GET_SIZE(fixed)} bytes, not {width}")
         memcpy(made.data + width * i, PyBytes_AS_STRING(fixed), width)
     return made
 

@@ -12,7 +12,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, uint8_t, uint32_t
 from libc.string cimport memcmp, memcpy
 
-from cassandra._accel.checks cimport exact_bytes
+from cassandra._accel.checks cimport exact_bytes, unpicklable
 from cassandra._accel.slots cimport slot_in, slot_value
 from cassandra._accel.wbuf cimport get_be32
 
@@ -210,6 +210,9 @@ cdef class Texts:
     # A `__cinit__` of nothing but self lets any arguments pass: this refuses them.
     def __init__(self):
         pass
+
+    def __reduce__(self):
+        raise unpicklable(self)
 
     cdef str _text(self, Cell* cell, str name):
         """The text of a name, or of the type of the column `name`."""

@@ -3,7 +3,8 @@
 """The way of a request that goes well: the compiled twin of `cassandra.engine.flight`.
 
 The Python twin tells how it works. What differs here: streams in use are bits, and responders
-stand in a list by stream.
+stand in a list by stream. After a call that may run a program's code, C goes on with what it holds
+itself: references of its own, and sizes that it looks at again (see docs/twins.rst).
 """
 
 cimport cython
@@ -19,7 +20,7 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcmp, memset
 
 from cassandra._accel.bodies cimport execute_of
-from cassandra._accel.checks cimport exact_bytes, exact_pair
+from cassandra._accel.checks cimport exact_bytes, exact_pair, unpicklable
 from cassandra._accel.clock cimport MicrosecondClock
 from cassandra._accel.frame cimport FrameWriter
 from cassandra._accel.slots cimport slot_in, slot_value, turbocql_slot_get
@@ -281,6 +282,9 @@ cdef class RequestBase:
         self.on_done = on_done
         self.vectors = "list"
         self._timer_slot = -1
+
+    def __reduce__(self):
+        raise unpicklable(self)
 
     @property
     def attempts(self):
@@ -749,7 +753,7 @@ cdef class RequestBase:
             if size < pos or memcmp(data, PyBytes_AS_STRING(head), pos) != 0:
                 pos = metadata.rows_at(body, 0, None)
         # A negative row count is not read here.
-        if pos == 0 or size < pos + 4 or data[pos] & 0x80:
+        if pos <= 0 or size - 4 < pos or data[pos] & 0x80:
             return None
         if self.vectors != "list":
             metadata = metadata.with_vectors(self.vectors)

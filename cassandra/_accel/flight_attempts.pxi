@@ -90,6 +90,9 @@ cdef class ExecuteBodyBase:
         self.consistency = 0
         self.result = exact_pair(prepared.result_metadata_and_id, "result_metadata_and_id")
 
+    def __reduce__(self):
+        raise unpicklable(self)
+
     def prerender(self, wire_format):
         """Make the body now, for connections of `wire_format`."""
         self._prerender(wire_format)

@@ -120,21 +120,24 @@ cdef class RowsAnswer:
 
     def rows(self, row_factory):
         """Return the rows; None if the message has to make them."""
-        if self._body is None:
+        # Both once: attributes of the metadata may be code of the program's.
+        cdef bytes body = self._body
+        cdef Py_ssize_t offset = self._offset
+        if body is None:
             return None
-        if self._offset < 0 or self._offset + 4 > PyBytes_GET_SIZE(self._body):
+        if offset < 0 or offset > PyBytes_GET_SIZE(body) - 4:
             return None
         row_plan = self._metadata._row_plan
         if row_plan is None:
             row_plan = self._metadata.row_plan
-        count = get_be32(<const unsigned char*> PyBytes_AS_STRING(self._body) + self._offset)
+        count = get_be32(<const unsigned char*> PyBytes_AS_STRING(body) + offset)
         try:
             if row_factory is _named_tuple_factory:
-                return row_plan.named_tuples(self._body, self._offset + 4, count)
+                return row_plan.named_tuples(body, offset + 4, count)
             method = getattr(row_factory, "row_plan_method", None)
             if method is None or method[1] is not row_factory:
                 return None
-            return getattr(row_plan, method[0])(self._body, self._offset + 4, count)
+            return getattr(row_plan, method[0])(body, offset + 4, count)
         except _DecodeError:
             return None  # the message keeps the error
 
@@ -185,8 +188,13 @@ cdef class ResultFuture:
     cdef object __weakref__
 
     def __init__(self, path, row_factory):
+        if self._path is not None:
+            raise TypeError("a future is made once")  # its path may be at work
         self._path = <HappyPath?> path
         self.row_factory = row_factory
+
+    def __reduce__(self):
+        raise unpicklable(self)
 
     @property
     def session(self):
@@ -439,6 +447,8 @@ cdef class HappyPath:
         self, session, engine, options, request_class, body_class, result_class, check_vectors
     ):
         cdef int i
+        if self._engine is not None:
+            raise TypeError("a happy path is made once")  # executions may be under way
         self.session = session
         self.loop = engine.loop
         self._engine = engine
@@ -455,11 +465,10 @@ cdef class HappyPath:
         self._run_done = self._call_done
         self._nothing = _Future(loop=engine.loop)
         self._nothing.set_result(None)
-        self._by_slots = isinstance(result_class, type)
-        for i in range(8 if self._by_slots else 0):
-            self._places[i] = slot_in(result_class, _OF_RESULTS[i])
-            if self._places[i] < 0:
-                self._by_slots = False
+        if isinstance(result_class, type):
+            for i in range(8):
+                self._places[i] = slot_in(result_class, _OF_RESULTS[i])
+            self._by_slots = min([self._places[i] for i in range(8)]) >= 0
 
     @property
     def row_factory(self):

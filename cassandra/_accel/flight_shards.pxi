@@ -23,6 +23,9 @@ cdef class ShardTable:
         # Lists, made here and never handed out: what is taken out of it is cast without a look.
         self._by_shard = [[] for _ in range(count)]
 
+    def __reduce__(self):
+        raise unpicklable(self)
+
     cdef inline Py_ssize_t _shard_of(self, int64_t token) noexcept:
         """The upper 64 bits of the biased token times the count, by halves."""
         cdef uint64_t biased = (<uint64_t> token ^ <uint64_t> 0x8000000000000000) << self.ignore_msb

@@ -40,6 +40,9 @@ cdef class TimerWheel:
         self._slots = {}
         self._handle_tick = 0
 
+    def __reduce__(self):
+        raise unpicklable(self)
+
     def add(self, timeout, item):
         """Call ``item.on_timeout()`` once, `timeout` seconds from now or up to a slot later.
 
@@ -51,8 +54,9 @@ cdef class TimerWheel:
         cdef double now = self._time()
         cdef double wanted = _seconds(timeout)
         cdef long long tick = _tick_of(now + wanted, wanted >= COARSE_FROM)
-        if self._last is not None and tick == self._last_tick:
-            self._last.add(item)
+        cdef set last = self._last  # held: code of the item's may close the wheel
+        if last is not None and tick == self._last_tick:
+            last.add(item)
             return tick
         # Only the loop takes slots out of the wheel, and forgets this one then.
         self._last = self._put_at(tick, item)

@@ -21,7 +21,7 @@ from cpython.memoryview cimport PyMemoryView_FromMemory, PyMemoryView_FromObject
 from libc.stdint cimport int16_t, int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memmove
 
-from cassandra._accel.checks cimport exact_bytes
+from cassandra._accel.checks cimport exact_bytes, unpicklable
 from cassandra._accel.wbuf cimport get_be16, get_be32, put_be16, put_be32
 
 from cassandra.errors import CrcException, ProtocolError
@@ -60,6 +60,8 @@ cdef class _Window:
     cdef Py_ssize_t size
 
     def __getbuffer__(self, Py_buffer* view, int flags):
+        if self.owner is None:
+            raise BufferError("a window without memory")
         PyBuffer_FillInfo(view, self, self.start, self.size, 0, flags)
 
     def __releasebuffer__(self, Py_buffer* view):
@@ -96,6 +98,9 @@ cdef class FrameReader:
         self._version = version
         self._max_body = max_body
         self._direction = 0 if requests else 0x80
+
+    def __reduce__(self):
+        raise unpicklable(self)
 
     def set_compression(self, algorithm):
         """Expect bodies (version 3 and 4) or segments (5) compressed with "lz4" or "snappy".
@@ -444,6 +449,9 @@ cdef class FrameWriter:
 
     def __dealloc__(self):
         PyMem_Free(self._data)
+
+    def __reduce__(self):
+        raise unpicklable(self)
 
     @property
     def pending(self):

@@ -115,19 +115,29 @@ static inline PyObject *turbocql_int_of(const uint8_t *from, size_t size, int is
 /* Whether `value` may be what another library has for "no value" (see cqltypes/missing.py): by
  * the name of its type alone, so that ordinary values cost a look at two fields.
  */
-static inline int turbocql_maybe_missing(PyObject *value) {
-    const PyTypeObject *type = Py_TYPE(value);
-    const char *name;
-    if (type->tp_flags
-        & (Py_TPFLAGS_LONG_SUBCLASS | Py_TPFLAGS_LIST_SUBCLASS | Py_TPFLAGS_TUPLE_SUBCLASS
-           | Py_TPFLAGS_BYTES_SUBCLASS | Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_DICT_SUBCLASS))
-        return 0;
-    name = type->tp_name;
+static inline int turbocql_named_missing(const char *name) {
     if (name[0] == 'p')
         return strncmp(name, "pandas.", 7) == 0;
     if (name[0] == 'M')
         return strncmp(name, "Masked", 6) == 0;
     return name[0] == 'N' && (strcmp(name, "NAType") == 0 || strcmp(name, "NaTType") == 0);
+}
+
+static inline int turbocql_maybe_missing(PyObject *value) {
+    const PyTypeObject *type = Py_TYPE(value);
+    if (type->tp_flags
+        & (Py_TPFLAGS_LONG_SUBCLASS | Py_TPFLAGS_LIST_SUBCLASS | Py_TPFLAGS_TUPLE_SUBCLASS
+           | Py_TPFLAGS_BYTES_SUBCLASS | Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_DICT_SUBCLASS))
+        return 0;
+    if (turbocql_named_missing(type->tp_name))
+        return 1;
+    /* Subclasses of masked arrays, NumPy's own for records too, have names of their own. */
+    while (type->tp_flags & Py_TPFLAGS_HEAPTYPE) {
+        type = type->tp_base;
+        if (turbocql_named_missing(type->tp_name))
+            return 1;
+    }
+    return 0;
 }
 
 /* The text of bytes that are all ASCII. PyUnicode_DecodeUTF8 takes twice as long for a short one,

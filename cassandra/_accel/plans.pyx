@@ -15,6 +15,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from cassandra._accel.bind cimport ValuesBlock
+from cassandra._accel.checks cimport unpicklable
 from cassandra._accel.ring cimport NOBODY, ReplicaMap, token_at
 from cassandra._accel.slots cimport slot_in, slot_value
 from cassandra._accel.tablets cimport Chunk, TabletMap, token_in
@@ -67,11 +68,16 @@ cdef class Router:
 
     def __init__(self, replica_map, tiers, seed):
         tiers = list(tiers)
+        if self._map is not _NOBODY:
+            raise TypeError("a router is made once")  # plans may be under way
         if len(tiers) != len(replica_map.hosts()):
             raise ValueError(f"{len(replica_map.hosts())} hosts have {len(tiers)} tiers")
         self._map = <ReplicaMap?> replica_map
         self._tiers = bytes([min(tier, TIERS) for tier in tiers])
         self._state = (seed & 0xFFFFFFFFFFFFFFFF) or 1
+
+    def __reduce__(self):
+        raise unpicklable(self)
 
     def route(self, key, shuffle):
         """Return the replicas of a serialized key, nearer tiers first.
@@ -214,6 +220,9 @@ cdef class Planner:
     cdef object _keyspace  # of the last plan, and its router: most programs use one
     cdef Router _router
 
+    def __cinit__(self, *arguments, **named):
+        self._version_at = -1  # it is asked by name
+
     def __init__(self, metadata, routers, child, shuffle=True, in_flight=None, router_over=None):
         tablets = getattr(metadata, "tablets", None)
         if router_over is not None and type(tablets) is TabletMap:
@@ -221,13 +230,18 @@ cdef class Planner:
         else:
             self._tablets = None
         self._router_over = router_over
+        if self._metadata is not None:
+            raise TypeError("a planner is made once")  # plans may be under way
+        self._version = metadata.placement_version
         self._metadata = metadata
         self._version_at = slot_in(type(metadata), "placement_version")
-        self._version = metadata.placement_version
         self._routers = dict(routers)
         self._child = child
         self._shuffle = shuffle
         self._in_flight = in_flight
+
+    def __reduce__(self):
+        raise unpicklable(self)
 
     def plan(self, working_keyspace, query):
         """Return the plan of a statement with a routing key.
@@ -280,6 +294,7 @@ cdef class Planner:
         cdef Py_ssize_t at = 0
         cdef Py_ssize_t nearest = 0
         cdef bint keeps_order
+        cdef Router router
         if not token_in(query, &token):
             return None
         chunk = self._tablets._row(keyspace, _table_of(query), token, &at)
@@ -293,14 +308,13 @@ cdef class Planner:
                 or query.is_lwt()
             )
             # After the row: a host that it names is among these.
-            if (
-                self._tablet_router is None
-                or self._tablet_router._map._hosts is not self._tablets.hosts
-            ):
-                self._tablet_router = <Router?> self._router_over(self._tablets.hosts)
-            if PyTuple_GET_SIZE(self._tablet_router._map._hosts) < _highest(chunk, at) + 1:
+            router = self._tablet_router
+            if router is None or router._map._hosts is not self._tablets.hosts:
+                # Held here as well: another thread may put one in its place.
+                router = self._tablet_router = <Router?> self._router_over(self._tablets.hosts)
+            if PyTuple_GET_SIZE(router._map._hosts) < _highest(chunk, at) + 1:
                 return None
-            made = self._tablet_router._plan_row(
+            made = router._plan_row(
                 chunk.hosts + at * chunk.width,
                 chunk.width,
                 &nearest,
@@ -497,10 +511,12 @@ cdef class Rotation:
         self._tiers = self._hosts = ()
 
     cdef int _enter(self, Py_ssize_t tier) except -1:
+        cdef tuple hosts
         self._tier = tier
-        self._hosts = tuple(self._tiers[tier])
-        self._left = PyTuple_GET_SIZE(self._hosts)
+        hosts = tuple(self._tiers[tier])
+        self._left = PyTuple_GET_SIZE(hosts)
         self._place = self._start % self._left if self._left else 0
+        self._hosts = hosts
         return 0
 
     def __iter__(self):
@@ -512,7 +528,10 @@ cdef class Rotation:
             if self._tier + 1 >= PyTuple_GET_SIZE(self._tiers):
                 raise StopIteration
             self._enter(self._tier + 1)
-        # `_left` is not 0, so there are hosts, and `_place` goes round among them.
+        # `_left` is not 0, so there are hosts, and `_place` goes round them: unless hosts that
+        # were let go of had code of their own, which asked this one.
+        if self._place >= PyTuple_GET_SIZE(self._hosts):
+            raise StopIteration
         host = <object> PyTuple_GET_ITEM(self._hosts, self._place)
         self._left -= 1
         self._place += 1

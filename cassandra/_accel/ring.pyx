@@ -25,6 +25,7 @@ from libc.stdint cimport (
 from libc.stdlib cimport calloc, free, malloc, qsort, realloc
 from libc.string cimport memcmp, memset
 
+from cassandra._accel.checks cimport unpicklable
 from cassandra._accel.murmur3 cimport murmur3_of
 
 from operator import index as _index
@@ -191,6 +192,9 @@ cdef class TokenRing:
                 count = half
         return low if low < self._size else 0
 
+    def __reduce__(self):
+        raise unpicklable(self)
+
     def position(self, token):
         """The place of the first token that is not less than `token`; 0 past the last one."""
         return self._position(token)
@@ -238,11 +242,11 @@ cdef class ReplicaMap:
 
     cdef int _take(self, ring, tuple hosts, made) except -1:
         cdef _Rows rows = <_Rows?> made
+        if self._sets != NULL:
+            raise TypeError("a map of replicas is made once")  # plans read its rows by address
         self._ring = ring
         self._own = ring if isinstance(ring, TokenRing) else None
         self._hosts = hosts
-        free(self._sets)
-        free(self._set_at)
         self._width = rows.width
         self._places = rows.places
         self._set_count = rows.count
@@ -278,6 +282,9 @@ cdef class ReplicaMap:
         if place < 0:
             raise IndexError(f"there is no place {place} on a ring")
         return place
+
+    def __reduce__(self):
+        raise unpicklable(self)
 
     def at(self, position):
         """Return the hosts that hold the range of the token at `position`, primary first."""
@@ -335,6 +342,10 @@ cdef class ReplicaMap:
         return self._set_count
 
 
+cdef enum:
+    MOST_PLACES = 0x7FFFFFFF
+
+
 cdef class _Rows:
     """Rows of replicas as they are made: equal ones are kept once."""
 
@@ -348,6 +359,8 @@ cdef class _Rows:
     cdef uint32_t* _table  # 0 for a free slot, else the set's number and one
 
     def __cinit__(self, Py_ssize_t places, Py_ssize_t width):
+        if not 0 <= places <= MOST_PLACES or not 0 <= width <= NOBODY:
+            raise ValueError(f"{places} rows of {width} replicas")
         self.places = places
         self.width = width
         self._room = 64
@@ -425,6 +438,7 @@ cdef class _Walk:
     """The owners of a ring, to be walked along."""
 
     cdef Py_ssize_t size
+    cdef Py_ssize_t hosts
     cdef uint16_t* owners
     cdef Py_ssize_t distinct
 
@@ -432,6 +446,7 @@ cdef class _Walk:
         cdef Py_ssize_t i
         _check_count(hosts)
         listed = tuple(map(_index, ring.owners()))
+        self.hosts = hosts
         self.size = len(listed)
         self.owners = <uint16_t*> malloc(max(self.size, 1) * sizeof(uint16_t))
         if self.owners == NULL:
@@ -505,6 +520,12 @@ cdef class _Places:
         cdef Py_ssize_t i
         if len(racks) != hosts:
             raise ValueError(f"{hosts} hosts have data centres, but {len(racks)} have racks")
+        # Numbers of the caller's own objects would be others the second time.
+        datacenters = tuple(map(_index, datacenters))
+        racks = tuple(map(_index, racks))
+        factors = tuple([(full, total) for full, total in factors])
+        if len(datacenters) != hosts or len(racks) != hosts or walk.hosts != hosts:
+            raise ValueError(f"{walk.hosts} hosts, of which {hosts} have data centres")
         self.count = len(factors)
         self.datacenter = <int32_t*> malloc(max(hosts, 1) * sizeof(int32_t))
         self.rack = <int32_t*> malloc(max(hosts, 1) * sizeof(int32_t))

@@ -19,8 +19,8 @@ from cpython.tuple cimport (
 from libc.stdint cimport int32_t, uint8_t
 from libc.string cimport memcmp
 
-from cassandra._accel.checks cimport exact_bytes
-from cassandra._accel.codecs cimport Codec, begin_page, is_made
+from cassandra._accel.checks cimport exact_bytes, unpicklable
+from cassandra._accel.codecs cimport Codec, Page, is_made
 from cassandra._accel.wbuf cimport get_be32
 
 from cassandra.errors import DecodeError
@@ -68,17 +68,20 @@ cdef class RowPlan:
         self._native = all([is_made(codec) for codec in kinds])
         self._named = None
 
+    def __reduce__(self):
+        raise unpicklable(self)
+
     def tuples(self, body, offset, row_count):
         """The rows at `offset` as tuples; `DecodeError` names row and column."""
         return self._tuples(exact_bytes(body, "a page"), offset, row_count, <PyTypeObject*> tuple)
 
     def named_tuples(self, body, offset, row_count):
         """Return the rows as named tuples of one class for these columns, which is made once."""
-        if self._named is None:
-            self._named = _row_class(self.names)
-        return self._tuples(
-            exact_bytes(body, "a page"), offset, row_count, <PyTypeObject*> self._named
-        )
+        kind = self._named
+        if kind is None:
+            # Held here: another thread that makes one as well puts its own in the place of this.
+            kind = self._named = _row_class(self.names)
+        return self._tuples(exact_bytes(body, "a page"), offset, row_count, <PyTypeObject*> kind)
 
     cdef list _tuples(
         self, bytes body, Py_ssize_t offset, Py_ssize_t row_count, PyTypeObject* kind
@@ -92,12 +95,14 @@ cdef class RowPlan:
         cdef Py_ssize_t column = 0
         cdef Py_ssize_t width = self._count
         cdef object made, value
+        cdef Page page
         cdef list rows = []
+        page.lacking = 0
         try:
             for row in range(count):  # no-cython-lint: counts only
                 made = PyTuple_New(width) if plain else turbo_new_row(kind, width)
                 for column in range(width):
-                    value = self._value(&p, end, column)
+                    value = self._value(&p, end, column, &page)
                     # The tuple takes over this count. Nobody else has it yet, and places that an
                     # error leaves empty are NULL, which its end allows for.
                     Py_INCREF(value)
@@ -107,7 +112,9 @@ cdef class RowPlan:
             raise self._error(row, column, error) from error
         return rows
 
-    cdef inline object _value(self, const uint8_t** p, const uint8_t* end, Py_ssize_t column):
+    cdef inline object _value(
+        self, const uint8_t** p, const uint8_t* end, Py_ssize_t column, Page* page
+    ):
         """The value of the [bytes] at `p`, which moves on behind it."""
         cdef Py_ssize_t size
         cdef const uint8_t* data
@@ -122,8 +129,10 @@ cdef class RowPlan:
             return self._foreign(data, size, column)
         # `is_made` has seen that each is a Codec, and callers stay below `_count`, their number.
         if size > 0:
-            return (<Codec> <object> PyTuple_GET_ITEM(self._codecs, column)).read(data, size)
-        return (<Codec> <object> PyTuple_GET_ITEM(self._codecs, column)).read_nullable(data, size)
+            return (<Codec> <object> PyTuple_GET_ITEM(self._codecs, column)).read(data, size, page)
+        return (<Codec> <object> PyTuple_GET_ITEM(self._codecs, column)).read_nullable(
+            data, size, page
+        )
 
     cdef object _foreign(self, const uint8_t* data, Py_ssize_t size, Py_ssize_t column):
         """The same by a codec of the Python twin."""
@@ -154,7 +163,9 @@ cdef class RowPlan:
         cdef dict blank = self._blank
         cdef tuple names
         cdef object made, value
+        cdef Page page
         cdef list rows = []
+        page.lacking = 0
         if blank is None:
             blank = self._blank = blank_row(self.names)
         names = keys_of(blank, self.names)
@@ -162,7 +173,7 @@ cdef class RowPlan:
             for row in range(count):  # no-cython-lint: counts only
                 made = new_row(blank, width)
                 for column in range(width):
-                    value = self._value(&p, end, column)
+                    value = self._value(&p, end, column, &page)
                     PyDict_SetItem(made, <object> PyTuple_GET_ITEM(names, column), value)
                 rows.append(made)
         except Exception as error:
@@ -180,11 +191,13 @@ cdef class RowPlan:
         cdef const uint8_t* p = start + offset
         cdef Py_ssize_t row = 0
         cdef Py_ssize_t column = 0
+        cdef Page page
         cdef list made = [[] for _ in range(self._count)]
+        page.lacking = 0
         try:
             for row in range(count):  # no-cython-lint: counts only
                 for column in range(self._count):
-                    (<list> made[column]).append(self._value(&p, end, column))
+                    (<list> made[column]).append(self._value(&p, end, column, &page))
         except Exception as error:
             raise self._error(row, column, error) from error
         return made
@@ -222,6 +235,7 @@ cdef class _Rows:
         cdef const uint8_t* p
         cdef RowPlan row_plan = self._row_plan
         cdef Py_ssize_t column = 0
+        cdef Page page
         cdef list values
         if self._left <= 0:
             raise StopIteration
@@ -229,10 +243,10 @@ cdef class _Rows:
         end = start + PyBytes_GET_SIZE(self._body)
         p = start + self._pos
         values = []
-        begin_page()
+        page.lacking = 0
         try:
             for column in range(row_plan._count):
-                values.append(row_plan._value(&p, end, column))
+                values.append(row_plan._value(&p, end, column, &page))
         except Exception as error:
             self._left = 0
             raise row_plan._error(self._row, column, error) from error
@@ -354,7 +368,6 @@ cdef Py_ssize_t check_rows(
     bytes body, Py_ssize_t start, Py_ssize_t count, Py_ssize_t column_count
 ) except -1:
     cdef Py_ssize_t size = PyBytes_GET_SIZE(body)
-    begin_page()
     if (
         start < 0
         or start > size

@@ -19,6 +19,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy
 
 from cassandra._accel.bind cimport ValuesBlock
+from cassandra._accel.checks cimport unpicklable
 from cassandra._accel.ring cimport NOBODY, token_at
 from cassandra._accel.slots cimport slot_in, slot_value
 from cassandra._accel.wbuf cimport get_be32, get_be64
@@ -33,6 +34,7 @@ __all__ = ["TabletMap", "split_payload", "token_of_statement", "version_block"]
 cdef enum:
     FULL = 256           # tablets in a chunk
     MOST_HOSTS = 0xFFFF
+    MOST_TABLETS = 1 << 30
 
 cdef object _UUID = _uuid.UUID
 cdef type _BoundStatement = _BoundStatementClass
@@ -47,7 +49,10 @@ cdef class Chunk:
     """Some tablets of a table, in the order of their tokens."""
 
     def __cinit__(self, Py_ssize_t size, Py_ssize_t width):
-        cdef Py_ssize_t places = max(size * width, 1)
+        cdef Py_ssize_t places
+        if not 0 < size <= MOST_TABLETS or not 0 <= width <= MOST_REPLICAS:
+            raise ValueError(f"{size} tablets with {width} replicas")
+        places = max(size * width, 1)
         self.firsts = <int64_t*> malloc(max(size, 1) * sizeof(int64_t))
         self.lasts = <int64_t*> malloc(max(size, 1) * sizeof(int64_t))
         self.versions = <uint64_t*> malloc(max(size, 1) * sizeof(uint64_t))
@@ -274,6 +279,9 @@ cdef class TabletMap:
         if limit < 1:
             raise ValueError(f"a map of tablets has room for one at least, not for {limit}")
         self.limit = limit
+
+    def __reduce__(self):
+        raise unpicklable(self)
 
     # -- what is known -----------------------------------------------------------------------------
 

@@ -70,6 +70,16 @@ def integer_out_of_place(value: object, name: str, low: int, high: int) -> NoRet
     refuse_type(value, "an integer")
 
 
+def index_failed(value: object, error: TypeError) -> NoReturn:
+    """Raise the error for a value whose ``__index__`` has raised `error`.
+
+    NumPy's arrays have one, which says neither the value nor its class.
+    """
+    if hasattr(type(value), "ndim"):
+        refuse_type(value, "an integer")
+    raise error
+
+
 def real_number(value: Any, name: str) -> float:
     """Return the float of a number. Errors of the number's own conversion are passed on."""
     refuse_missing(value, "a number")
@@ -87,6 +97,10 @@ def real_number(value: Any, name: str) -> float:
         return float(value)
     except OverflowError:
         refuse_value(value, f"is out of the range of {name}")
+    except TypeError:
+        if not hasattr(kind, "ndim"):
+            raise
+        refuse_type(value, "a number")  # an array of no dimension, of dates say
 
 
 def boolean(value: object) -> bool:
@@ -122,12 +136,19 @@ def inet_bytes(value: object) -> bytes:
             return socket.inet_pton(socket.AF_INET6 if ":" in value else socket.AF_INET, value)
         except (OSError, ValueError):
             refuse_value(value, "is not an IPv4 or IPv6 address")
+    refuse_zone(value)
     # By attribute: importing `ipaddress` would cost every program, and few use it.
     packed = getattr(value, "packed", None)
     if isinstance(packed, bytes) and len(packed) in (4, 16):
         return packed
     data: bytes = member_or_refuse(inet_bytes, value, "an IP address")
     return data
+
+
+def refuse_zone(value: object) -> None:
+    """Raise `EncodeValueError` for an address of the `ipaddress` module with a zone."""
+    if getattr(value, "scope_id", None) is not None:
+        refuse_value(value, "has a zone (the part behind %), which inet has no place for")
 
 
 def inet_text(data: bytes) -> str:
@@ -379,7 +400,7 @@ def blob_bytes(value: Any) -> bytes:
         return bytes(value)
     try:
         view = memoryview(value)
-    except TypeError:
+    except (TypeError, ValueError, BufferError):  # NumPy's dates say ValueError
         data: bytes = member_or_refuse(blob_bytes, value, "bytes or another buffer")
         return data
     with view:
@@ -413,7 +434,10 @@ def _index(value: Any) -> int:
     """
     if type(value) is not int:
         refuse_missing(value, "an integer")
-    return operator.index(value)
+    try:
+        return operator.index(value)
+    except TypeError as error:
+        index_failed(value, error)
 
 
 def elements(value: Any, name: str) -> list[Any] | tuple[Any, ...]:
@@ -437,7 +461,12 @@ def elements(value: Any, name: str) -> list[Any] | tuple[Any, ...]:
             elements, value, f"a collection of elements for {name}", name
         )
         return items
-    return list(iterator)
+    try:
+        return list(iterator)
+    except NotImplementedError:
+        if not isinstance(value, memoryview):
+            raise
+        refuse_type(value, f"a collection of elements for {name}: its format is {value.format!r}")
 
 
 def pairs(value: Any, name: str) -> tuple[list[Any], list[Any]]:

@@ -71,13 +71,18 @@ def masked_array(value: object) -> Any:
 
 def masked_away(array: MaskedArray[Any, Any]) -> bool:
     """Return True if a masked array has elements, and all of them are masked."""
-    return bool(array.size and array.mask.all())
+    mask: Any = array.mask
+    # The mask of a record has a byte for each of its fields.
+    return bool(array.size and (mask.all() if mask.dtype.names is None else all(mask.tobytes())))
 
 
 def is_partly_masked(value: object) -> bool:
     """Return True if `value` is a masked array with an element that is masked."""
     array = masked_array(value)
-    return array is not None and bool(array.mask.any())
+    if array is None:
+        return False
+    mask = array.mask
+    return bool(mask.any() if mask.dtype.names is None else any(mask.tobytes()))
 
 
 def is_missing(value: object, name: str = "") -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections import deque
 from collections.abc import Callable, Coroutine
 from threading import TIMEOUT_MAX
@@ -23,7 +24,7 @@ from cassandra._imports import import_module
 from cassandra._threads import Waiter, get_ident, new_thread, new_waiter
 from cassandra.engine.green import new_selector
 from cassandra.engine.mishaps import mishap
-from cassandra.errors import ConnectionShutdown, SessionShutdown
+from cassandra.errors import ConnectionShutdown, NoHostAvailable, SessionShutdown
 
 T = TypeVar("T")
 
@@ -223,7 +224,32 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
     """Make an event loop: uvloop's if that is installed, else asyncio's.
 
     :raises RuntimeError: under eventlet without uvloop.
+    :raises NoHostAvailable: if the system gives no descriptors for it.
     """
+    try:
+        _check_descriptors()
+        return _new_event_loop()
+    except OSError as error:
+        raise NoHostAvailable(
+            f"Unable to connect to any servers: the driver's event loop cannot be made: {error}", {}
+        ) from error
+
+
+_DESCRIPTORS = 6  # that a loop takes, or a few more
+
+
+def _check_descriptors() -> None:
+    """Raise OSError if a loop would find no descriptors: one that is half made cannot be closed."""
+    taken: list[int] = []
+    try:
+        while len(taken) < _DESCRIPTORS:
+            taken += os.pipe()
+    finally:
+        for descriptor in taken:
+            os.close(descriptor)
+
+
+def _new_event_loop() -> asyncio.AbstractEventLoop:
     try:
         uvloop = import_module("uvloop")
     except ImportError:

@@ -144,7 +144,7 @@ class RowsBlock:
         return f"<RowsBlock of {self.count} rows x {self.width} values, {self.size} bytes>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return RowsBlock, (self.width, self._rows, self.has_unset)
+        return type(self), (self.width, self._rows, self.has_unset)
 
     def reserve(self, rows: int) -> None:
         """Announce the total number of rows: room is made for them at once. No effect in Python."""

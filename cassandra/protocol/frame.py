@@ -76,6 +76,7 @@ class FrameReader:
         "_filled",
         "_head",
         "_in_place",
+        "_length",
         "_lz4",
         "_max_body",
         "_need",
@@ -97,6 +98,7 @@ class FrameReader:
         # bytes of it.
         self._head = b""
         self._body: bytearray | None = None
+        self._length = 0  # of the whole body; `_body` grows with what has come
         self._filled = 0
         self._opened = (0, 0, 0, 0)  # stream, opcode, flags, version of `_body`
         # The lower layer: bytes that are received and not consumed lie in _block[_start:_end]; the
@@ -167,9 +169,9 @@ class FrameReader:
         body = self._body
         if not self._segmented:
             # The transport writes the rest of a large body where it belongs: no copy at all.
-            if body is not None and len(body) - self._filled >= _IN_PLACE_FROM:
+            if body is not None and self._length - self._filled >= _IN_PLACE_FROM:
                 self._in_place = True
-                return memoryview(body)[self._filled :]
+                return memoryview(self._body_room(_IN_PLACE_FROM))[self._filled :]
             if self._block is None:
                 self._block = bytearray(BLOCK_SIZE)
             return memoryview(self._block)
@@ -302,9 +304,8 @@ class FrameReader:
             pos = start + length
             if pos > end:
                 self._opened = (stream, opcode, flags, version)
-                self._body = bytearray(length)
-                self._filled = end - start
-                self._body[: self._filled] = view[start:]
+                self._open(length)
+                self._fill(view[start:])
                 return
             body = bytes(view[start:pos])
             # From version 5 on segments are compressed, and the flag has no meaning.
@@ -327,18 +328,37 @@ class FrameReader:
             first, flags, stream, opcode, length = _unpack(head)
             self._check_header(head)
             self._opened = (stream, opcode, flags, first & 0x7F)
-            self._body = bytearray(length)
-            self._filled = 0
-        body = self._body
-        assert body is not None
-        size = min(len(body) - self._filled, len(view))
-        body[self._filled : self._filled + size] = view[:size]
-        self._filled += size
+            self._open(length)
+        size = min(self._length - self._filled, len(view))
+        self._fill(view[:size])
         self._finish_body(out)
         return view[size:]
 
+    def _open(self, length: int) -> None:
+        """Begin a body. Its length is only a claim: memory is taken for what comes."""
+        self._body = bytearray(min(length, BLOCK_SIZE))
+        self._length = length
+        self._filled = 0
+
+    def _fill(self, view: memoryview) -> None:
+        size = len(view)
+        self._body_room(size)[self._filled : self._filled + size] = view
+        self._filled += size
+
+    def _body_room(self, size: int) -> bytearray:
+        """Return the body with room for `size` more bytes, which it has."""
+        body = self._body
+        assert body is not None
+        if len(body) - self._filled < size:
+            wanted = max(self._filled + size, 2 * len(body))
+            # Another one: the transport still has the memory that it has written to.
+            larger = bytearray(min(wanted, self._length))
+            larger[: self._filled] = memoryview(body)[: self._filled]
+            body = self._body = larger
+        return body
+
     def _finish_body(self, out: list[Envelope]) -> None:
-        if self._body is None or self._filled < len(self._body):
+        if self._body is None or self._filled < self._length:
             return
         body = bytes(self._body)
         self._body = None

@@ -11,8 +11,11 @@ from __future__ import annotations
 import enum
 import re
 from functools import lru_cache
+from typing import Any
 
-__all__ = ["Parameters", "parameters_of"]
+from cassandra._patterns import pattern
+
+__all__ = ["Parameters", "apart", "parameters_of"]
 
 _TOKEN = r"""
       (?P<skip> \s+ | --[^\n]* | //[^\n]* | /\*.*?(?:\*/|\Z) )
@@ -103,3 +106,38 @@ def _scanned(query: str) -> Parameters:
 
 _of_short = lru_cache(maxsize=1024)(_scanned)
 _of_long = lru_cache(maxsize=8)(_scanned)
+
+
+# What the operator % of str takes for a conversion; "%%" is none.
+_CONVERSION = pattern(r"%(?:%|(?:\(([^)]*)\))?s)")
+
+
+def apart(template: str, literals: Any) -> str:
+    """Return `template` with a blank between a minus and a placeholder of a negative literal.
+
+    Side by side they would begin a comment.
+
+    :param template: a text with placeholders.
+    :param literals: a tuple for ``%s``, or a mapping for ``%(name)s``.
+    """
+    places = []
+    count = 0
+    for match in _CONVERSION.finditer(template):
+        if match[0] == "%%":
+            continue
+        if isinstance(literals, tuple):
+            literal = literals[count] if count < len(literals) else ""
+            count += 1
+        else:
+            literal = literals.get(match[1], "")
+        place = match.start()
+        if place and template[place - 1] == "-" and str(literal).startswith("-"):
+            places.append(place)
+    if not places:
+        return template
+    # In a string or a comment there is nothing to begin.
+    for match in _scanner().finditer(template):
+        if match.lastgroup in ("string", "skip"):
+            places = [place for place in places if not match.start() <= place < match.end()]
+    edges = [0, *places, len(template)]
+    return " ".join([template[edges[at] : edges[at + 1]] for at in range(len(edges) - 1)])

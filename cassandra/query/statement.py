@@ -11,6 +11,7 @@ from cassandra.consistency import ConsistencyLevel
 from cassandra.encoder import Encoder
 from cassandra.errors import MissingParameter
 from cassandra.query.conditional import is_conditional
+from cassandra.query.markers import apart
 from cassandra.query.settings import FETCH_SIZE_UNSET, StatementSettings
 
 if TYPE_CHECKING:
@@ -285,7 +286,7 @@ class InterpolatedText(str):
 
         :param shown: the text that messages and logs show.
         """
-        text = cls(template % values)
+        text = cls((apart(template, values) if "-%" in template else template) % values)
         text.template = shown
         return text
 

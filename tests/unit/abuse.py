@@ -334,11 +334,168 @@ def mutating() -> None:
             _impl.rows.shared_columns([bytes], ROW, offset, count)
 
 
+class _Acts:
+    """Does something whenever it is looked at: as a number, as text, as a member of a class."""
+
+    act: Callable[[], object]
+
+    def __init__(self, act: Callable[[], object], then: object = None) -> None:
+        vars(self).update(act=act, then=then)
+
+    def _do(self) -> None:
+        with contextlib.suppress(Exception):
+            self.act()
+
+    def __float__(self) -> float:
+        self._do()
+        return 1.5
+
+    def __index__(self) -> int:
+        self._do()
+        return 1
+
+    def __getattr__(self, name: str) -> Any:
+        vars(self)["act"]()
+        raise AttributeError(name)
+
+    def __eq__(self, other: object) -> bool:
+        self._do()
+        return True
+
+    def __hash__(self) -> int:
+        self._do()
+        return 1
+
+    def __len__(self) -> int:
+        self._do()
+        return 3
+
+    def __iter__(self) -> Iterator[int]:
+        self._do()
+        return iter((1, 2, 3))
+
+    def __del__(self) -> None:
+        self._do()
+
+
+def _masked(act: Callable[[], object]) -> Any:
+    """A number that is masked away, whose own code runs when it is asked whether it is."""
+
+    class MaskedNumber:
+        @property  # type: ignore[misc]
+        def __class__(self) -> Any:
+            act()
+            return float
+
+        def __float__(self) -> float:
+            act()
+            return 2.5
+
+    return MaskedNumber()
+
+
+def _masked_array(act: Callable[[], object]) -> Any:
+    """NumPy's own, with a property; None without NumPy."""
+    try:
+        import numpy
+    except ImportError:
+        return None
+
+    class MaskedArray(numpy.ma.MaskedArray):
+        @property
+        def ndim(self) -> int:
+            act()
+            return 0
+
+    return numpy.ma.array(0.0, mask=True).view(MaskedArray)
+
+
+def _changed(
+    values: list[Any], make: Callable[[Any], Any], place: int, count: int, behind: bool
+) -> list[Any]:
+    """`values` with one that changes them, maybe behind one that is null and was looked at so."""
+
+    def act() -> None:
+        values.clear()
+        values.extend([object()] * count)
+
+    values[place] = make(act)
+    if behind:
+        values[place - 1] = _masked_array(lambda: None)
+    return values
+
+
+def changing() -> None:
+    """Containers that change while they are encoded, by code of each kind of their items."""
+    kinds: list[Any] = [
+        t.Int32Type,
+        t.LongType,
+        t.FloatType,
+        t.DoubleType,
+        t.UTF8Type,
+        t.DecimalType,
+    ]
+    makers = (_Acts, _masked, _masked_array)
+    for kind, make, place, count in itertools.product(
+        kinds, makers, (0, 1, 98, 99), (0, 2, 100, 5000)
+    ):
+        codecs = [
+            t.ListType.apply_parameters((kind,)).codec(),
+            t.SetType.apply_parameters((kind,)).codec(),
+            t.VectorType.apply_parameters((kind, 100)).codec(),
+            t.TupleType.apply_parameters((kind,) * 100).codec(),
+        ]
+        for codec, behind in itertools.product(codecs, (False, True)):
+            one = 1.5 if kind in (t.FloatType, t.DoubleType) else 1
+            with contextlib.suppress(Exception):
+                codec.encode(_changed([one] * 100, make, place, count, behind))
+        mapping: dict[Any, Any] = {at: at for at in range(100)}
+        mapping[_Acts(mapping.clear)] = make(lambda own=mapping: own.update({1000: 1}))
+        for sides in ((kind, t.Int32Type), (t.Int32Type, kind)):
+            with contextlib.suppress(Exception):
+                t.MapType.apply_parameters(sides).codec().encode(mapping)
+    _released()
+
+
+def _released() -> None:
+    """Buffers that are let go of while somebody reads them."""
+    plan = _impl.bind.BindPlan([ColumnMetadata("k", "t", "a", t.BytesType)] * 3)
+    held = bytearray(10_000)
+    view = memoryview(held)
+
+    def release() -> None:
+        view.release()
+        held.clear()
+
+    with contextlib.suppress(Exception):
+        plan.bind((_Acts(release), view, held), 4)
+    with contextlib.suppress(Exception):
+        _impl.codecs.list_of(_impl.codecs.int8()).encode([_Acts(release), *view])
+    metadata: Any = SimpleNamespace(_row_plan=SimpleNamespace())
+    changes: Any
+    answer: Any = None
+
+    class Metadata:
+        @property
+        def _row_plan(self) -> Any:
+            answer.__init__(metadata, b"", 0)
+            return SimpleNamespace(named_tuples=lambda *given: given, tuples=lambda *given: given)
+
+    changes = Metadata()
+    answer = _impl.flight.RowsAnswer(changes, b"x" * 100_000, 99_990)
+    with contextlib.suppress(Exception):
+        answer.rows(None)
+    for offset in (-5, -(1 << 40), 1 << 40, 99_997):
+        answer = _impl.flight.RowsAnswer(metadata, b"x", offset)
+        with contextlib.suppress(Exception):
+            answer.rows(None)
+
+
 def main() -> None:
     """All parts, or those named in the arguments."""
     faulthandler.enable()
     assert _impl.implementation == "c"
-    for part in (statements, requests, calls, functions, mutating):
+    for part in (statements, requests, calls, functions, mutating, changing):
         if part.__name__ in sys.argv[1:] or not sys.argv[1:]:
             part()
             print(part.__name__, flush=True)

@@ -10,7 +10,9 @@ from tests.processes import WITH_TESTS, run_python
 
 
 @pytest.mark.usefixtures("compiled")
-@pytest.mark.parametrize("part", ["statements", "requests", "calls", "functions", "mutating"])
+@pytest.mark.parametrize(
+    "part", ["statements", "requests", "calls", "functions", "mutating", "changing"]
+)
 def test_the_process_lives(part: str) -> None:
     code = f"import sys; sys.argv[1:] = [{part!r}]\nfrom tests.unit import abuse\nabuse.main()"
     done = run_python(code, {**WITH_TESTS, "CASS_DRIVER_IMPL": "c"}, timeout=300)

@@ -170,7 +170,12 @@ class FunctionCodec(Codec):
 
     def decode(self, data: Data) -> Any:
         """Return the value that the type's function makes of `data`."""
-        return self._decode(bytes(data))
+        # What the function reads by itself counts by itself.
+        spent = begin_page()
+        try:
+            return self._decode(bytes(data))
+        finally:
+            missing_fields.resume(spent)
 
 
 def from_functions(

@@ -84,8 +84,10 @@ def wire_form(view: memoryview, code: str) -> bytes | None:
 
 def values_of(view: memoryview) -> list[Any]:
     """Return the elements of a one-dimensional buffer as Python numbers."""
-    # memoryview.tolist() knows native formats only.
+    # memoryview.tolist() knows native formats only, and halves from Python 3.12 on.
     form = view.format
+    if form in ("e", "@e"):
+        form = "=e"
     if form[:1] in "<>=!" and len(form) == 2:
         return list(struct.unpack(f"{form[0]}{len(view)}{form[1]}", view.tobytes()))
     return view.tolist()

@@ -128,14 +128,16 @@ class ListCodec(Codec):
     def encode(self, value: object) -> bytes:
         """Return the body of any iterable."""
         element = self._element
+        if type(value) is list:
+            # A list of our own, so that elements' code may do what it likes to the caller's.
+            value = value.copy()
         if element.struct_code:
             packed = _packed(value, element.struct_code)
             if packed is not None:
                 return with_lengths(packed, element.width)
         if value is EMPTY:
             return b""
-        # A list of our own, so that elements' code may do what it likes to the caller's.
-        items = value.copy() if type(value) is list else [*members_of(value, self.cql_name)]
+        items: list[Any] = value if type(value) is list else [*members_of(value, self.cql_name)]
         items = without_missing(items, element.cql_name)
         bodies = None if element.struct_code else element._encode_many(items)
         if bodies is not None:
@@ -450,6 +452,8 @@ class VectorCodec(Codec):
     def encode(self, value: object) -> bytes:
         """Return the body of any iterable of the right length without nulls."""
         element, dimension = self._element, self._dimension
+        if type(value) is list:
+            value = value.copy()  # as in `ListCodec.encode`
         # The fast path: one struct call for all elements, without a Python call for each.
         if element.struct_code and element.fixed_size >= 0:
             packed = _packed(value, element.struct_code)

@@ -50,8 +50,8 @@ class _Number(Leaf):
             return self._pack(value)
         except (struct_error, OverflowError, TypeError) as error:
             # struct calls the value's own conversion, whose TypeError looks like its own.
-            if type(error) is TypeError and _converts(value):
-                raise  # raised by the value's own conversion
+            if type(error) is TypeError and _converts(value) and not hasattr(type(value), "ndim"):
+                raise  # raised by the value's own conversion, which an array's does not explain
             return self._refuse(value)
 
     def decode(self, data: Data) -> Any:
@@ -96,7 +96,10 @@ class Integer(_Number):
             return data
         if not isinstance(value, int) and hasattr(type(value), "__index__"):
             # An error of the value's own conversion goes out as it is.
-            operator.index(value)
+            try:
+                operator.index(value)
+            except TypeError as error:
+                coerce.index_failed(value, error)
         limit = 1 << (8 * self.width - 1)
         return coerce.integer_out_of_place(value, self.cql_name, -limit, limit - 1)
 
@@ -105,6 +108,13 @@ class Float(_Number):
     """float and double."""
 
     __slots__ = ()
+
+    def encode(self, value: object) -> bytes:
+        """Return the big-endian bytes of `value`."""
+        # struct takes an array of one element for that element.
+        if type(value) is not float and getattr(value, "ndim", False):
+            return self._refuse(value)
+        return _Number.encode(self, value)
 
     def _refuse(self, value: object) -> bytes:
         if value is EMPTY:

@@ -17,13 +17,14 @@ import sys
 from array import array
 from collections.abc import Callable, Sequence
 from itertools import accumulate
+from mmap import mmap
 from typing import Any
 
 from cassandra.cqltypes import coerce
 from cassandra.cqltypes.codecs.base import begin_page, take
 from cassandra.cqltypes.codecs.big_numbers import WIDE_CONTEXT
 from cassandra.errors import DecodeError
-from cassandra.limits import NullCells
+from cassandra.limits import NullCells, TooManyNulls
 from cassandra.marshal import uvint_unpack, vints_unpack
 from cassandra.protocol.columnar.layouts import (
     COLUMN_LIMIT,
@@ -43,6 +44,7 @@ _nulls = NullCells()
 
 _int32_at = struct.Struct(">i").unpack_from
 _interval = struct.Struct("=iiq").pack
+_SPARSE_FROM = 1 << 20  # bytes of a column of vectors with nulls
 _LITTLE = sys.byteorder == "little"
 _CODES = {1: "b", 2: "h", 4: "i", 8: "q"}
 _INT32 = range(-(1 << 31), 1 << 31)
@@ -76,7 +78,7 @@ class ColumnPlan:
         check_row_count(len(body), offset, row_count, len(layouts))
         made: list[ColumnArray] = []
         columns: list[Cells] = []
-        _nulls.begin()
+        spent = _nulls.begin()
         begin_page()
         try:
             columns = _cut(body, offset, row_count, len(layouts))
@@ -88,6 +90,8 @@ class ColumnPlan:
             raise
         except Exception as error:
             raise self._refusal(body, offset, row_count, columns, len(made), error) from error
+        finally:
+            _nulls.resume(spent)
         return ColumnArray(self.layout, row_count, 0, (None,), tuple(made))
 
     def _build(self, column: int, cells: Cells) -> ColumnArray:
@@ -110,7 +114,9 @@ class ColumnPlan:
         self._rows.tuples(body, offset, row_count)  # raises its own error if rows fail as well
         where = f'column "{self.layout.names[column]}" ({self._codecs[column].cql_name})'
         # Builders look at all cells of a column together. To name the row, each is built alone.
-        for row, cell in enumerate(columns[column]):
+        # No row by itself has too many nulls, and each would be built in vain.
+        one_by_one = () if isinstance(error, TooManyNulls) else columns[column]
+        for row, cell in enumerate(one_by_one):
             _nulls.begin()
             try:
                 self._build(column, [cell])
@@ -175,6 +181,18 @@ def _fixed(cells: Cells, width: int, null_count: int) -> bytes:
     if {*map(len, cells)} - {width}:
         raise DecodeError(f"takes {width} bytes")
     return b"".join(cells)
+
+
+def _sparse(cells: Cells, step: int, width: int) -> Any:
+    """Return the numbers of `cells`, `step` bytes each, in memory that nulls do not touch."""
+    made = mmap(-1, len(cells) * step)
+    for row, cell in enumerate(cells):
+        if cell is None:
+            continue
+        if len(cell) != step:
+            raise DecodeError(f"takes {step} bytes")
+        made[row * step : (row + 1) * step] = _native(cell, width).tobytes()
+    return made
 
 
 def _number(layout: Layout, cells: Cells, null_count: int) -> Built:
@@ -379,25 +397,26 @@ def _vector(layout: Layout, cells: Cells, null_count: int) -> Built:
     if null_count:
         numbers = size >= 0 and child.kind == "number"
         _nulls.charge(null_count * dimension // (8 if numbers else 1), layout.cql_name)
-    if size >= 0:
-        data = _fixed(cells, size * dimension, null_count)
-        if child.kind == "number":
-            return (), (
-                ColumnArray(child, len(cells) * dimension, 0, (None, _native(data, size)), ()),
-            )
-        items: Cells = (
-            [data[at : at + size] for at in range(0, len(data), size)]
-            if size
-            else [b""] * (len(cells) * dimension)
-        )
-        if null_count:
-            for row, cell in enumerate(cells):
-                if cell is None:
-                    items[row * dimension : (row + 1) * dimension] = [None] * dimension
-        return (), (build(child, items),)
-    items = []
+    if size >= 0 and child.kind == "number":
+        if null_count and len(cells) * dimension * size > _SPARSE_FROM:
+            numbers = _sparse(cells, size * dimension, size)
+        else:
+            numbers = _native(_fixed(cells, size * dimension, null_count), size)
+        return (), (ColumnArray(child, len(cells) * dimension, 0, (None, numbers), ()),)
+    # The elements of a null are nulls, which cost nothing before the child has counted its own.
+    nulls: Cells = [None] * dimension if null_count else []
+    items: Cells = []
     for cell in cells:
-        items += [None] * dimension if cell is None else _vector_items(cell, dimension)
+        if cell is None:
+            items += nulls
+        elif size < 0:
+            items += _vector_items(cell, dimension)
+        elif len(cell) != size * dimension:
+            raise DecodeError(f"takes {size * dimension} bytes")
+        elif size:
+            items += [cell[at : at + size] for at in range(0, len(cell), size)]
+        else:
+            items += [b""] * dimension
     return (), (build(child, items),)
 
 

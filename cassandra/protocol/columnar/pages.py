@@ -8,6 +8,7 @@ no type for are the Python objects of rows.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -376,7 +377,7 @@ def numpy_module(for_what: str) -> Any:
 
 def check_names(names: Sequence[str]) -> None:
     """Raise ValueError if two columns have the same name, which a dict cannot hold."""
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
         raise ValueError(
             f"more than one column has the name {', '.join(twice)}: "

@@ -271,6 +271,13 @@ async def test_reading_that_stops_in_the_middle(face: Face) -> None:
         await face.make(result, "to_arrow")
 
 
+async def test_numpy_of_very_many_columns(face: Face) -> None:
+    """Looking for each name among all of them would take a minute."""
+    names = [f"column_{at}" for at in range(50_000)]
+    message = message_of(dict.fromkeys(names, t.ByteType), [[b"\x07"] * len(names)])
+    assert len(await face.make(face.result(message), "to_numpy")) == len(names)
+
+
 async def test_names_that_come_twice(face: Face) -> None:
     message = message_of({"a": t.Int32Type, "b": t.Int32Type}, [[int32(1), int32(2)]])
     message.metadata.names = ("a", "a")

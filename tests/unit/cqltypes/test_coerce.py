@@ -16,6 +16,7 @@ import numpy
 import pytest
 
 from cassandra import cqltypes as t
+from cassandra.cqltypes import EncodeValueError
 from cassandra.sentinels import EMPTY
 from cassandra.util.temporal import Date, Duration, Time
 from tests.conftest import Twins
@@ -193,3 +194,12 @@ def test_objects_go_by_the_aliases_of_their_fields(twins: Twins) -> None:
     )
     assert codec.encode(model(street="x", zip=7)) == expected
     assert codec.encode(attrs.make_class("Declared", ["street", "_zip"])("x", 7)) == expected
+
+
+def test_an_address_with_a_zone_is_refused(twins: Twins) -> None:
+    codec = t.InetAddressType.build_codec(twins.codecs)
+    for make in (ipaddress.ip_address, ipaddress.ip_interface):
+        with pytest.raises(EncodeValueError, match=r"%eth0.* has a zone .*inet has no place for"):
+            codec.encode(make("fe80::1%eth0"))
+    with pytest.raises(EncodeValueError, match="is not an IPv4 or IPv6 address"):
+        codec.encode("fe80::1%eth0")

@@ -12,6 +12,7 @@ import pytest
 
 from cassandra.engine.loop import Inbox, LoopThread, new_event_loop
 from cassandra.errors import ConnectionShutdown
+from tests.processes import run_python
 
 
 class Work:
@@ -411,3 +412,41 @@ def test_a_blocked_loop_that_does_not_stop_in_time_refuses_what_is_put() -> None
     go_on.set()
     thread._thread.join(10)
     assert queued.seen == late.seen == []
+
+
+@pytest.mark.parametrize("uvloop", ["uvloop", "asyncio"])
+@pytest.mark.parametrize("left", [0, 1, 3, 5, 7])
+def test_without_descriptors_no_host_is_available(uvloop: str, left: int) -> None:
+    pytest.importorskip("resource")
+    code = f"""if True:
+        import gc, os, resource, sys, warnings
+        if {uvloop!r} == "asyncio":
+            sys.modules["uvloop"] = None
+        import cassandra.engine.core
+        from cassandra.cluster import Cluster, NoHostAvailable
+        Cluster(["127.0.0.1"]).shutdown()
+        warnings.simplefilter("error")
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (100, limit))
+        held = []
+        try:
+            while True:
+                held.append(os.open(os.devnull, os.O_RDONLY))
+        except OSError:
+            for _ in range({left}):
+                os.close(held.pop())
+        try:
+            with Cluster(["127.0.0.1"], port=1) as cluster:
+                cluster.connect()
+        except NoHostAvailable as error:
+            said = str(error)
+        gc.collect()
+        for one in held:
+            os.close(one)
+        print(said)
+    """
+    done = run_python(code)
+    assert done.stderr == ""
+    assert done.stdout.startswith("Unable to connect to any servers: ")
+    if left < 6:
+        assert "the driver's event loop cannot be made: [Errno 24] Too many open" in done.stdout

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cassandra.query.markers import Parameters, parameters_of
+from cassandra.query.markers import Parameters, apart, parameters_of
+from cassandra.query.statement import bind_params
 
 MARKERS, PLACEHOLDERS, NONE = Parameters.MARKERS, Parameters.PLACEHOLDERS, Parameters.NONE
 
@@ -45,3 +46,33 @@ def test_kinds(query: str, expected: Parameters) -> None:
 def test_both_kinds_are_refused(query: str) -> None:
     with pytest.raises(ValueError, match="at once"):
         parameters_of(query)
+
+
+@pytest.mark.parametrize(
+    ("template", "literals", "expected"),
+    [
+        ("b = -%s", ("-1",), "b = - -1"),
+        ("b = -%s", ("1",), "b = -1"),
+        ("b = %s", ("-1",), "b = -1"),
+        ("b = - %s", ("-1",), "b = - -1"),
+        ("b = -%(k)s-%(k)s-%(m)s", {"k": "-1", "m": "2"}, "b = - -1- -1-2"),
+        ("'%s-%s', -%s", ("-1", "-2", "-3"), "'-1--2', - -3"),
+        ('/* -%s */ "-%s" -%%s -%s', ("-1", "-2", "-3"), '/* --1 */ "--2" -%s - -3'),
+        ("x --%s", ("-1",), "x ---1"),
+        ("$$-%s$$-%s", ("-1", "-Infinity"), "$$--1$$- -Infinity"),
+    ],
+)
+def test_a_negative_literal_behind_a_minus_begins_no_comment(
+    template: str, literals: object, expected: str
+) -> None:
+    assert apart(template, literals) % literals == expected
+
+
+def test_texts_with_values_have_the_blank() -> None:
+    made = bind_params("UPDATE t SET b = -%s WHERE a = %s", (-1, -2))
+    assert made == "UPDATE t SET b = - -1 WHERE a = -2"
+    assert made.template == "UPDATE t SET b = -%s WHERE a = %s"  # type: ignore[attr-defined]
+    with pytest.raises(TypeError, match="not enough arguments"):
+        bind_params("-%s -%s", (-1,))
+    with pytest.raises(ValueError, match="no parameter is named 'b'"):
+        bind_params("-%(a)s -%(b)s", {"a": -1})

@@ -1,0 +1,116 @@
+"""Nasty values as ``%s`` parameters: a real node reads each as one value, and gives it back."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import ipaddress
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cassandra.cluster import Session
+from cassandra.cqltypes import EncodeValueError
+from cassandra.testing import LocalCluster
+from cassandra.util.temporal import Date, Duration, Time
+from tests.integration.conftest import connect, create_keyspace
+from tests.unit.test_encoder_stays_in_its_literal import EVIL, evil
+
+pytestmark = pytest.mark.integration
+
+# What texts of CQL have a meaning for, and characters that UTF-8 has.
+TEXTS = st.text(
+    st.one_of(st.sampled_from("'\"$-/*%;:?\\\x00\n{}[]()"), st.characters(codec="utf-8")),
+    max_size=30,
+)
+FLOATS = st.floats(allow_nan=False)
+DECIMALS = st.decimals(allow_nan=False, allow_infinity=False, places=3)
+# The server makes an IPv4 address of one that stands for such.
+ADDRESSES = st.ip_addresses().filter(lambda one: getattr(one, "ipv4_mapped", None) is None)
+
+# Column, and values of it.
+COLUMNS: dict[str, tuple[str, st.SearchStrategy[Any]]] = {
+    "x": ("text", TEXTS),
+    "b": ("blob", st.one_of(st.binary(max_size=30), st.binary(max_size=30).map(evil(bytes)))),
+    "n": ("varint", st.one_of(st.integers(), st.integers().map(evil(int)))),
+    "f": ("double", st.one_of(FLOATS, FLOATS.map(evil(float)))),
+    "d": ("decimal", st.one_of(DECIMALS, DECIMALS.map(evil(decimal.Decimal)))),
+    "u": ("uuid", st.uuids()),
+    "i": ("inet", ADDRESSES),
+    "dt": ("date", st.builds(Date, st.integers(-(1 << 31), (1 << 31) - 1))),
+    "tm": ("time", st.builds(Time, st.integers(0, 86_399_999_999_999))),
+    "ts": ("timestamp", st.datetimes(datetime.datetime(1000, 1, 1))),
+    "du": ("duration", st.builds(Duration, *[st.integers(0, 1 << 30)] * 3)),
+    "l": ("list<text>", st.lists(TEXTS, min_size=1, max_size=3)),
+    "s": ("set<text>", st.frozensets(TEXTS, min_size=1, max_size=3)),
+    "m": ("map<text, text>", st.dictionaries(TEXTS, TEXTS, min_size=1, max_size=3)),
+    "t": ("frozen<tuple<text, varint>>", st.tuples(TEXTS, st.integers())),
+}
+
+
+@pytest.fixture(scope="module")
+def session(node: LocalCluster) -> Iterator[Session]:
+    with connect(node) as cluster, cluster.connect() as session:
+        create_keyspace(session, "literals")
+        session.set_keyspace("literals")
+        columns = ", ".join(f"{name} {kind}" for name, (kind, _) in COLUMNS.items())
+        session.execute(f"CREATE TABLE t (a int PRIMARY KEY, {columns})")
+        session.execute("CREATE TABLE bystander (a int PRIMARY KEY)")
+        yield session
+        session.execute("DROP KEYSPACE literals")
+
+
+def shown(value: Any) -> Any:
+    """`value` as a row has it."""
+    if isinstance(value, datetime.datetime):
+        return value.replace(microsecond=value.microsecond // 1000 * 1000)
+    if isinstance(value, (ipaddress.IPv4Address, ipaddress.IPv6Address)):
+        return value.packed
+    return set(value) if isinstance(value, frozenset) else value
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_values_come_back(session: Session, column: str) -> None:
+    @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(COLUMNS[column][1])
+    def check(value: Any) -> None:
+        session.execute(f"INSERT INTO t (a, {column}) VALUES (%s, %s)", (1, value))
+        row: Any = session.execute(f"SELECT {column} FROM t WHERE a = %(key)s", {"key": 1}).one()
+        found = row[0]
+        if column == "i":
+            found = ipaddress.ip_address(found).packed
+        assert found == shown(value)
+
+    check()
+
+
+def test_a_text_of_a_class_that_says_something_else(session: Session) -> None:
+    session.execute("INSERT INTO t (a, x) VALUES (7, %s)", (evil(str)("mild"),))
+    row: Any = session.execute("SELECT x FROM t WHERE a = 7").one()
+    assert row.x == EVIL  # what str() of it is, as with other drivers
+
+
+@pytest.mark.parametrize("make", [ipaddress.ip_address, ipaddress.ip_interface])
+def test_a_zone_reaches_no_server(session: Session, make: Any) -> None:
+    for zone in ("', a = 'x", f"{EVIL}", "1'); DROP TABLE bystander; --"):
+        with pytest.raises(EncodeValueError, match="zone"):
+            session.execute("UPDATE t SET i = %s WHERE a = 1", (make(f"::1%{zone}"),))
+    prepared = session.prepare("UPDATE t SET i = ? WHERE a = 1")
+    with pytest.raises(EncodeValueError, match="zone"):
+        session.execute(prepared, (ipaddress.ip_address("::1%eth0"),))
+    session.execute("SELECT * FROM bystander")
+
+
+def test_a_minus_before_a_negative_number(session: Session) -> None:
+    session.execute("INSERT INTO t (a, n, f) VALUES (5, 7, 2.5)")
+    row: Any = session.execute("SELECT n -%s FROM t WHERE a = 5", (-1,)).one()
+    assert row[0] == 8
+    for value in (-2.5, float("-inf")):
+        row = session.execute("SELECT f-%(v)s FROM t WHERE a = 5", {"v": value}).one()
+        assert row[0] == 2.5 - value
+    session.execute("UPDATE t SET n = -%s WHERE a = -%s", (-9, -5))
+    row = session.execute("SELECT n FROM t WHERE a = %s", (5,)).one()
+    assert row[0] == 9

@@ -1,0 +1,199 @@
+"""Values that nobody means to bind, for every type: both implementations refuse them with an error
+of the same class, which names the column, or write the same bytes.
+"""
+
+from __future__ import annotations
+
+import array
+import collections
+import datetime
+import decimal
+import fractions
+import ipaddress
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cassandra import _impl
+from cassandra import cqltypes as t
+from cassandra.cqltypes import EncodeTypeError, EncodeValueError
+from cassandra.errors import DecodeError
+from cassandra.protocol.column_specs import ColumnMetadata
+from cassandra.sentinels import EMPTY
+from tests.conftest import Twins
+from tests.unit.cqltypes.samples import ADDRESS, list_of, map_of, set_of, tuple_of, vector_of
+
+SCALARS: list[Any] = [
+    t.AsciiType, t.UTF8Type, t.BytesType, t.BooleanType, t.ByteType, t.ShortType, t.Int32Type,
+    t.LongType, t.IntegerType, t.FloatType, t.DoubleType, t.DecimalType, t.UUIDType, t.TimeUUIDType,
+    t.InetAddressType, t.TimestampType, t.SimpleDateType, t.TimeType, t.DurationType,
+]  # fmt: skip
+KINDS: list[Any] = [
+    *SCALARS,
+    *(outer(kind) for outer in (list_of, set_of) for kind in SCALARS),
+    *(vector_of(kind, 2) for kind in SCALARS),
+    map_of(t.Int32Type, t.UTF8Type),
+    map_of(t.UTF8Type, t.FloatType),
+    tuple_of(t.Int32Type, t.UTF8Type),
+    ADDRESS,
+    list_of(list_of(t.Int32Type)),
+    vector_of(vector_of(t.FloatType, 2), 2),
+    vector_of(list_of(t.FloatType), 2),
+]
+
+
+class Raises:
+    """Its own code raises, whatever it is asked for."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def _raise(self, *_: object) -> Any:
+        raise self.error
+
+    __index__ = __float__ = __iter__ = __len__ = __getitem__ = _raise
+
+
+class Wrong:
+    """Its own code says something of another class."""
+
+    def __index__(self) -> int:
+        return "1"  # type: ignore[return-value]  # noqa: PLE0305
+
+    def __float__(self) -> float:
+        return 1  # int, which is no float
+
+    def __len__(self) -> int:
+        return -1  # noqa: PLE0303
+
+
+def python_values() -> Iterator[Any]:
+    """Values of Python's own."""
+    yield from (True, 0, 1, -1, 1 << 31, -(1 << 63), 1 << 70, 1 << 3000, 1.5, -0.0, 1e300)
+    yield from (float("nan"), float("inf"), 1j, "", "x", "\ud800", "\u20ac", "1", "a\0b")
+    yield from (
+        b"",
+        b"x",
+        b"\xff" * 16,
+        bytearray(b"x"),
+        memoryview(b"ab"),
+        memoryview(b"abcd")[::2],
+    )
+    yield from (memoryview(array.array("d", [1, 2])), memoryview(bytes(8)).cast("B", (2, 4)))
+    yield from (memoryview(bytes(4)).cast("c"), memoryview(bytes(2)).cast("?"), memoryview(b""))
+    yield from (array.array(code, [1, 2]) for code in "bBhHiIlLqQfd")
+    yield from (
+        (),
+        (1,),
+        (1, 2),
+        (1, "x"),
+        (None, None),
+        [],
+        [1, 2],
+        [1.5, 2],
+        [None, 1],
+        [[1], [2]],
+    )
+    yield from (
+        ["x", 1],
+        [True, False],
+        [b"x", b"y"],
+        {1, 2},
+        frozenset(("a", "b")),
+        range(2),
+        "ab",
+    )
+    yield from ({}, {1: "x"}, {"a": 1}, {None: None}, {"street": "x", "zip": 1}, {"street": 1})
+    yield from (collections.OrderedDict(a=1), collections.deque((1, 2)), {}.keys(), {1: 2}.values())
+    yield from (decimal.Decimal("1.5"), decimal.Decimal("NaN"), decimal.Decimal("sNaN"))
+    yield from (decimal.Decimal("Infinity"), decimal.Decimal("1E+999999"), fractions.Fraction(1, 2))
+    yield from (uuid.UUID(int=1), datetime.datetime(2026, 1, 2), datetime.datetime.max)
+    yield from (datetime.date(1, 1, 1), datetime.date.max, datetime.time(1, 2, 3, 4))
+    yield from (datetime.timedelta(1), datetime.timezone.utc, ipaddress.ip_address("::1%x"))
+    yield from (ipaddress.ip_network("1.2.3.0/24"), ipaddress.ip_interface("1.2.3.4/24"))
+    yield from (
+        EMPTY,
+        object(),
+        object,
+        Ellipsis,
+        NotImplemented,
+        print,
+        Wrong(),
+        [Wrong(), Wrong()],
+    )
+    for error in (TypeError("own"), ValueError("own"), OverflowError("own"), KeyError("own")):
+        yield from (Raises(error), [Raises(error), 1], {1: Raises(error)})
+
+
+def numpy_values() -> Iterator[Any]:
+    """Values of NumPy's, if it is there."""
+    numpy = pytest.importorskip("numpy")
+    dtypes = (
+        "?", "i1", "u1", ">i2", "u2", "i4", ">u4", "i8", "u8", "f2", ">f2", "f4", ">f4", "f8", "g",
+        "c8", "S2", "U2", "O", "V4", "M8[D]", "M8[ms]", "m8[ns]", [("a", "i4"), ("b", "f4")],
+    )  # fmt: skip
+    for dtype in dtypes:
+        for shape in ((), (0,), (1,), (2,), (2, 2), (0, 2)):
+            made = numpy.zeros(shape, dtype)
+            yield made
+            masked = numpy.ma.array(made)
+            yield masked
+            if shape:
+                yield numpy.ma.array(made, mask=numpy.ma.make_mask_none(shape, made.dtype))
+            yield numpy.ma.masked_all(shape, dtype)
+            if shape and made.dtype.kind in "?iufc":
+                yield made[::-1]
+                if made.size:
+                    yield memoryview(made)
+        yield numpy.zeros(1, dtype)[0]
+    yield numpy.ma.masked
+
+
+def ending(plan: Any, value: Any) -> tuple[str, object]:
+    """What became of binding `value`."""
+    try:
+        return "bytes", plan.bind((value,), 4).data
+    except (EncodeTypeError, EncodeValueError, DecodeError) as error:
+        return type(error).__name__, str(error)[: str(error).find(")") + 1]
+    except Exception as error:
+        notes = " ".join(getattr(error, "__notes__", ()))
+        return type(error).__name__, 'column "the_column"' in f"{error} {notes}"
+
+
+def plan_of(impl: str, kind: Any) -> Any:
+    codec = kind.build_codec(_impl.twin("codecs", impl))
+
+    class Column:
+        __name__ = kind.__name__
+
+        def codec(self) -> Any:
+            return codec
+
+    return _impl.twin("bind", impl).BindPlan([ColumnMetadata("k", "t", "the_column", Column())])
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.cql_parameterized_type())
+@pytest.mark.parametrize("values", [python_values, numpy_values])
+def test_both_refuse_with_one_error_or_write_the_same(
+    compiled: Twins, kind: Any, values: Any
+) -> None:
+    python, c = plan_of("python", kind), plan_of("c", kind)
+    different = []
+    for value in values():
+        ours, theirs = ending(python, value), ending(c, value)
+        named = ours[0] == "bytes" or ours[1] is True or 'column "the_column"' in str(ours[1])
+        if ours != theirs or not named:
+            different.append((value, type(value), ours, theirs))
+    assert different == []
+
+
+# A blob is of the bytes of an array.
+@pytest.mark.parametrize("kind", [kind for kind in SCALARS if kind is not t.BytesType])
+def test_an_array_for_a_scalar_is_an_error_of_ours(twins: Twins, kind: Any) -> None:
+    numpy = pytest.importorskip("numpy")
+    plan = plan_of(twins.impl, kind)
+    for value in ([1, 2], [1.5], [[1, 2]], ["a"], [None], [True]):
+        with pytest.raises((EncodeTypeError, EncodeValueError), match=r'^column "the_column" \('):
+            plan.bind((numpy.array(value),), 4)

@@ -1,0 +1,235 @@
+"""No value of a class that the encoder knows, and of no subclass of it, leaves its literal."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import enum
+import ipaddress
+import re
+import uuid
+from collections import OrderedDict, deque
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cassandra.cqltypes import EncodeValueError
+from cassandra.encoder import Encoder, ValueSequence
+from cassandra.util.geometry import LineString, Point, Polygon
+from cassandra.util.orderedmap import OrderedMap
+from cassandra.util.sortedset import SortedSet
+from cassandra.util.temporal import Date, Duration, Time
+
+# One literal of CQL's that has no literals inside, whole.
+ATOM = re.compile(
+    r"""
+      '(?:[^']|'')*'
+    | 0x(?:[0-9a-f]{2})*
+    | [0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}
+    | -?[0-9]+mo[0-9]+d[0-9]+ns
+    | -?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?
+    | -?(?:Infinity|s?NaN[0-9]*) | NULL | true | false
+    """,
+    re.VERBOSE,
+)
+MARK = re.compile(r"[\[\]{}():,]| ")
+
+
+def is_one_literal(text: str) -> bool:
+    """Whether `text` is one literal, with well-balanced brackets around those inside."""
+    open_ones: list[str] = []
+    at = 0
+    while at < len(text):
+        atom = ATOM.match(text, at)
+        if atom is not None and atom[0]:
+            at = atom.end()
+        elif (mark := MARK.match(text, at)) is not None:
+            at = mark.end()
+            if mark[0] in "[{(":
+                open_ones.append({"[": "]", "{": "}", "(": ")"}[mark[0]])
+            elif mark[0] in "]})" and (not open_ones or open_ones.pop() != mark[0]):
+                return False
+            continue
+        else:
+            return False
+        if not open_ones and at < len(text):
+            return False
+    return not open_ones
+
+
+EVIL = "1'; DROP KEYSPACE k; --"
+
+
+class Text(str):
+    """What evil methods give: text that says the same whatever is done with it."""
+
+    __slots__ = ()
+
+    def replace(self, *_: Any) -> Any:
+        return Text(EVIL)
+
+    def __str__(self) -> str:
+        return self
+
+    def __format__(self, form: str) -> str:
+        return EVIL
+
+
+class Plain(enum.Enum):
+    TEXT = EVIL
+    NUMBER = -1
+
+
+METHODS = (
+    "__str__", "__repr__", "__format__", "__bytes__", "isoformat", "strftime", "replace", "hex",
+    "ctime", "encode", "as_tuple", "exploded", "to_eng_string", "capitalize", "translate", "__mod__",
+)  # fmt: skip
+PROPERTIES = (
+    "compressed",
+    "exploded",
+    "with_prefixlen",
+    "urn",
+    "hex",
+    "scope_id",
+    "reverse_pointer",
+)
+
+
+def evil(kind: type[Any]) -> type[Any]:
+    """A subclass whose text is never that of its value."""
+
+    def method(self: Any, *_: Any, **__: Any) -> Any:
+        return Text(EVIL)
+
+    body: dict[str, Any] = {
+        name: method for name in METHODS if hasattr(kind, name) and name != "__bytes__"
+    }
+    body |= {
+        name: property(method)
+        for name in PROPERTIES
+        if isinstance(getattr(kind, name, None), property) and name != "scope_id"
+    }
+    body["__hash__"] = kind.__hash__
+    return type("Evil", (kind,), body)
+
+
+ADDRESSES = (
+    "1.2.3.4", "::1", "::ffff:1.2.3.4", "fe80::1", "2001:db8::", "::",
+)  # fmt: skip
+# Values, and how the same is made of a subclass.
+SAME: list[tuple[type[Any], tuple[Any, ...]]] = [
+    (int, (-5,)),
+    (float, (-0.5,)),
+    (float, ("nan",)),
+    (decimal.Decimal, ("-1.50",)),
+    (decimal.Decimal, ("1E+400",)),
+    (str, (EVIL,)),
+    (bytes, (EVIL.encode(),)),
+    (bytearray, (EVIL.encode(),)),
+    (uuid.UUID, ("00112233-4455-6677-8899-aabbccddeeff",)),
+    (datetime.datetime, (1969, 1, 2, 3, 4, 5, 6)),
+    (datetime.date, (2026, 1, 2)),
+    (datetime.time, (1, 2, 3, 4)),
+    (Date, (-1,)),
+    (Time, (1,)),
+    (Duration, (-1, -2, -3)),
+    (dict, ({"a'": EVIL},)),
+    (OrderedDict, ({"a'": EVIL},)),
+    (OrderedMap, ({"a'": EVIL},)),
+    (list, ([EVIL],)),
+    (tuple, ([EVIL, None],)),
+    (set, ([EVIL],)),
+    (frozenset, ([EVIL],)),
+    (SortedSet, ([EVIL],)),
+    (ValueSequence, ([EVIL],)),
+    (deque, ([EVIL],)),
+    (Point, (1.0, 2.0)),
+    (LineString, ([(1.0, 2.0), (3.0, 4.0)],)),
+    (Polygon, ([(0.0, 0.0), (1.0, 0.0), (0.0, 0.0)],)),
+    *(
+        (ipaddress.IPv6Address if ":" in one else ipaddress.IPv4Address, (one,))
+        for one in ADDRESSES
+    ),
+    (ipaddress.IPv4Interface, ("1.2.3.4/24",)),
+    (ipaddress.IPv6Interface, ("fe80::1/64",)),
+    (ipaddress.IPv4Network, ("1.2.3.0/24",)),
+    (ipaddress.IPv6Network, ("fe80::/64",)),
+]
+QUOTED = (Point, LineString, Polygon)  # their text is quoted, whatever it is
+
+
+@pytest.mark.parametrize(("kind", "arguments"), SAME)
+def test_a_subclass_has_the_literal_of_its_parent(kind: Any, arguments: tuple[Any, ...]) -> None:
+    encode = Encoder().cql_encode_all_types
+    literal = encode(kind(*arguments))
+    assert is_one_literal(literal), literal
+    found = encode(evil(kind)(*arguments))
+    assert is_one_literal(found), found
+    if kind not in QUOTED and kind is not str:
+        assert found == literal
+
+
+@pytest.mark.parametrize(
+    "make", [ipaddress.ip_address, ipaddress.ip_interface, ipaddress.ip_network]
+)
+@pytest.mark.parametrize("zone", ["', a = 'x", "eth0"])
+def test_an_address_with_a_zone_is_refused(make: Any, zone: str) -> None:
+    try:
+        address = make(f"::1%{zone}")
+    except ValueError:
+        pytest.skip("this Python has no zones there")
+    if "%" not in str(address):
+        assert is_one_literal(Encoder().cql_encode_all_types(address))
+        return
+    with pytest.raises(EncodeValueError, match=r"has a zone .*, which inet has no place for"):
+        Encoder().cql_encode_all_types([address])
+
+
+def test_numbers_that_are_something_else() -> None:
+    encode = Encoder().cql_encode_all_types
+    for thing in (Date(1), Time(1), Duration(1, 2, 3)):
+        for name in type(thing).__slots__:
+            before = getattr(thing, name)
+            setattr(thing, name, Text(EVIL))
+            with pytest.raises((TypeError, ValueError)):
+                encode(thing)
+            setattr(thing, name, before)
+        assert is_one_literal(encode(thing))
+
+
+def test_arrays_and_views_are_lists() -> None:
+    encode = Encoder().cql_encode_all_types
+    assert encode({"a'": 1}.keys()) == "{'a'''}"
+    assert encode(range(2)) == "[0, 1]"
+    numpy = pytest.importorskip("numpy")
+    assert encode(numpy.array(['it\'s "so"'])) == "['it''s \"so\"']"
+    assert encode(numpy.array([[1, 2], [3, 4]])) == "[[1, 2], [3, 4]]"
+
+
+SCALARS = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.binary(), st.uuids(),
+    st.decimals(), st.datetimes(), st.dates(), st.times(), st.ip_addresses(),
+    st.builds(Date, st.integers(-(1 << 31), (1 << 31) - 1)), st.builds(Time, st.integers(0, 86_399_999_999_999)),
+    st.builds(Duration, st.integers(0, 9), st.integers(0, 9), st.integers(0, 9)),
+    st.sampled_from(Plain),
+    st.builds(evil(str), st.text()), st.builds(evil(bytes), st.binary()), st.builds(evil(int), st.integers()),
+)  # fmt: skip
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(
+        st.lists(inner),
+        st.lists(inner).map(tuple),
+        st.lists(inner).map(ValueSequence),
+        st.dictionaries(st.text(), inner),
+        st.frozensets(st.text()),
+    ),
+    max_leaves=8,
+)
+
+
+@given(VALUES)
+def test_every_literal_is_one(value: Any) -> None:
+    literal = Encoder().cql_encode_all_types(value)
+    assert is_one_literal(literal), literal
