@@ -27,7 +27,7 @@ __all__ = ["nothing_is_left_open", "watch"]
 
 PATIENCE = 5.0  # seconds for what another thread is about to close
 HOME = str(Path(__file__).resolve().parents[1])
-OPEN_FILES = Path("/proc/self/fd")
+OPEN_FILES = "/proc/self/fd"
 TASKS = Path("/proc/self/task")
 
 # Where sockets and threads were made, as far as Python made them.
@@ -95,7 +95,7 @@ def _files() -> set[tuple[str, str]]:
     found = set()
     for number in numbers:
         with contextlib.suppress(OSError):  # the directory itself, which is closed again
-            found.add((number, os.readlink(OPEN_FILES / number)))
+            found.add((number, os.readlink(f"{OPEN_FILES}/{number}")))
     return found
 
 
