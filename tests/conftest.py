@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 from collections.abc import Generator
@@ -19,6 +20,15 @@ LANE = os.environ.get("TURBOCQL_LANE", "c")
 
 def pytest_report_header() -> str:
     return f"turbocql: implementation={_impl.implementation}, lane={LANE}"
+
+
+def pytest_collection_finish() -> None:
+    """Have the collector pass over what lives as long as the run, such as 14,000 tests.
+
+    Hundreds of tests collect, which takes some 20 ms then instead of 300.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def _encodable(data: Any) -> Any:

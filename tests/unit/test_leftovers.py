@@ -75,6 +75,7 @@ def run(folder: Path, bodies: Mapping[str, str]) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_test_that_leaves_something_open_is_the_one_that_fails(tmp_path: Path) -> None:
     report = run(tmp_path, LEAVES_OPEN)
     parts = re.split(r"_+ ERROR at teardown of test_(\w+) _+", report)
@@ -89,6 +90,7 @@ def test_the_test_that_leaves_something_open_is_the_one_that_fails(tmp_path: Pat
     assert "test_these.py (file number" in told["file"]
 
 
+@pytest.mark.slow
 def test_what_is_closed_is_not_told_of(tmp_path: Path) -> None:
     report = run(tmp_path, CLOSES)
     assert f"{2 * len(CLOSES)} passed" in report

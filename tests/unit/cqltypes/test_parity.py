@@ -118,6 +118,7 @@ def typed_values(depth: int) -> st.SearchStrategy[tuple[Any, st.SearchStrategy[A
 
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
+@pytest.mark.slow
 def test_round_trip_of_nested_types(twins: Twins, data: st.DataObject) -> None:
     cqltype, values = data.draw(typed_values(2))
     value = data.draw(values)
