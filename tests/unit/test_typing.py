@@ -93,6 +93,7 @@ def test_mypy_accepts_right_programs(mypy_cache: Path) -> None:
     assert mypy_errors(mypy_cache, *RIGHT) == {}
 
 
+@pytest.mark.slow
 def test_mypy_finds_each_mistake(mypy_cache: Path) -> None:
     assert set(mypy_errors(mypy_cache, WRONG)) == marked(WRONG)
 

@@ -323,6 +323,7 @@ def outcome(plan: Any, page: bytes, count: int) -> tuple[str, Any]:
         return "error", str(error)
 
 
+@pytest.mark.slow
 def test_mutated_values_read_the_same(compiled: Twins) -> None:
     source = random.Random(20261121)
     corpus = [bytes.fromhex(expected) for _, _, expected in [*SCALARS, *CONTAINERS]]
