@@ -22,3 +22,4 @@ cdef class FrameWriter:
     cdef bytes _taken(self)
     cdef void _forget(self) noexcept
     cdef bytes _take_segments(self)
+    cdef bytes _segments_of(self, const uint8_t* data, Py_ssize_t end)

@@ -180,6 +180,7 @@ cdef class FrameReader:
     def buffer_updated(self, nbytes):
         """Take `nbytes` bytes in the memory of `get_buffer`; returns the complete envelopes."""
         cdef list out = []
+        cdef Py_buffer view
         cdef Py_ssize_t size = nbytes
         cdef bytearray block = self._block
         if self._error is not None:
@@ -194,7 +195,11 @@ cdef class FrameReader:
             elif block is None or size < 0 or size > PyByteArray_GET_SIZE(block) - self._end:
                 raise ValueError(f"{size} bytes cannot have been written to the buffer")
             elif not self._segmented:
-                self._envelopes(<const uint8_t*> PyByteArray_AS_STRING(block), size, out)
+                PyObject_GetBuffer(block, &view, PyBUF_SIMPLE)  # as in `_take_segments`
+                try:
+                    self._envelopes(<const uint8_t*> view.buf, size, out)
+                finally:
+                    PyBuffer_Release(&view)
             else:
                 self._end += size
                 self._take_segments(out)
@@ -242,15 +247,23 @@ cdef class FrameReader:
 
     cdef int _take_segments(self, list out) except -1:
         cdef bytearray block = self._block
-        if self._end - self._start < self._need:
+        cdef Py_ssize_t start = self._start
+        cdef Py_ssize_t end = self._end
+        cdef Py_ssize_t used
+        cdef Py_buffer view
+        if end - start < self._need:
             return 0
-        if block is None or self._end > PyByteArray_GET_SIZE(block):
+        if block is None or end > PyByteArray_GET_SIZE(block):
             raise _shrunk()
-        self._start += self._segments(
-            <const uint8_t*> PyByteArray_AS_STRING(block) + self._start,
-            self._end - self._start,
-            out,
-        )
+        # A caller that has the block at hand cannot cut it while it is exported.
+        PyObject_GetBuffer(block, &view, PyBUF_SIMPLE)
+        try:
+            used = self._segments(<const uint8_t*> view.buf + start, end - start, out)
+        finally:
+            PyBuffer_Release(&view)
+        if self._block is not block or self._start != start or self._end != end:
+            raise RuntimeError("a reader was used by code that ran while it was reading")
+        self._start = start + used
         if self._start == self._end:
             self._start = 0
             self._end = 0
@@ -572,22 +585,47 @@ cdef class FrameWriter:
 
         One that is larger than a segment has segments of its own.
         """
+        cdef bytes joined
+        cdef uint8_t* data = self._data
+        cdef Py_ssize_t size = self._size
+        cdef Py_ssize_t capacity = self._capacity
+        if size == 0:
+            return b""
+        # Compression may run code that adds to this writer: to a block of its own.
+        self._data = NULL
+        self._size = self._capacity = 0
+        try:
+            joined = self._segments_of(data, size)
+        except BaseException:
+            if self._data == NULL:
+                self._data = data
+                self._size = size
+                self._capacity = capacity
+            else:
+                PyMem_Free(data)
+            raise
+        if self._data == NULL and capacity <= C_BLOCK:
+            self._data = data
+            self._capacity = capacity
+        else:
+            PyMem_Free(data)
+        return joined
+
+    cdef bytes _segments_of(self, const uint8_t* data, Py_ssize_t end):
         cdef list parts = []
         cdef Py_ssize_t first = 0
         cdef Py_ssize_t pos = 0
         cdef Py_ssize_t size, start
-        if self._size == 0:
-            return b""
-        while pos < self._size:
-            size = C_HEADER + <Py_ssize_t> get_be32(self._data + pos + 5)
+        while pos < end:
+            size = C_HEADER + <Py_ssize_t> get_be32(data + pos + 5)
             if pos - first + size > C_MAX_PAYLOAD and pos > first:
-                parts.append(segment_of(self._data + first, pos - first, True, self._compression))
+                parts.append(segment_of(data + first, pos - first, True, self._compression))
                 first = pos
             if size > C_MAX_PAYLOAD:
                 for start in range(0, size, C_MAX_PAYLOAD):
                     parts.append(
                         segment_of(
-                            self._data + pos + start,
+                            data + pos + start,
                             min(size - start, C_MAX_PAYLOAD),
                             False,
                             self._compression,
@@ -596,6 +634,5 @@ cdef class FrameWriter:
                 first = pos + size
             pos += size
         if pos > first:
-            parts.append(segment_of(self._data + first, pos - first, True, self._compression))
-        self._forget()
+            parts.append(segment_of(data + first, pos - first, True, self._compression))
         return parts[0] if len(parts) == 1 else b"".join(parts)

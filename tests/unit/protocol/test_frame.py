@@ -12,6 +12,7 @@ import pytest
 from lz4 import block
 
 from cassandra.errors import CrcException, ProtocolError
+from cassandra.protocol import compression
 from tests.conftest import Twins
 from tests.processes import WITH_TESTS, run_python
 from tests.unit.protocol.test_segment import by_hand, lz4_by_hand
@@ -455,3 +456,29 @@ def test_bodies_grow_to_what_they_claim(twins: Twins, step: int) -> None:
     for at in range(0, len(data), step):
         found += reader.feed(data[at : at + step])
     assert found == messages
+
+
+def test_compression_whose_code_uses_the_writer(
+    twins: Twins, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is added meanwhile is not lost, and nothing is read that was let go of."""
+    real = compression.compression("lz4")
+    assert real.compress_segment is not None
+    writer, reader = pair(twins, 4, None)
+    late = bytes(200_000)
+
+    def compress(data: bytes) -> bytes:
+        if not added:
+            added.append(1)
+            writer.add(2, 8, 0, late)
+        assert real.compress_segment is not None
+        return real.compress_segment(data)
+
+    added: list[int] = []
+    monkeypatch.setitem(compression._made, "lz4", real._replace(compress_segment=compress))
+    writer, reader = pair(twins, 5, "lz4")
+    first = bytes(range(256)) * 200
+    writer.add(1, 8, 0, first)
+    found = reader.feed(writer.take())
+    found += reader.feed(writer.take())
+    assert [one[:4] for one in found] == [(1, 8, 0, first), (2, 8, 0, late)]
