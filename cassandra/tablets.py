@@ -72,9 +72,9 @@ class Tablet:
         return Tablet(first_token, last_token, replicas, tablet_version) if replicas else None
 
     @property
-    def leader(self) -> tuple[uuid.UUID, int] | None:
-        """The first replica, which is the leader in strongly consistent tables."""
-        return self.replicas[0] if self.replicas else None
+    def leader(self) -> uuid.UUID | None:
+        """The host id of the first replica, which is the leader in strongly consistent tables."""
+        return self.replicas[0][0] if self.replicas else None
 
     def replica_contains_host_id(self, uuid: uuid.UUID) -> bool:
         """Return True if a host with this id has a replica.

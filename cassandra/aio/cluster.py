@@ -134,8 +134,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
     :param column_encryption_policy: encrypts and decrypts columns in the program: see
         `cassandra.column_encryption.policies`. None for no encryption. Default: None.
     :param allow_control_connection_query_fallback: what becomes of requests if no pool can take
-        them: a `ControlConnectionQueryFallback`. True means ``Fallback``, None and False mean
-        ``Disabled``. Default: None.
+        them: a `ControlConnectionQueryFallback`.
     :param application_info: an object whose ``add_startup_options(options)`` adds to what is sent
         in STARTUP. None adds nothing. Default: None.
     :param application_name: the program's name, sent to the server as APPLICATION_NAME; None for

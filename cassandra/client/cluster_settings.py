@@ -50,7 +50,7 @@ class LaterSettings(TypedDict, total=False):
     """Settings that are keywords only."""
 
     # In the order of the alphabet; those of `ClusterSettings` are in the documented order.
-    allow_control_connection_query_fallback: ControlConnectionQueryFallback | bool | None
+    allow_control_connection_query_fallback: ControlConnectionQueryFallback | None
     application_info: ApplicationInfo | None
     application_name: str | None
     application_version: str | None

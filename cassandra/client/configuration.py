@@ -411,6 +411,7 @@ LIVE = frozenset(
 _NONE_IS_DEFAULT = frozenset(
     {
         "address_translator",
+        "allow_control_connection_query_fallback",
         "connections_per_host",
         "conviction_policy_factory",
         "executor_threads",

@@ -208,11 +208,10 @@ class Defaults:
     None for no encryption.
     """
 
-    allow_control_connection_query_fallback: ControlConnectionQueryFallback | bool | None = None
-    """What becomes of requests if no pool can take them: a `ControlConnectionQueryFallback`.
-
-    True means ``Fallback``, None and False mean ``Disabled``.
-    """
+    allow_control_connection_query_fallback: ControlConnectionQueryFallback = (
+        ControlConnectionQueryFallback.Disabled
+    )
+    """What becomes of requests if no pool can take them: a `ControlConnectionQueryFallback`."""
 
     shard_aware_options: ShardAwareOptions | None = None
     """How connections to the shards of ScyllaDB nodes are made, a `ShardAwareOptions`.

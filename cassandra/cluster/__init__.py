@@ -79,6 +79,7 @@ _HOME = {
     **dict.fromkeys(
         (
             "ControlConnectionQueryFallback",
+            "_NOT_SET",
             "conn_fns",
             "excs",
             "int64_pack",

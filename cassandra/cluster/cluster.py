@@ -159,8 +159,7 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
         `cassandra.column_encryption.policies`. None for no encryption. Default: None.
     :param settings: the following ones, which are keywords only.
     :param allow_control_connection_query_fallback: what becomes of requests if no pool can take
-        them: a `ControlConnectionQueryFallback`. True means ``Fallback``, None and False mean
-        ``Disabled``. Default: None.
+        them: a `ControlConnectionQueryFallback`.
     :param application_info: an object whose ``add_startup_options(options)`` adds to what is sent
         in STARTUP. None adds nothing. Default: None.
     :param application_name: the program's name, sent to the server as APPLICATION_NAME; None for

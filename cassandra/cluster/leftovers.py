@@ -9,8 +9,10 @@ from typing import Any, NoReturn
 
 from cassandra.engine.control.query_fallback import ControlConnectionQueryFallback
 from cassandra.marshal import int64_pack
+from cassandra.query.settings import NOT_SET as _NOT_SET
 
 __all__ = [
+    "_NOT_SET",
     "ControlConnectionQueryFallback",
     "conn_fns",
     "excs",

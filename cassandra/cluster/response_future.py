@@ -120,6 +120,8 @@ class ResponseFuture:
     _handed_rows: Any = None
     _col_names: list[str] | None = None
     _col_types: list[Any] | None = None
+    # Tracers look whether it is DataStax Enterprise's continuous paging, which it never is.
+    _continuous_paging_session: None = None
 
     def __init__(
         self,

@@ -165,6 +165,8 @@ class KeyedPolicy(ColumnEncryptionPolicy):
 
 def check_key(key: SecretKey | None, column: ColDesc) -> None:
     """Raise TypeError or ValueError unless `key` has 256 bits; its bytes do not show."""
+    if column is None:
+        raise ValueError("coldesc must be a ColDesc, not None")
     if key is None:
         raise ValueError(f"{place_of(column)}: Key supplied to add_column cannot be None")
     if key.size < 0:

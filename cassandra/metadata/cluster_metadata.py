@@ -203,10 +203,14 @@ class Metadata:
 
     @property
     def token_map(self) -> TokenMap | None:
-        """The tokens of all hosts; None if tokens are not used, or the partitioner is not known."""
+        """The tokens of all hosts; None if the partitioner is not known.
+
+        It is empty if tokens are not read (`Cluster.token_metadata_enabled`).
+        """
         members, known = self.members, self._token_map
         if members is None:
-            return None
+            kind = token_class_of(self.partitioner)
+            return TokenMap(kind, {}, [], self) if kind is not None else None
         if known is None or known[0] is not members:
             known = self._token_map = (members, TokenMap.of_members(members, self))
         return known[1]

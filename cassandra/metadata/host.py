@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cassandra.metadata.endpoint import DefaultEndPoint, EndPoint
+from cassandra.query.settings import NOT_SET
 
 if TYPE_CHECKING:
     from cassandra.protocol.features import ShardingInfo
@@ -22,11 +23,11 @@ class Host:
 
     :param endpoint: where the node is reached; a text is an address with the default port.
     :param conviction_policy_factory: called with the host; decides after how many failures it
-        counts as down. None if nobody asks.
+        counts as down. It may be left out if nobody asks.
     :param datacenter: the node's data centre; None if it is not known yet.
     :param rack: its rack; None if it is not known yet.
     :param host_id: the id that the node gave itself; None if it is not known yet.
-    :raises ValueError: if `endpoint` is None.
+    :raises ValueError: if `endpoint` or `conviction_policy_factory` is None.
     """
 
     __slots__ = (
@@ -57,19 +58,21 @@ class Host:
     def __init__(
         self,
         endpoint: EndPoint | str,
-        conviction_policy_factory: Callable[[Host], Any] | None = None,
+        conviction_policy_factory: Callable[[Host], Any] = NOT_SET,
         datacenter: str | None = None,
         rack: str | None = None,
         host_id: uuid.UUID | None = None,
     ) -> None:
         if endpoint is None:
             raise ValueError("endpoint must not be None")
+        if conviction_policy_factory is None:
+            raise ValueError("conviction_policy_factory must not be None")
         # An address alone is what older programs pass.
         self.endpoint = DefaultEndPoint(endpoint) if isinstance(endpoint, str) else endpoint
         self._hash = hash(self.endpoint)  # kept: each request needs it several times
         self._given_up = False
         self.conviction_policy = (
-            conviction_policy_factory(self) if conviction_policy_factory is not None else None
+            conviction_policy_factory(self) if conviction_policy_factory is not NOT_SET else None
         )
         self.host_id = host_id
         self._datacenter = datacenter

@@ -146,10 +146,11 @@ class ProtocolFeatures:
         """
         if self.rate_limit_error is not None:
             options[RATE_LIMIT_ERROR_EXTENSION] = ""
-        if self.tablets_routing_v1:
-            options[TABLETS_ROUTING_V1] = ""
+        # The newer one alone, if the server offers both.
         if self.tablets_routing_v2:
             options[TABLETS_ROUTING_V2] = ""
+        elif self.tablets_routing_v1:
+            options[TABLETS_ROUTING_V1] = ""
         if self.use_metadata_id:
             options[USE_METADATA_ID] = ""
         if self.lwt_info is not None:

@@ -128,7 +128,7 @@ def _nanos_of_clock(moment: datetime.time) -> int:
     return seconds * _SECOND_NANOS + moment.microsecond * 1000
 
 
-_TIME_PATTERN = pattern(r"([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?:\.([0-9]{1,9}))?")
+_TIME_PATTERN = pattern(r"([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?:\.([0-9]{0,9}))?")
 
 
 def _nanos_of_text(text: str) -> int:
@@ -238,7 +238,7 @@ def _days_of_date(day: datetime.date) -> int:
     return day.toordinal() - _EPOCH_ORDINAL
 
 
-_DATE_PATTERN = pattern(r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})")
+_DATE_PATTERN = pattern(r"\+?([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})")
 
 
 def _days_of_text(text: str) -> int:

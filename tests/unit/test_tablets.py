@@ -33,7 +33,7 @@ def found(tablets: Tablets, token: int) -> Any:
 
 def test_a_tablet() -> None:
     one = tablet(0, 10)
-    assert one.leader == (FIRST, 0)
+    assert one.leader == FIRST
     assert one.replica_contains_host_id(SECOND)
     assert not one.replica_contains_host_id(uuid.UUID(int=3))
     assert Tablet.from_row(0, 10, []) is None

@@ -44,23 +44,16 @@ class ControlConnectionQueryFallback(Enum):
 
 
 def fallback_of(setting: object) -> ControlConnectionQueryFallback:
-    """Return the member that a setting means: a member, its name, or None, False and True.
+    """Return the setting, which must be a member.
 
-    :raises ValueError: if it is something else.
+    :raises TypeError: if it is something else.
     """
     if isinstance(setting, ControlConnectionQueryFallback):
         return setting
-    if setting is None or setting is False:
-        return ControlConnectionQueryFallback.Disabled
-    if setting is True:
-        return ControlConnectionQueryFallback.Fallback
-    try:
-        return ControlConnectionQueryFallback(setting)
-    except ValueError:
-        names = ", ".join(member.value for member in ControlConnectionQueryFallback)
-        raise ValueError(
-            f"allow_control_connection_query_fallback must be one of {names}, but is {setting!r}"
-        ) from None
+    names = ", ".join(map(str, ControlConnectionQueryFallback))
+    raise TypeError(
+        f"allow_control_connection_query_fallback must be one of {names}, but is {setting!r}"
+    )
 
 
 class QueryFallback:

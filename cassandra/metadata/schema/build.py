@@ -406,18 +406,30 @@ def keyspace(source: KeyspaceSource) -> KeyspaceMetadata:
 
 
 def renewed_keyspace(made: KeyspaceMetadata, source: KeyspaceSource) -> KeyspaceMetadata:
-    """Return `made`, which shows what `source` has from now on, in the same mappings."""
+    """Return the keyspace that shows what `source` has from now on, in the mappings of `made`.
+
+    It is `made` itself, but for a keyspace that was altered: programs compare its settings with
+    those of an object that they have kept. Both objects have the same mappings.
+    """
     # Tables are made when they are first looked at, so this costs little.
     fresh = keyspace(source)
+    altered = _own_settings(fresh) != _own_settings(made)
     for slot in KeyspaceMetadata.__slots__:
         if slot == "__dict__":  # what the program has set
+            if altered:
+                vars(fresh).update(vars(made))
             continue
         shown, value = getattr(made, slot), getattr(fresh, slot)
         if type(shown) is LazyMapping and type(value) is LazyMapping:
             shown.show(value._names)
-        else:
+            setattr(fresh, slot, shown)
+        elif not altered:
             setattr(made, slot, value)
-    return made
+    return fresh if altered else made
+
+
+def _own_settings(made: KeyspaceMetadata) -> tuple[object, ...]:
+    return made.durable_writes, made.replication_strategy, made.tablets
 
 
 def _itself(made: object) -> Any:

@@ -51,7 +51,9 @@ def test_settings_that_are_kept_or_refused() -> None:
     for name in ("scylla_cloud",):
         with pytest.raises(NotImplementedError, match=f"{name} is not supported"):
             Cluster(**{name: "bundle.zip"})  # type: ignore[arg-type]
-    Cluster(allow_control_connection_query_fallback=True)
+    for wrong in (True, False, "Fallback"):
+        with pytest.raises(TypeError, match="allow_control_connection_query_fallback must be"):
+            Cluster(allow_control_connection_query_fallback=wrong)  # type: ignore[arg-type]
 
 
 def test_scylladb_is_told_the_session_s_id_and_the_settings() -> None:

@@ -18,14 +18,18 @@ from cassandra import (
     InvalidRequest,
     OperationTimedOut,
     Unavailable,
+    UnsupportedOperation,
     aio,
 )
 from cassandra.cluster import (
+    _NOT_SET,
     Cluster,
     NoHostAvailable,
+    ResponseFuture,
     Session,
     UserTypeDoesNotExist,
 )
+from cassandra.column_encryption.policies import AES256ColumnEncryptionPolicy
 from cassandra.concurrent import execute_concurrent
 from cassandra.connection import ConnectionException, ConnectionShutdown
 from cassandra.cqltypes import Int32Type
@@ -35,11 +39,16 @@ from cassandra.policies import (
     IdentityTranslator,
     RetryPolicy,
     RoundRobinPolicy,
+    SimpleConvictionPolicy,
 )
+from cassandra.pool import Host
+from cassandra.protocol.bind import BindPlan
+from cassandra.protocol.column_specs import ColumnMetadata
 from cassandra.query import UNSET_VALUE, BatchStatement, BatchType, SimpleStatement
+from cassandra.query.settings import NOT_SET
 from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, Opcode, error, hold
 from cassandra.testing.fake import rows as answer
-from cassandra.util import Date
+from cassandra.util import Date, Time
 
 INSERT = "INSERT INTO t (k, v) VALUES (?, ?)"
 EMPTY: list[Any] = [(), [], {}, None]
@@ -325,3 +334,33 @@ class TestRowFactories:
         assert empty.one() is None
         with pytest.raises(RuntimeError, match="lightweight"):
             _ = session.execute("SELECT none").was_applied
+
+
+class TestNames:
+    def test_that_programs_import(self) -> None:
+        assert _NOT_SET is NOT_SET
+        assert ResponseFuture._continuous_paging_session is None
+
+    def test_hosts_are_made_of_two_things(self) -> None:
+        wrong: Any
+        for wrong in ((None, SimpleConvictionPolicy), ("10.0.0.1", None)):
+            with pytest.raises(ValueError, match="must not be None"):
+                Host(*wrong)
+
+    def test_texts_of_dates_and_times(self) -> None:
+        assert Date("+1492-10-12") == Date("1492-10-12")
+        assert Time("01:00:00.") == Time("01:00:00")
+
+    def test_a_column_to_encrypt_has_a_name(self) -> None:
+        policy: Any = AES256ColumnEncryptionPolicy()
+        with pytest.raises(ValueError, match="coldesc must be a ColDesc, not None"):
+            policy.add_column(None, b"k" * 32, "int")
+
+    def test_unset_values_before_version_4(self) -> None:
+        columns = [ColumnMetadata("ks", "t", "v", Int32Type)]
+        for kind in (KeyError, ValueError, UnsupportedOperation):
+            with pytest.raises(kind, match="UNSET_VALUE needs protocol version 4"):
+                BindPlan(columns).bind((UNSET_VALUE,), 3)
+            if kind is not UnsupportedOperation:
+                with pytest.raises(kind, match="no value for column 'v'"):
+                    BindPlan(columns).bind_row({}, 3)

@@ -295,7 +295,7 @@ def test_hosts_have_addresses_and_names_are_asked_again(
 
 
 def test_hosts_compare_with_addresses_and_among_themselves() -> None:
-    first, second = Host("10.0.0.1", None), Host(DefaultEndPoint("10.0.0.2"), None)
+    first, second = Host("10.0.0.1"), Host(DefaultEndPoint("10.0.0.2"))
     assert first == "10.0.0.1"
     assert first != "10.0.0.2"
     assert first.endpoint == DefaultEndPoint("10.0.0.1", 9042)
@@ -303,7 +303,7 @@ def test_hosts_compare_with_addresses_and_among_themselves() -> None:
     assert first <= second
     assert second >= first
     assert second > first
-    assert first <= Host("10.0.0.1", None) >= first
+    assert first <= Host("10.0.0.1") >= first
 
 
 # -- user-defined types ----------------------------------------------------------------------------

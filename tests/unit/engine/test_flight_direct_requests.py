@@ -17,7 +17,12 @@ import pytest
 from cassandra import _impl
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
 from cassandra.engine import loop as engine_loop
-from cassandra.errors import ConnectionException, ConnectionShutdown, OperationTimedOut
+from cassandra.errors import (
+    ConnectionException,
+    ConnectionShutdown,
+    OperationTimedOut,
+    SessionShutdown,
+)
 from cassandra.policies import (
     ConstantSpeculativeExecutionPolicy,
     DCAwareRoundRobinPolicy,
@@ -441,7 +446,7 @@ def test_shutdowns_while_threads_write(node: FakeNode) -> None:
             for _ in users:
                 begun.acquire()
             session.cluster.shutdown()
-            assert [type(user.result(WAIT)) for user in users] == [ConnectionShutdown] * 3
+            assert [type(user.result(WAIT)) for user in users] == [SessionShutdown] * 3
     assert node.malformed == []
 
 
@@ -651,7 +656,7 @@ def run(code: str, implementation: str, loops: Loops) -> str:
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_a_forked_child_writes_nothing(loops: Loops, implementation: str) -> None:
     out = run(FORK, implementation, loops).splitlines()
-    assert out[:2] == ["ConnectionShutdown"] * 2
+    assert out[:2] == ["SessionShutdown"] * 2
     assert out[2:] == ["[]", "[\"SELECT 'the parent'\"]"]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cassandra.engine.loop import Inbox, LoopThread, new_event_loop
-from cassandra.errors import ConnectionShutdown
+from cassandra.errors import ConnectionShutdown, SessionShutdown
 from tests.processes import run_python
 
 
@@ -320,7 +320,7 @@ def test_work_of_a_thread_that_has_returned_from_put_is_refused_as_well() -> Non
     loop.meanwhile = lambda: inbox.put(second)  # finds the inbox armed, and returns
     inbox.put(first)
     for work in (first, second):
-        assert [type(error) for error in work.errors] == [ConnectionShutdown]
+        assert [type(error) for error in work.errors] == [SessionShutdown]
 
 
 @pytest.mark.parametrize("make_loop", LOOPS)
@@ -344,7 +344,7 @@ def test_what_is_put_between_the_last_turn_and_the_close_is_refused(
         thread.inbox.put(work)
     thread.stop()
     assert seen == []
-    assert [type(error) for error in work.errors] == [ConnectionShutdown]
+    assert [type(error) for error in work.errors] == [SessionShutdown]
 
 
 @pytest.mark.parametrize("make_loop", LOOPS)
@@ -408,7 +408,7 @@ def test_a_blocked_loop_that_does_not_stop_in_time_refuses_what_is_put() -> None
     thread.inbox.put(queued)
     thread.stop(0.01)
     thread.inbox.put(late)
-    assert [type(work.errors[0]) for work in (queued, late)] == [ConnectionShutdown] * 2
+    assert [type(work.errors[0]) for work in (queued, late)] == [SessionShutdown] * 2
     go_on.set()
     thread._thread.join(10)
     assert queued.seen == late.seen == []

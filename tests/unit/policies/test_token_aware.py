@@ -38,7 +38,7 @@ PLACES = [("dc1", "r1"), ("dc1", "r2"), ("dc1", "r1"), ("dc1", "r2"), ("dc2", "r
 
 def hosts_at(places: list[tuple[str, str]] = PLACES) -> list[Host]:
     hosts = [
-        Host(DefaultEndPoint(f"10.0.0.{number}"), None, datacenter, rack)
+        Host(DefaultEndPoint(f"10.0.0.{number}"), datacenter=datacenter, rack=rack)
         for number, (datacenter, rack) in enumerate(places)
     ]
     for host in hosts:

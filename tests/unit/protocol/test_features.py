@@ -50,8 +50,7 @@ def test_what_is_agreed_on_goes_into_startup() -> None:
     parsed().add_startup_options(options)
     assert options == {
         "SCYLLA_RATE_LIMIT_ERROR": "",
-        "TABLETS_ROUTING_V1": "",
-        "TABLETS_ROUTING_V2_EXPERIMENTAL_V2": "",
+        "TABLETS_ROUTING_V2_EXPERIMENTAL_V2": "",  # alone: the server offers both
         "SCYLLA_USE_METADATA_ID": "",
         "SCYLLA_LWT_ADD_METADATA_MARK": "2147483648",
     }

@@ -41,19 +41,18 @@ def made(node: FakeNode, mode: Any, **settings: Any) -> Cluster:
     )
 
 
-@pytest.mark.parametrize(
-    ("setting", "expected"),
-    [(None, Member.Disabled), (False, Member.Disabled), (True, Member.Fallback)]
-    + [(member, member) for member in Member]
-    + [(member.value, member) for member in Member],
-)
-def test_settings(setting: Any, expected: Member) -> None:
-    assert fallback_of(setting) is expected
+@pytest.mark.parametrize("member", Member)
+def test_settings(member: Member) -> None:
+    assert fallback_of(member) is member
+    assert Cluster().allow_control_connection_query_fallback is Member.Disabled
+    given = Cluster(allow_control_connection_query_fallback=None)
+    assert given.allow_control_connection_query_fallback is Member.Disabled
 
 
-def test_other_settings_are_refused() -> None:
-    with pytest.raises(ValueError, match="SkipPoolCreation, but is 'yes'"):
-        Cluster(allow_control_connection_query_fallback="yes")  # type: ignore[arg-type]
+@pytest.mark.parametrize("wrong", [True, False, "yes", "Fallback", 1])
+def test_other_settings_are_refused(wrong: Any) -> None:
+    with pytest.raises(TypeError, match=f"SkipPoolCreation, but is {wrong!r}"):
+        Cluster(allow_control_connection_query_fallback=wrong)
 
 
 def test_disabled(node: FakeNode) -> None:

@@ -27,7 +27,7 @@ MURMUR3 = "org.apache.cassandra.dht.Murmur3Partitioner"
 
 
 def host(number: int, datacenter: str = "dc1", rack: str = "r1") -> Host:
-    return Host(DefaultEndPoint(f"10.0.0.{number}"), None, datacenter, rack)
+    return Host(DefaultEndPoint(f"10.0.0.{number}"), datacenter=datacenter, rack=rack)
 
 
 def create(name: str, **options: Any) -> ReplicationStrategy:
@@ -228,7 +228,9 @@ def test_tokens_can_be_switched_off() -> None:
     metadata = Metadata()
     metadata.token_metadata_enabled = False
     metadata.rebuild_token_map(MURMUR3, {host(1): ["1"]})
-    assert metadata.token_map is None
+    assert metadata.token_map is not None
+    assert metadata.token_map.ring == []
+    assert metadata.token_map.get_replicas("ks", metadata.token_map.token_class(1)) == []
     assert metadata.get_replicas("ks", b"key") == []
 
 
