@@ -1,12 +1,13 @@
 """Extensions only: everything else about the distribution stands in pyproject.toml.
 
-Each .pyx under cassandra/_accel is an extension of its own. By default each is optional: where
-there is no compiler, or one that fails, a line says so and the pure Python twins serve. Four
-switches decide otherwise:
+Each .pyx under cassandra/_accel is an extension of its own, and the driver uses all of them or
+none. If one cannot be built, for want of a compiler say, the build says so and goes on without any:
+the wheel is wholly pure, and tagged ``py3-none-any``, so that no installer keeps it as a compiled
+one. The driver then logs a warning at its first connect. Four switches decide otherwise:
 
 CASS_DRIVER_NO_EXTENSIONS             build no extension at all
 CASS_DRIVER_NO_CYTHON                 the same: every extension of this package is written in Cython
-CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST fail the build when one extension cannot be built
+CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST fail the build if one extension cannot be built
 CASS_DRIVER_SANITIZE                  build with sanitizers, for tests alone (see tests/sanitize.py)
 """
 
@@ -16,6 +17,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from setuptools import Extension, setup
+from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_ext import build_ext
 
 SANITIZERS = ["-fsanitize=address,undefined"]
 
@@ -81,6 +84,7 @@ def extensions() -> list[Extension]:
                 "CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST is set, but Cython cannot be imported: "
                 f"{error}"
             )
+        say_pure(error)
         return []
     flags = ["/O2"] if sys.platform == "win32" else ["-O3", "-g0", "-Wno-unreachable-code"]
     cold_flags = ["-O2" if flag == "-O3" else flag for flag in flags]
@@ -120,13 +124,55 @@ def extensions() -> list[Extension]:
             "auto_pickle": False,
         },
     )
-    for extension in built:
-        extension.optional = (
-            not must
-        )  # here: cythonize makes new objects, and keeps less than it was given
     return built
+
+
+def say_pure(error: BaseException) -> None:
+    """Say on the build's output that no extension is built, and why."""
+    print(
+        f"turbocql: the extensions cannot be built ({error}): the pure Python modules serve, "
+        "at about a quarter of the speed. They need a C compiler and Python's headers "
+        "(Debian: apt install build-essential python3-dev). "
+        "CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST=1 makes this an error.",
+        file=sys.stderr,
+    )
+
+
+class AllOrNone(build_ext):
+    """Builds all extensions. If one fails, none is there, and the distribution is a pure one."""
+
+    def run(self) -> None:
+        in_place = self.inplace  # setuptools forgets it while it builds
+        try:
+            super().run()
+        except Exception as error:  # distutils has many classes for a compiler that is not there
+            if switched_on("CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST"):
+                raise
+            say_pure(error)
+            # In the build folder, and in the tree if an earlier build left some there.
+            for self.inplace in (0, in_place):
+                for extension in self.extensions:
+                    Path(self.get_ext_fullpath(extension.name)).unlink(missing_ok=True)
+            # What comes after this command must not look for them.
+            self.extensions = []
+            self.distribution.ext_modules = []
+
+
+class HonestWheel(bdist_wheel):
+    """A wheel that is tagged by what is in it: the extensions are built before its name is made."""
+
+    def run(self) -> None:
+        if not self.skip_build and self.distribution.ext_modules:
+            self.run_command("build_ext")
+            # A wheel whose extensions could not be built is good for every platform.
+            self.root_is_pure = self.root_is_pure or not self.distribution.ext_modules
+        super().run()
 
 
 if __name__ == "__main__":
     # `--parallel` on a command line goes before this.
-    setup(ext_modules=extensions(), options={"build_ext": {"parallel": at_once()}})
+    setup(
+        ext_modules=extensions(),
+        options={"build_ext": {"parallel": at_once()}},
+        cmdclass={"build_ext": AllOrNone, "bdist_wheel": HonestWheel},
+    )

@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 from logging import NullHandler
+from typing import TYPE_CHECKING
 
 from cassandra._foreign import refuse_foreign_files
 
@@ -48,6 +49,9 @@ from cassandra.versions import (
     UserFunctionDescriptor,
 )
 
+if TYPE_CHECKING:
+    from cassandra._impl import fallback_reason, implementation
+
 logging.getLogger("cassandra").addHandler(NullHandler())
 
 __all__ = [
@@ -86,6 +90,8 @@ __all__ = [
     "__version__",
     "__version_info__",
     "consistency_value_to_name",
+    "fallback_reason",
+    "implementation",
 ]
 
 # Programs use these as attributes after an import of another one: with other drivers, importing
@@ -100,6 +106,11 @@ _MODULES = frozenset(
 
 
 def __getattr__(name: str) -> object:
+    # Which of the two implementations runs, "c" or "python", and why it is not the compiled one.
+    # Programs that import errors alone need not choose.
+    if name in ("implementation", "fallback_reason"):
+        __import__(f"{__name__}._impl")
+        return getattr(sys.modules[f"{__name__}._impl"], name)
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     # The import makes the module an attribute of the package, but not yet if a hook that tracers

@@ -9,6 +9,9 @@ Environment: ``CASS_DRIVER_IMPL=python`` takes the Python modules, ``c`` insists
 ones (an ImportError names each that is missing). Without it the compiled modules serve when every
 one of them is there, else the Python modules do, and `fallback_reason` says why; the two are never
 mixed. A compiled module that is there and cannot be loaded is an ImportError.
+
+`implementation` and `fallback_reason` are public as attributes of `cassandra`. Interpreters other
+than CPython take the Python modules, and need no reason for it.
 """
 
 from __future__ import annotations
@@ -16,6 +19,8 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+import sys
+import warnings
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -89,6 +94,13 @@ def twin(name: str, impl: str) -> ModuleType:
     try:
         return importlib.import_module(f"cassandra._accel.{name}")
     except ImportError as error:
+        lost = getattr(error, "name", None) or ""
+        if isinstance(error, ModuleNotFoundError) and lost.startswith("cassandra."):
+            raise ImportError(
+                f"{lost} is not there, which is a part of turbocql: most likely another driver was "
+                "installed over it and removed again, and took files with it that have the same "
+                "name. pip install --force-reinstall --no-deps turbocql brings them back"
+            ) from error
         raise ImportError(
             f"the compiled module cassandra._accel.{name} cannot be loaded: {error}. "
             "Install turbocql again for this interpreter; CASS_DRIVER_IMPL=python goes on without."
@@ -121,7 +133,7 @@ def _choose() -> Literal["python", "c"]:
     if wanted not in ("", "python", "c"):
         raise ImportError(f"CASS_DRIVER_IMPL is {wanted!r}; it takes 'python' or 'c'")
     # Before the search, so that a broken build can still be started without it.
-    if wanted == "python":
+    if wanted == "python" or (not wanted and sys.implementation.name != "cpython"):
         return "python"
     missing = _missing_compiled()
     if not missing:
@@ -133,8 +145,32 @@ def _choose() -> Literal["python", "c"]:
             + "\nInstall a wheel that has them, or build with a C compiler and "
             "CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST=1."
         )
-    fallback_reason = f"not built: {', '.join(missing)}"
+    lacking = "any" if len(missing) == len(TWINS) else ", ".join(missing)
+    fallback_reason = f"the compiled modules are not there: it lacks {lacking}"
+    _warn_of_source_tree()
     return "python"
+
+
+def _warn_of_source_tree() -> None:
+    """Warn if this is a source tree in front of an installation that is compiled."""
+    # Python puts the working directory first: in a clone, that is the tree.
+    tree = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    if not os.path.exists(os.path.join(tree, "setup.py")):
+        return
+    # Costs some milliseconds: only in a tree that is not built.
+    metadata = importlib.import_module("importlib.metadata")
+    for distribution in metadata.distributions(name="turbocql"):
+        for path in distribution.files or ():
+            if path.parent.name == "_accel" and path.suffix in (".so", ".pyd"):
+                warnings.warn(
+                    f"the source tree in {tree} is imported, which is not built, in place of the "
+                    f"compiled turbocql in {distribution.locate_file('')}: it is several times "
+                    "slower. Start Python in another folder, or build the tree: "
+                    "python setup.py build_ext --inplace",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+                return
 
 
 implementation = _choose()

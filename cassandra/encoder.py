@@ -80,7 +80,7 @@ class Encoder:
             uuid.UUID: self.cql_encode_uuid,
             datetime.datetime: self.cql_encode_datetime,
             datetime.date: self.cql_encode_date,
-            datetime.time: self.cql_encode_time,
+            datetime.time: self.cql_encode_time_of_day,
             Date: self.cql_encode_date_ext,
             Time: self.cql_encode_time,
             Duration: self.cql_encode_duration,
@@ -89,7 +89,9 @@ class Encoder:
             OrderedMap: self.cql_encode_map_collection,
             OrderedMapSerializedKey: self.cql_encode_map_collection,
             list: self.cql_encode_list_collection,
-            tuple: self.cql_encode_tuple,
+            # A list, as with other drivers, for columns of lists and vectors. Programs that write
+            # into tuple columns say ``mapping[tuple] = encoder.cql_encode_tuple``.
+            tuple: self.cql_encode_list_collection,
             set: self.cql_encode_set_collection,
             frozenset: self.cql_encode_set_collection,
             SortedSet: self.cql_encode_set_collection,
@@ -252,6 +254,13 @@ class Encoder:
         :param val: the value.
         """
         return f"'{Time(index(Time(val).nanosecond_time))}'"
+
+    def cql_encode_time_of_day(self, val: datetime.time) -> str:
+        """Return a quoted ``HH:MM:SS``, with microseconds and a zone if there are any.
+
+        :param val: the value.
+        """
+        return f"'{datetime.time.isoformat(val)}'"
 
     def cql_encode_ipaddress(
         self, val: IPv4Address | IPv6Address | IPv4Network | IPv6Network

@@ -21,6 +21,19 @@ if TYPE_CHECKING:
 class DriverException(Exception):
     """Base of all errors that the driver itself defines."""
 
+    # By its parts: __init__ would add the fields to the message once more.
+    def __reduce__(self) -> Any:
+        return _restored, (type(self), self.args, vars(self))
+
+
+def _restored(
+    kind: type[DriverException], args: tuple[Any, ...], fields: Mapping[str, Any]
+) -> DriverException:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    vars(error).update(fields)
+    return error
+
 
 class UnresolvableContactPoints(DriverException):
     """None of the contact points' names could be resolved to an address.
@@ -52,6 +65,20 @@ class DependencyException(DriverException):
 
 class UnsupportedOperation(DriverException):
     """The protocol version, the server or the settings in use do not allow the operation."""
+
+
+class MissingParameter(DriverException, KeyError, ValueError):
+    """A value was not given that the statement needs: one that a placeholder or a key column names.
+
+    Programs catch KeyError in some places and ValueError in others, so this is both.
+    """
+
+    # That of KeyError quotes the whole message.
+    __str__ = ValueError.__str__
+
+
+class UnsetUnsupported(MissingParameter, UnsupportedOperation):
+    """UNSET_VALUE was given, but the connection's protocol version cannot leave a value unset."""
 
 
 class DecodeError(DriverException, ValueError):
@@ -333,7 +360,8 @@ class AlreadyExists(ConfigurationException):
             message = f"Keyspace '{keyspace}' already exists"
         super().__init__(message)
         self.keyspace = keyspace
-        self.table = table
+        # As the server says it of a keyspace: an empty name.
+        self.table = table if table is not None else ""
 
 
 class InvalidRequest(RequestValidationException):
@@ -412,6 +440,50 @@ class LoginRefused(NoHostAvailable, AuthenticationFailed):
     """
 
 
+class _RefusedEverywhere(NoHostAvailable):
+    """A `NoHostAvailable` that is the server's own error, too: see `refused_everywhere`."""
+
+    def __reduce__(self) -> Any:
+        return _refusal, (type(self).__bases__[1], self.args, vars(self))
+
+
+_refused_everywhere: dict[type[Exception], type[_RefusedEverywhere]] = {}
+
+
+def _refused(kind: type[Exception]) -> type[_RefusedEverywhere]:
+    made = _refused_everywhere.get(kind)
+    if made is None:
+        # Two threads may make one each: both do.
+        made = type(f"{kind.__name__}Everywhere", (_RefusedEverywhere, kind), {})
+        made.__module__ = kind.__module__
+        made.__doc__ = f"No host was left to try after {kind.__name__}."
+        _refused_everywhere[kind] = made
+    return made
+
+
+def _refusal(
+    kind: type[Exception], args: tuple[Any, ...], fields: Mapping[str, Any]
+) -> NoHostAvailable:
+    error = _restored(_refused(kind), args, fields)
+    assert isinstance(error, NoHostAvailable)
+    return error
+
+
+def refused_everywhere(
+    message: str, errors: Mapping[Any, Any], refusal: Exception
+) -> NoHostAvailable:
+    """Return a `NoHostAvailable` that is also of the class of `refusal`, with its fields.
+
+    Programs catch either: other drivers raise NoHostAvailable, which hides what the server said.
+
+    :param message: the message.
+    :param errors: the error of each host that was tried, the refusal among them.
+    :param refusal: the server's error.
+    """
+    fields = {**vars(refusal), "errors": errors}
+    return _refusal(type(refusal), (message, errors), fields)
+
+
 def _shown(error: object) -> str:
     if isinstance(error, BaseException):
         return f"{type(error).__name__}: {error}"
@@ -450,6 +522,21 @@ class ConnectionException(DriverException):
 
 class ConnectionShutdown(ConnectionException):
     """The connection is closed, or was closed with the request in flight."""
+
+
+class SessionShutdown(NoHostAvailable, ConnectionShutdown):
+    """The session is shut down. Programs catch it as `NoHostAvailable` or `ConnectionShutdown`.
+
+    :param message: the message.
+    :param errors: an error for each host that the session had connections to.
+    """
+
+    def __init__(self, message: str, errors: Mapping[Any, Any] | None = None) -> None:
+        ConnectionShutdown.__init__(self, message)
+        self.errors = errors if errors is not None else {}
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class ConnectionBusy(DriverException):

@@ -1,58 +1,169 @@
-"""Proxies before fake nodes, as a private network has them."""
+"""Proxies before nodes, as a private network has them: one kind for all tests."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import ssl
 import uuid
+from collections.abc import Callable
 from typing import Any
 
 from cassandra.testing.fake import FakeCluster, FakeNode
 
-__all__ = ["Proxies", "Proxy", "behind"]
+__all__ = ["Proxies", "Proxy", "Relay", "behind"]
+
+CHUNK = 1 << 16
+
+Address = tuple[str, int]
 
 
-class Proxy:
-    """Hands the bytes of each connection on to a node, from a port of its own."""
+class Relay:
+    """Hands the bytes of each connection on to a node, and back. Belongs to the loop it starts on.
 
-    def __init__(self, node: FakeNode, address: str = "127.0.0.1", port: int | None = None) -> None:
-        self.node = node
-        self.address = address
+    `fault` is None, or one of: "drop" (bytes vanish both ways), "deaf" (what the client sends
+    vanishes), "mute" (what the node sends vanishes), "slow" (each piece takes 50 ms), "refuse" (new
+    connections are closed at once).
+
+    :param target: the node, or a function that says for a new connection which one it is. None
+        means none: the connection is closed.
+    """
+
+    def __init__(self, target: Address | Callable[[asyncio.StreamWriter], Address | None]) -> None:
+        self.target = target
+        self.fault: str | None = None
         self.opened = 0
         self.now = 0
-        self._target = port or node.port
-        self._loop = node.loop
-        starting = asyncio.start_server(self._relay, address, 0)
-        self._server: Any = asyncio.run_coroutine_threadsafe(starting, self._loop).result(5)
-        self.port: int = self._server.sockets[0].getsockname()[1]
-        self._writers: list[asyncio.StreamWriter] = []
+        self.address = ""
+        self.port = 0
+        self._server: asyncio.AbstractServer | None = None
+        self._writers: set[asyncio.StreamWriter] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._closed = False
 
-    async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def start(
+        self, address: str = "127.0.0.1", context: ssl.SSLContext | None = None
+    ) -> None:
+        """Listen at a free port of `address`, for TLS if there is a `context`."""
+        server = await asyncio.start_server(self._accept, address, 0, ssl=context)
+        self._server = server
+        self.address, self.port = server.sockets[0].getsockname()[:2]
+
+    async def start_at_path(self, path: str) -> None:
+        """Listen at a socket in the file system."""
+        self._server = await asyncio.start_unix_server(self._accept, path)
+        self.address = path
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.add(writer)
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
         self.opened += 1
         try:
-            there, back = await asyncio.open_connection(self.node.address, self._target)
-        except OSError:
-            writer.close()
-            return
+            target = self.target(writer) if callable(self.target) else self.target
+            # A connection may still come out of the queue of a listener that was closed.
+            if target is not None and self.fault != "refuse" and not self._closed:
+                await self._connect(reader, writer, target)
+        except (OSError, asyncio.CancelledError):  # nothing is owed to anybody at the end
+            pass
+        finally:
+            writer.transport.abort()
+            self._tasks.discard(task)
+            await self._closing(writer)
+
+    async def _connect(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, target: Address
+    ) -> None:
+        there, back = await asyncio.open_connection(*target)
+        self._writers.add(back)
         self.now += 1
-        self._writers += [writer, back]
+        try:
+            await asyncio.gather(
+                self._carry(reader, back, {"drop", "deaf"}),
+                self._carry(there, writer, {"drop", "mute"}),
+            )
+        finally:
+            self.now -= 1
+            back.transport.abort()
+            await self._closing(back)
 
-        async def pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-            while data := await source.read(65536):
-                sink.write(data)
-            sink.close()
+    async def _carry(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, lost_in: set[str]
+    ) -> None:
+        is_silent = False
+        try:
+            while data := await reader.read(CHUNK):
+                # A stream that has lost bytes is of no use any more: it stays silent for good.
+                is_silent = is_silent or self.fault in lost_in
+                if is_silent:
+                    continue
+                if self.fault == "slow":
+                    await asyncio.sleep(0.05)
+                writer.write(data)
+                await writer.drain()
+        except OSError:
+            writer.transport.abort()
+        else:
+            writer.close()
 
-        await asyncio.gather(pump(reader, back), pump(there, writer), return_exceptions=True)
-        self.now -= 1
+    async def _closing(self, writer: asyncio.StreamWriter) -> None:
+        """Wait for the end of the transport, which comes some turns after it was told to."""
+        with contextlib.suppress(OSError, asyncio.CancelledError):
+            await writer.wait_closed()
+        self._writers.discard(writer)
+
+    def reset(self) -> None:
+        """Break all connections at once."""
+        for writer in list(self._writers):
+            writer.transport.abort()
+
+    async def stop(self) -> None:
+        """Close the listener and all connections, and wait until they are closed."""
+        self._closed = True
+        if self._server is not None:
+            self._server.close()
+        await asyncio.sleep(0)  # a connection that was just accepted becomes a task
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self.reset()
+        while self._writers:
+            await self._closing(next(iter(self._writers)))
+        for _ in range(3):  # a transport tells of its end before its socket is closed
+            await asyncio.sleep(0)
+
+
+class Proxy(Relay):
+    """A relay before a fake node, on the node's loop: it listens when it is made.
+
+    :param path: where it listens in the file system, instead of at a port of `address`.
+    """
+
+    def __init__(
+        self,
+        node: FakeNode,
+        address: str = "127.0.0.1",
+        port: int | None = None,
+        path: str | None = None,
+    ) -> None:
+        super().__init__((node.address, port or node.port))
+        self.node = node
+        self._loop = node.loop
+        starting = self.start(address) if path is None else self.start_at_path(path)
+        asyncio.run_coroutine_threadsafe(starting, self._loop).result(10)
 
     def close(self) -> None:
-        """Close it, and its connections."""
+        """Close it and its connections, and wait for that. A second call does nothing."""
+        if not self._closed:
+            asyncio.run_coroutine_threadsafe(self.stop(), self._loop).result(10)
 
-        def end() -> None:
-            self._server.close()
-            for writer in self._writers:
-                writer.close()
+    def __enter__(self) -> Proxy:
+        return self
 
-        self._loop.call_soon_threadsafe(end)
+    def __exit__(self, *args: object) -> None:
+        self.close()
 
 
 Proxies = dict[uuid.UUID, Proxy]

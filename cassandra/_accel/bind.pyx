@@ -38,7 +38,7 @@ from operator import index as _index
 
 from cassandra.cqltypes.failures import locate as _locate
 from cassandra.cqltypes.missing import is_missing as _is_missing
-from cassandra.errors import UnsupportedOperation
+from cassandra.errors import UnsetUnsupported
 from cassandra.protocol.records import is_lone_text as _is_lone_text
 from cassandra.protocol.records import locate_row as _locate_row
 from cassandra.protocol.records import refuse_missing as _refuse_missing
@@ -395,6 +395,7 @@ cdef class BindPlan:
     cdef int _add_row(self, wbuf* out, object row, int version) except -1:
         """Append one row of any kind; 1 if a value is not set."""
         cdef tuple given
+        cdef bint has_unset
         if type(row) is tuple:
             given = <tuple> row
         elif type(row) is dict:
@@ -407,7 +408,12 @@ cdef class BindPlan:
             for index in self.routing_key_indexes:
                 if index >= PyTuple_GET_SIZE(given):
                     _refuse_missing(self._names, index, self.routing_key_indexes, version)
-        return self._add_all(out, given, version)
+        has_unset = self._add_all(out, given, version)
+        if has_unset and self._needed:
+            for index in self.routing_key_indexes:
+                if given[index] is _unset:
+                    _refuse_missing(self._names, index, self.routing_key_indexes, version)
+        return has_unset
 
     def bind_row(self, row, version):
         """Encode one row: a sequence, a mapping or an object (see the Python twin)."""
@@ -513,7 +519,7 @@ cdef class BindPlan:
 
 
 cdef object _unset_unsupported(int version):
-    return UnsupportedOperation(
+    return UnsetUnsupported(
         f"UNSET_VALUE needs protocol version 4 or higher; the connection speaks version {version}"
     )
 

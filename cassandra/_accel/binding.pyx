@@ -9,6 +9,59 @@ subclasses of `PreparedStatement` keep what they override.
 from cassandra._accel.bind cimport BindPlan, ValuesBlock
 from cassandra._accel.slots cimport slot_in, slot_value
 
+# Before the imports: those of `cassandra.query` want this function, also if this module is the very
+# first one that a process imports.
+def bind(prepared, values):
+    """Return a `BoundStatement` of the prepared statement; see `BoundStatement.bind`.
+
+    :param values: a sequence by position, a mapping by column name, or an object by its attributes.
+    :raises TypeError: if a value does not fit its column's type.
+    :raises ValueError: if there are too many values, unknown names, or a value out of range.
+    """
+    cdef object bound
+    cdef int i
+    cdef _Places places = _last
+    if places is None or type(prepared) is not places.kind:
+        places = _meet(type(prepared))
+    serial = slot_value(prepared, places.serial, "serial_consistency_level")
+    if _by_slots:
+        bound = turbocql_new(_BoundStatement)
+        turbocql_slot_set(bound, _PREPARED, prepared)
+        turbocql_slot_set(bound, _ROUTING_KEY, None)
+        turbocql_slot_set(bound, _SERIAL, None)
+        for i in range(SETTINGS):
+            turbocql_slot_set(bound, _TO[i], slot_value(prepared, places.settings[i], _from[i]))
+    else:
+        bound = _new(_BoundStatement)
+        bound.prepared_statement = prepared
+        bound._routing_key = bound._serial_consistency_level = None
+        for i in range(SETTINGS):
+            setattr(bound, _to[i], slot_value(prepared, places.settings[i], _from[i]))
+    if serial is not None:
+        bound.serial_consistency_level = serial
+    if (type(values) is tuple or type(values) is list) and (
+        len(values) >= slot_value(prepared, places.needed, "needed_values")
+    ):
+        try:
+            block = _block_of(
+                slot_value(prepared, places.bind_plan, "bind_plan"),
+                values,
+                slot_value(prepared, places.version, "protocol_version"),
+            )
+        except (TypeError, ValueError) as error:
+            _name_statement(error, prepared.query_string)
+            raise
+        if _by_slots:
+            turbocql_slot_set(bound, _BLOCK, block)
+        else:
+            bound.block = block
+        # UNSET_VALUE for a column of the partition key is refused by the longer way.
+        if not (<ValuesBlock?> block).has_unset:
+            return bound
+    bound.block = None
+    return bound.bind(values)
+
+
 from cassandra.query.bound import BoundStatement as _BoundStatementClass
 from cassandra.query.bound import name_statement as _name_statement
 from cassandra.query.settings import SETTINGS as _statement_settings
@@ -85,55 +138,6 @@ cdef inline ValuesBlock _block_of(object bind_plan, object values, object versio
         held = values if type(values) is tuple else tuple(values)
         return (<BindPlan> bind_plan)._bind(<tuple> held, version)
     return bind_plan.bind(values, version)
-
-
-def bind(prepared, values):
-    """Return a `BoundStatement` of the prepared statement; see `BoundStatement.bind`.
-
-    :param values: a sequence by position, a mapping by column name, or an object by its attributes.
-    :raises TypeError: if a value does not fit its column's type.
-    :raises ValueError: if there are too many values, unknown names, or a value out of range.
-    """
-    cdef object bound
-    cdef int i
-    cdef _Places places = _last
-    if places is None or type(prepared) is not places.kind:
-        places = _meet(type(prepared))
-    serial = slot_value(prepared, places.serial, "serial_consistency_level")
-    if _by_slots:
-        bound = turbocql_new(_BoundStatement)
-        turbocql_slot_set(bound, _PREPARED, prepared)
-        turbocql_slot_set(bound, _ROUTING_KEY, None)
-        turbocql_slot_set(bound, _SERIAL, None)
-        for i in range(SETTINGS):
-            turbocql_slot_set(bound, _TO[i], slot_value(prepared, places.settings[i], _from[i]))
-    else:
-        bound = _new(_BoundStatement)
-        bound.prepared_statement = prepared
-        bound._routing_key = bound._serial_consistency_level = None
-        for i in range(SETTINGS):
-            setattr(bound, _to[i], slot_value(prepared, places.settings[i], _from[i]))
-    if serial is not None:
-        bound.serial_consistency_level = serial
-    if (type(values) is tuple or type(values) is list) and (
-        len(values) >= slot_value(prepared, places.needed, "needed_values")
-    ):
-        try:
-            block = _block_of(
-                slot_value(prepared, places.bind_plan, "bind_plan"),
-                values,
-                slot_value(prepared, places.version, "protocol_version"),
-            )
-        except (TypeError, ValueError) as error:
-            _name_statement(error, prepared.query_string)
-            raise
-        if _by_slots:
-            turbocql_slot_set(bound, _BLOCK, block)
-        else:
-            bound.block = block
-        return bound
-    bound.block = None
-    return bound.bind(values)
 
 
 __all__ = ["bind"]

@@ -19,6 +19,13 @@
 #define TURBOCQL_CLONES
 #endif
 
+/* Not every module that includes a header calls all of its functions. */
+#if defined(__GNUC__) || defined(__clang__)
+#define TURBOCQL_UNUSED __attribute__((unused))
+#else
+#define TURBOCQL_UNUSED
+#endif
+
 #if defined(__GNUC__) || defined(__clang__)
 #define turbocql_bswap16 __builtin_bswap16
 #define turbocql_bswap32 __builtin_bswap32
@@ -46,7 +53,8 @@ static inline uint64_t turbocql_bswap64(uint64_t v) {
 #endif
 
 /* memcpy of one element keeps unaligned addresses legal; compilers make one load or store of it. */
-TURBOCQL_CLONES static void turbocql_swap16(uint8_t *to, const uint8_t *from, size_t count) {
+TURBOCQL_CLONES TURBOCQL_UNUSED static void turbocql_swap16(
+    uint8_t *to, const uint8_t *from, size_t count) {
     for (size_t i = 0; i < count; i++) {
         uint16_t v;
         memcpy(&v, from + 2 * i, 2);
@@ -55,7 +63,8 @@ TURBOCQL_CLONES static void turbocql_swap16(uint8_t *to, const uint8_t *from, si
     }
 }
 
-TURBOCQL_CLONES static void turbocql_swap32(uint8_t *to, const uint8_t *from, size_t count) {
+TURBOCQL_CLONES TURBOCQL_UNUSED static void turbocql_swap32(
+    uint8_t *to, const uint8_t *from, size_t count) {
     for (size_t i = 0; i < count; i++) {
         uint32_t v;
         memcpy(&v, from + 4 * i, 4);
@@ -64,7 +73,8 @@ TURBOCQL_CLONES static void turbocql_swap32(uint8_t *to, const uint8_t *from, si
     }
 }
 
-TURBOCQL_CLONES static void turbocql_swap64(uint8_t *to, const uint8_t *from, size_t count) {
+TURBOCQL_CLONES TURBOCQL_UNUSED static void turbocql_swap64(
+    uint8_t *to, const uint8_t *from, size_t count) {
     for (size_t i = 0; i < count; i++) {
         uint64_t v;
         memcpy(&v, from + 8 * i, 8);
@@ -137,7 +147,8 @@ static inline void turbocql_copy_strided(
 
 /* `count` native doubles, side by side, as big-endian floats; 0 if one is finite and goes
  * beyond a float's range. */
-TURBOCQL_CLONES static int turbocql_narrow_floats(uint8_t *to, const uint8_t *from, size_t count) {
+TURBOCQL_CLONES TURBOCQL_UNUSED static int turbocql_narrow_floats(
+    uint8_t *to, const uint8_t *from, size_t count) {
     unsigned beyond = 0;
     for (size_t i = 0; i < count; i++) {
         double wide;
@@ -156,7 +167,7 @@ TURBOCQL_CLONES static int turbocql_narrow_floats(uint8_t *to, const uint8_t *fr
 
 /* `count` native 64-bit integers, side by side, as big-endian 32-bit ones, `gap` bytes apart; 0 if
  * one does not fit. */
-static int turbocql_narrow_integers(
+TURBOCQL_UNUSED static int turbocql_narrow_integers(
     uint8_t *to, ptrdiff_t gap, const uint8_t *from, size_t count) {
     uint64_t beyond = 0;
     for (size_t i = 0; i < count; i++) {

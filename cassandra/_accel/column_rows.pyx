@@ -146,6 +146,8 @@ def note_runs(rows_of, body, at, count):
     while left > 0:
         left -= 1
         start = p
+        keyspace.size = table.size = -1  # of a row that ends before them
+        keyspace.data = table.data = NULL
         p = _read(p, end, &keyspace)
         p = _read(p, end, &table)
         if p == NULL:

@@ -366,6 +366,9 @@ cdef class RequestBase:
             return 0
         try:
             if self.timeout is not None and self._timer_slot < 0:
+                if self.timeout <= 0:  # its time is over: nothing is sent
+                    self.on_timeout()
+                    return 0
                 timers = <TimerWheel?> _of(session, _engine_places, E_TIMERS, "timers")
                 self._timer_slot = timers._add(self.timeout, self)
             if self._plan is not None:
@@ -442,6 +445,8 @@ cdef class RequestBase:
             return False
         # Before it is written: the answer may come before this thread goes on.
         if self.timeout is not None and self._timer_slot < 0:
+            if self.timeout <= 0:
+                return False
             timers = <TimerWheel?> self.session.timers
             self._timer_slot = timers._add_from_thread(self.timeout, self)
         attempt = Attempt.__new__(Attempt)

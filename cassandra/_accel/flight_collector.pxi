@@ -4,10 +4,9 @@ cdef extern from *:
     """
     /* A named tuple of `kind`, past its constructor, which is Python code. `kind` is a subclass of
      * tuple, which the caller has seen to. Without `place`: NULL. */
-    static PyObject *turbocql_outcome(PyObject *kind, PyObject *success, PyObject *value,
+    static PyObject *turbocql_outcome(PyTypeObject *kind, PyObject *success, PyObject *value,
                                       PyObject *place) {
-        PyTypeObject *type = (PyTypeObject *)kind;
-        PyObject *made = type->tp_alloc(type, place == NULL ? 2 : 3);
+        PyObject *made = kind->tp_alloc(kind, place == NULL ? 2 : 3);
         if (made == NULL)
             return NULL;
         Py_INCREF(success);

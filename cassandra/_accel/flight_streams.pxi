@@ -293,6 +293,20 @@ cdef class StreamTable:
         self.orphans += 1
         return True
 
+    def orphan_ids(self):
+        """Return the streams whose answers nobody waits for any more."""
+        cdef Py_ssize_t number
+        found = set()
+        if not self.orphans:
+            return found
+        for number in range(PyList_GET_SIZE(self._responders)):
+            if number != self._direct_stream and self._is_taken(number):
+                if self._responders[number] is None:
+                    found.add(number)
+        if self._direct is _ORPHAN:
+            found.add(self._direct_stream)
+        return found
+
     def dispatch(self, connection, envelopes):
         """Give each of `envelopes` to the responder that it answers (see the Python twin)."""
         cdef tuple envelope

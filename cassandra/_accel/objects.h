@@ -14,7 +14,7 @@
 
 /* Where instances of exactly `type` keep the slot `name`, or -1: a class changed meanwhile, or
  * without such a slot. */
-static Py_ssize_t turbocql_slot(PyObject *type, const char *name) {
+TURBOCQL_UNUSED static Py_ssize_t turbocql_slot(PyObject *type, const char *name) {
     PyObject *found;
     Py_ssize_t offset = -1;
     if (!PyType_Check(type))
@@ -204,7 +204,7 @@ static inline int turbocql_uuid_bytes(PyObject *number, uint8_t *to) {
         }                                                      \
     } while (0)
 
-static Py_ssize_t turbocql_pack_floats(
+TURBOCQL_UNUSED static Py_ssize_t turbocql_pack_floats(
     PyObject *sequence, Py_ssize_t at, Py_ssize_t count, uint8_t *to, Py_ssize_t gap, int single) {
     PyObject **items = PySequence_Fast_ITEMS(sequence);
     for (; at < count; at++) {
@@ -250,7 +250,7 @@ static inline int turbocql_int64(PyObject *item, long long *number) {
     return overflow == 0;
 }
 
-static Py_ssize_t turbocql_pack_ints(
+TURBOCQL_UNUSED static Py_ssize_t turbocql_pack_ints(
     PyObject *sequence, Py_ssize_t at, Py_ssize_t count, uint8_t *to, Py_ssize_t gap, int width) {
     PyObject **items = PySequence_Fast_ITEMS(sequence);
     for (; at < count; at++) {

@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Generator, Hashable
 from typing import TYPE_CHECKING, Any
 
 from cassandra.aio.session import Session
-from cassandra.client.checks import check_keyspace
+from cassandra.client.checks import check_keyspace, no_keyspace
 from cassandra.client.configuration import ClusterBase, engine_core
 from cassandra.client.schema_calls import SchemaCalls
 from cassandra.engine.schema.targets import Target
 from cassandra.engine.waiting import outcome_of, pools_opened
-from cassandra.errors import ConnectionException, ConnectionShutdown
+from cassandra.errors import ConnectionException, ConnectionShutdown, InvalidRequest
 from cassandra.query.settings import NOT_SET
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from cassandra.engine.core import Core
     from cassandra.engine.profile import ExecutionProfile
     from cassandra.metadata.host import Host
+    from cassandra.policies.balancing import LoadBalancingPolicy
     from cassandra.policies.speculation import SpeculativeExecutionPolicy
 
 __all__ = ["Cluster"]
@@ -71,8 +72,8 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
     :param protocol_version: the native protocol's version. After `connect` it is the one agreed on
         with the servers. Given as a keyword, no other is tried; else this is the highest, and goes
         down as needed. Default: ProtocolVersion.MAX_SUPPORTED.
-    :param executor_threads: changes nothing, since there are no executor threads; accepted for
-        programs that set it. Default: 2.
+    :param executor_threads: threads of `Cluster.executor`, for calls of `Session.submit`; the
+        driver itself uses none. Default: 2.
     :param max_schema_agreement_wait: seconds to wait for nodes to agree on the schema after it was
         changed; 0 for no wait. It may be changed after `connect`. Default: 10.
     :param control_connection_timeout: seconds that a query of the control connection may take; None
@@ -190,12 +191,13 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         :param keyspace: for names without one; None for no keyspace.
         :param wait_for_all_pools: return when all pools are open, not only one.
         :raises NoHostAvailable: with the error of each contact point.
-        :raises InvalidRequest: if the keyspace does not exist.
+        :raises NoHostAvailable: which is an InvalidRequest too, if the keyspace does not exist.
         """
+        keyspace = keyspace or None  # a text from the environment may be empty
         if keyspace is not None:
             check_keyspace(keyspace)
         core = await self._connected()
-        # Without the keyspace: if it is missing, the USE below raises InvalidRequest.
+        # Without the keyspace: if it is missing, the server refuses the USE below.
         engine = await core.open_session(None, self.profile_manager.distance, wait_for_all_pools)
         # During the wait shutdown() could not know of this session.
         if self.is_shutdown:
@@ -206,8 +208,10 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         if keyspace is not None and not engine.begins_with(keyspace):
             try:
                 await session.set_keyspace(keyspace)
-            except BaseException:
+            except BaseException as error:
                 await session.shutdown()
+                if type(error) is InvalidRequest:
+                    raise no_keyspace(keyspace, error) from error
                 raise
         self._sessions.append(session)
         return session
@@ -267,6 +271,13 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
             opening = self._core.policies.adopt(policy, self)
         return _PoolsOpen(name, opening, pool_wait_timeout)
 
+    def profiles_of_sessions(self) -> list[ExecutionProfile]:
+        return [session._default_profile for session in self._sessions]
+
+    def adopt_policy(self, policy: LoadBalancingPolicy) -> None:
+        if self._core is not None:
+            self._core.policies.adopt(policy, self)
+
     def _attach_policy(self, policy: SpeculativeExecutionPolicy) -> None:
         if self._core is not None:
             self._core.policies.attach(policy)
@@ -278,7 +289,8 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
     async def register_user_type(self, keyspace: str, user_type: str, klass: type[Any]) -> None:
         """Read values of a user-defined type as instances of a class, and accept such parameters.
 
-        Before `connect` it is remembered, also for a type that does not exist yet.
+        Before `connect` it is remembered; `connect` raises UserTypeDoesNotExist if there is no such
+        type.
 
         :param keyspace: the name of the type's keyspace.
         :param user_type: the name of the type.

@@ -79,9 +79,9 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
                 if self._page is not None:
                     return self._page
             message = self._message
-            self._page = (
-                message.decode(self._row_factory) if isinstance(message, ResultMessage) else []
-            )
+            page = message.decode(self._row_factory) if isinstance(message, ResultMessage) else []
+            # A row factory that gives None has taken the rows, and leaves none.
+            self._page = page if page is not None else []
         return self._page
 
     def all_tuples(self) -> list[tuple[Any, ...]]:

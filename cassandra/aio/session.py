@@ -177,7 +177,7 @@ class Session(SessionBase):
         :param keyspace: for names without one (protocol version 5); None for the session's.
         """
         # Only its check is wanted: the preparer takes a single text.
-        list_of_queries([query])
+        (query,) = list_of_queries([query])
         profile = self._default_profile
         return await self._engine.core.preparer.prepare(
             self._engine,

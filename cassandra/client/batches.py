@@ -7,11 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra.engine.request_bodies import values_of_rows
-from cassandra.query.batch import BatchStatement, BatchType, BoundRows, Entry, TextRows
+from cassandra.query.batch import BatchStatement, BoundRows, Entry, TextRows
 from cassandra.query.bound import BoundStatement
 from cassandra.query.named_rows import NamedRow
 from cassandra.query.prepared import PreparedStatement
-from cassandra.query.statement import query_head
 
 if TYPE_CHECKING:
     from cassandra.engine.request_bodies import AnyBody
@@ -43,7 +42,6 @@ def batch_statements(
 
     :param prepared_texts: the prepared statements of entries that are texts.
     :param prepared_by_id: finds those of entries that are ids.
-    :raises ValueError: if the server refuses a statement in a batch of that type.
     """
     statements: list[tuple[PreparedStatement | None, Any]] = []
     for entry in entries:
@@ -62,38 +60,7 @@ def batch_statements(
             statements.append(entry.bound(prepared_by_id))
         else:
             statements.append((None, entry))
-    check_kinds(
-        batch.batch_type,
-        {id(prepared): prepared for prepared, _ in statements if prepared is not None},
-    )
     return statements
-
-
-def check_kinds(batch_type: BatchType, prepared: Mapping[int, PreparedStatement]) -> None:
-    """Raise ValueError if a statement cannot be in a batch of this type, for its counters.
-
-    A prepared statement changes a counter if a bind marker is for one, and none if it is an INSERT.
-    The server decides about all others.
-    """
-    counters = [statement for statement in prepared.values() if statement.changes_counters]
-    if counters and batch_type is BatchType.LOGGED:
-        raise ValueError(
-            f"{query_head(counters[0].query_string)} changes a counter, "
-            "which a logged batch cannot: use BatchType.COUNTER"
-        )
-    if counters or batch_type is BatchType.COUNTER:
-        for statement in prepared.values():
-            # CQL cannot insert counters. Of other statements without a counter marker only the
-            # server knows.
-            if statement.query_string.lstrip()[:6].upper() == "INSERT":
-                raise ValueError(
-                    f"{query_head(statement.query_string)} changes no counter, "
-                    + (
-                        "as all statements of a counter batch must"
-                        if batch_type is BatchType.COUNTER
-                        else "and cannot be in one batch with those that do"
-                    )
-                )
 
 
 def warn_of_size(request_body: AnyBody, batch: BatchStatement, limit: int) -> None:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cassandra.errors import DependencyException
+from cassandra.errors import DependencyException, NoHostAvailable, refused_everywhere
 from cassandra.protocol.records import is_lone_text, is_record
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ __all__ = [
     "check_timeout",
     "check_vectors",
     "list_of_queries",
+    "no_keyspace",
     "typed_factory",
 ]
 
@@ -51,9 +52,9 @@ def check_timeout(timeout: object) -> None:
     # A bool is an int: True would be one second.
     if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
         raise TypeError(f"timeout must be seconds or None, but is {timeout!r}")
-    # Not `<= 0`, which would let NaN pass.
-    if not timeout > 0:
-        raise ValueError(f"timeout must be greater than 0, but is {timeout!r}")
+    # 0 and less are for programs that pass what is left of their time: the request is over at once.
+    if math.isnan(timeout):
+        raise ValueError(f"timeout must be a number of seconds, but is {timeout!r}")
     if timeout == math.inf:
         raise ValueError("timeout must be finite, but is inf: None is for no limit")
 
@@ -76,6 +77,12 @@ def check_keyspace(keyspace: object) -> None:
         raise ValueError("a keyspace's name must not be empty")
 
 
+def no_keyspace(keyspace: str, refusal: Exception) -> NoHostAvailable:
+    """Return the error of `connect` if the server refuses to use the keyspace."""
+    message = f"Unable to connect to any servers using keyspace {keyspace!r}"
+    return refused_everywhere(message, {"(the server)": refusal}, refusal)
+
+
 def check_vectors(request: RequestBase) -> None:
     """Check how a request wants vectors to be read.
 
@@ -96,15 +103,15 @@ def check_vectors(request: RequestBase) -> None:
         )
 
 
-def list_of_queries(queries: Sequence[str]) -> list[str]:
-    """Return `queries` as a list.
+def list_of_queries(queries: Sequence[str | bytes]) -> list[str]:
+    """Return `queries` as a list of texts; bytes are UTF-8.
 
     :raises TypeError: if it is a single text, or one of them is not a text.
     """
     # A str is a sequence of texts, too: each character would be prepared.
     if isinstance(queries, str):
         raise TypeError(f"queries must be a list of texts, not a single text: {queries!r}")
-    found = list(queries)
+    found: list[str] = [query.decode() if isinstance(query, bytes) else query for query in queries]
     for query in found:
         if not isinstance(query, str):
             raise TypeError(f"a query to prepare is a str, not {type(query).__name__}: {query!r}")

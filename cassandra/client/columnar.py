@@ -193,7 +193,7 @@ class ColumnarResult:
 
     def _check_columns(self) -> None:
         if self._iterator is not None or self._is_list:
-            raise RuntimeError(READ if isinstance(self._iterator, _ReadByColumns) else BEGUN)
+            raise RuntimeError(READ if isinstance(self._iterator, ReadByColumns) else BEGUN)
 
     def _pages(self, column_plan: ColumnPlan, column_plan_of: PlanOf) -> Iterator[ColumnArray]:
         columnar = columnar_module()
@@ -205,7 +205,7 @@ class ColumnarResult:
             more = bool(future.has_more_pages)
             if more:
                 # From here on pages are gone: an iteration over rows would miss them in silence.
-                self._iterator = _ReadByColumns()
+                self._iterator = ReadByColumns()
                 # In flight while this page is used; one page ahead, never more, to bound memory.
                 future.start_fetching_next_page()
             yield message.columns(column_plan)
@@ -220,10 +220,10 @@ class ColumnarResult:
             columnar.check_same(layout, column_plan.layout)
 
 
-class _ReadByColumns:
+class ReadByColumns:
     """Stands in for the iterator over rows that are gone."""
 
-    def __iter__(self) -> _ReadByColumns:
+    def __iter__(self) -> ReadByColumns:
         return self
 
     def __next__(self) -> Any:

@@ -10,20 +10,25 @@ from collections.abc import Hashable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from cassandra._impl import implementation
 from cassandra._imports import import_module
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.client.contact_points import checked_contact_points, endpoint_of
 from cassandra.client.defaults import Defaults
 from cassandra.client.engine_settings import settings_of
 from cassandra.client.identity import Identity
+from cassandra.client.implementation import warn_of_fallback
 from cassandra.client.metadata_settings import MetadataSettings
+from cassandra.client.old_style import DefaultRetryPolicy, LoadBalancing
 from cassandra.client.pool_sizes import PoolSizes
 from cassandra.client.setting_checks import (
     TIMES,
     as_timedelta,
     check_auth_provider,
+    check_callable,
     check_compression,
     check_encryption,
+    check_instance,
     check_page_size,
     check_seconds,
     checked_keyspaces,
@@ -81,6 +86,9 @@ class ClusterBase(Defaults, MetadataSettings, PoolSizes, Identity, ShardAwarenes
     :raises OSError: if a file that a setting names cannot be read.
     """
 
+    load_balancing_policy = LoadBalancing()
+    default_retry_policy = DefaultRetryPolicy()
+
     _cloud: Cloud | None = None
     _client_routes: ClientRoutes | None = None
     _core: Core | None = None
@@ -89,7 +97,7 @@ class ClusterBase(Defaults, MetadataSettings, PoolSizes, Identity, ShardAwarenes
         if contact_points is not NOT_SET:
             self.contact_points = checked_contact_points(contact_points)
         profiles = settings.pop("execution_profiles", None)
-        if profiles is NOT_SET:
+        if profiles is NOT_SET or not profiles:
             profiles = None
         self.metadata = Metadata()
         self._session_id = uuid.uuid4()
@@ -130,6 +138,20 @@ class ClusterBase(Defaults, MetadataSettings, PoolSizes, Identity, ShardAwarenes
         if self._cloud is None:
             self._named_endpoints = [endpoint_of(one, self.port) for one in self.contact_points]
         self.endpoints_resolved: list[EndPoint] = self._resolve(self._named_endpoints)
+
+    def __repr__(self) -> str:
+        # Of one whose constructor has failed, in a debugger or a traceback, too.
+        kept = vars(self)
+        points = ", ".join(map(str, kept.get("endpoints_resolved", ("not made",))))
+        state = (
+            "shut down"
+            if kept.get("is_shutdown")
+            else "connected"
+            if self._core is not None
+            else "not connected"
+        )
+        lane = "compiled" if implementation == "c" else "pure Python"
+        return f"<Cluster: {points}, {state}, {lane}>"
 
     def _resolve(self, endpoints: list[EndPoint]) -> list[EndPoint]:
         """Return `endpoints` with addresses instead of names, if this face resolves them now."""
@@ -193,11 +215,11 @@ class ClusterBase(Defaults, MetadataSettings, PoolSizes, Identity, ShardAwarenes
     # -- checks ------------------------------------------------------------------------------------
 
     def _choose_mode(self, profiles: Mapping[Any, ExecutionProfile] | None) -> ConfigMode:
-        legacy = [
-            name
-            for name in ("load_balancing_policy", "default_retry_policy")
-            if getattr(self, name) is not None
-        ]
+        legacy = []
+        for name in ("load_balancing_policy", "default_retry_policy"):
+            if getattr(self, name) is not None:
+                check_instance(name, getattr(self, name))
+                legacy.append(name)
         if profiles is not None and legacy:
             raise ValueError(
                 f"execution_profiles cannot be used together with {' and '.join(legacy)}: "
@@ -241,6 +263,13 @@ class ClusterBase(Defaults, MetadataSettings, PoolSizes, Identity, ShardAwarenes
         check_auth_provider(self.auth_provider)
         check_encryption(self.column_encryption_policy)
         self._check_identity()
+        for name in ("reconnection_policy", "address_translator"):
+            check_instance(name, getattr(self, name))
+        check_callable("conviction_policy_factory", self.conviction_policy_factory)
+        if self.timestamp_generator is not None:
+            check_callable("timestamp_generator", self.timestamp_generator)
+        if not self.executor_threads > 0:
+            raise ValueError(f"executor_threads must be 1 or more, but is {self.executor_threads}")
         check_page_size(self.schema_metadata_page_size)
         self.schema_metadata_keyspaces = checked_keyspaces(self.schema_metadata_keyspaces)
         for name, least in TIMES.items():
@@ -254,6 +283,25 @@ class ClusterBase(Defaults, MetadataSettings, PoolSizes, Identity, ShardAwarenes
         return as_timedelta("metadata_request_timeout", timeout)
 
     # -- profiles and types ------------------------------------------------------------------------
+
+    @property
+    def uses_profiles(self) -> bool:
+        """True if execution profiles were given, or added: old-style settings are refused."""
+        return self.config_mode is ConfigMode.PROFILES
+
+    def use_old_style(self) -> None:
+        """Note that old-style settings are used: profiles are refused from now on."""
+        self.config_mode = ConfigMode.LEGACY
+
+    def profiles_of_sessions(self) -> list[ExecutionProfile]:
+        """Return the default profiles of the open sessions, which are copies of the cluster's."""
+        return []
+
+    def adopt_policy(self, policy: LoadBalancingPolicy) -> None:
+        """Have the engine tell a load balancing policy of the hosts; before `connect`, nothing.
+
+        :param policy: a policy that was set after `connect`.
+        """
 
     def _add_profile(self, name: Hashable, profile: ExecutionProfile) -> LoadBalancingPolicy | None:
         """Add a profile; return its load balancing policy if no other profile has it."""
@@ -320,13 +368,14 @@ class ClusterBase(Defaults, MetadataSettings, PoolSizes, Identity, ShardAwarenes
 
     async def _on_connected(self, core: Core) -> None:
         """Connect policies, metrics and user types with the engine; called on its loop."""
+        warn_of_fallback()
         self.protocol_version = core.protocol_version
         core.user_types = self._user_types.classes
-        if not self.schema_metadata_enabled:
-            await self._user_types.read_fields(core.user_type_fields)
+        await self._user_types.read_fields(core.user_type_fields)
         core.listeners.program = self._listeners
         for policy in self.profile_manager.policies():
             core.policies.populate(policy, self)
+        core.listeners.introduce(self.metadata.all_hosts())
         for speculation in self.profile_manager.speculation_policies():
             core.policies.attach(speculation)
         if self.metrics is not None:

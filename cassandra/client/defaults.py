@@ -239,7 +239,7 @@ class Defaults:
     """
 
     executor_threads: int = 2
-    """Changes nothing, since there are no executor threads; accepted for programs that set it."""
+    """Threads of `Cluster.executor`, for calls of `Session.submit`; the driver itself uses none."""
 
     connection_class: type[object] | None = Connection
     """The kind of connection, of which there is one.

@@ -43,6 +43,7 @@ from cassandra.query.statement import (
     HostTargetingStatement,
     SimpleStatement,
     Statement,
+    are_empty,
     bind_params,
 )
 
@@ -69,6 +70,9 @@ Done = Callable[[Request], None]
 USUAL_OPTIONS = (NOT_SET, False, None, EXEC_PROFILE_DEFAULT, None, None)
 
 _TEXTS = (str, SimpleStatement)
+# These have their values already. Wrappers hand on `parameters` with each call, and must not change
+# what is written.
+_WITH_VALUES = (BoundStatement, BatchStatement)
 _USUAL_PARAMETERS = frozenset({tuple, list, dict})
 _USE = ("USE ", "use ")
 
@@ -121,7 +125,8 @@ class RequestMaker:
             if execution_profile is EXEC_PROFILE_DEFAULT
             else self.get_execution_profile(execution_profile)
         )
-        return CallOptions(profile, timeout, trace, custom_payload, paging_state, host)
+        # An empty paging state is that of a first page: web pages hand it on in a parameter.
+        return CallOptions(profile, timeout, trace, custom_payload, paging_state or None, host)
 
     # -- statements --------------------------------------------------------------------------------
 
@@ -137,16 +142,8 @@ class RequestMaker:
             statement = statement.inner_statement
         if isinstance(statement, PreparedStatement):
             statement = target = statement.bind(parameters)
-        elif isinstance(statement, BoundStatement):
-            if parameters is not None:
-                statement.bind(parameters)
         elif isinstance(statement, str):
             statement = target = SimpleStatement(statement)
-        elif isinstance(statement, BatchStatement):
-            if parameters:
-                raise ValueError(
-                    "a batch takes no parameters: they are given to BatchStatement.add"
-                )
         elif not isinstance(statement, Statement):
             raise TypeError(
                 f"a query is a str or a statement, not {type(statement).__name__}: {statement!r}"
@@ -229,6 +226,9 @@ class RequestMaker:
         self, query: Query, parameters: Parameters, options: CallOptions, on_done: Done
     ) -> Request:
         """Make the request, encoded in the calling thread; the caller starts it on the loop."""
+        # A text with empty parameters goes as it is: a `%` in it stands for itself.
+        if isinstance(query, _WITH_VALUES) or (isinstance(query, _TEXTS) and are_empty(parameters)):
+            parameters = None
         if parameters is not None and type(parameters) not in _USUAL_PARAMETERS:
             check_parameters(parameters)
         if type(query) is PreparedStatement:  # most requests are

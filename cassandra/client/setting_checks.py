@@ -12,8 +12,10 @@ __all__ = [
     "TIMES",
     "as_timedelta",
     "check_auth_provider",
+    "check_callable",
     "check_compression",
     "check_encryption",
+    "check_instance",
     "check_page_size",
     "check_seconds",
     "checked_keyspaces",
@@ -81,6 +83,21 @@ def check_auth_provider(provider: object) -> None:
             f"auth_provider must be an AuthProvider, but is of type {type(provider).__name__}; "
             "PlainTextAuthProvider serves for a user name and a password"
         )
+
+
+def check_instance(name: str, value: object) -> None:
+    """Raise TypeError if `value` is a class: one without its brackets, most likely."""
+    if isinstance(value, type):
+        raise TypeError(
+            f"{name} must be an instance, but is the class {value.__name__}: "
+            f"write {value.__name__}(...)"
+        )
+
+
+def check_callable(name: str, value: object) -> None:
+    """Raise ValueError unless `value` can be called."""
+    if not callable(value):
+        raise ValueError(f"{name} must be callable, but is {value!r}")
 
 
 def check_encryption(policy: object) -> None:

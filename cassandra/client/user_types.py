@@ -16,7 +16,7 @@ __all__ = ["UserTypes"]
 class UserTypes:
     """The classes of one cluster, by keyspace and type.
 
-    A class may be registered before `connect`, and before its type or keyspace exists.
+    A class may be registered before `connect`, which then looks for its type.
     """
 
     def __init__(self, metadata: Metadata) -> None:
@@ -34,17 +34,17 @@ class UserTypes:
         self._fields[keyspace, name] = fields
 
     async def read_fields(self, fields_of: Callable[[str, str], Awaitable[Sequence[str]]]) -> None:
-        """Ask for the fields of the types that are registered and exist.
+        """Look for the types that are registered, and note their fields.
 
         :param fields_of: reads the names of the fields of a keyspace's type.
+        :raises UserTypeDoesNotExist: for the first one that the cluster does not have.
         """
         for keyspace, types in self.classes.items():
+            schema = self._metadata.keyspaces.get(keyspace)
             for name in types:
-                try:
-                    fields = await fields_of(keyspace, name)
-                except UserTypeDoesNotExist:
-                    continue
-                self.take_fields(keyspace, name, fields)
+                # Those that are in the schema keep their fields there, where they may change.
+                if schema is None or name not in schema.user_types:
+                    self.take_fields(keyspace, name, await fields_of(keyspace, name))
 
     def fields(self, keyspace: str, name: str) -> Sequence[str]:
         """Return the names of a type's fields.

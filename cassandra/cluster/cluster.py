@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra._forks import renew_in_child
-from cassandra.client.checks import check_keyspace
+from cassandra.client.checks import check_keyspace, no_keyspace
 from cassandra.client.configuration import ClusterBase, engine_core
 from cassandra.client.contact_points import resolved
 from cassandra.client.schema_calls import SchemaCalls
@@ -20,7 +20,7 @@ from cassandra.cluster.session import Session
 from cassandra.engine.loop import Inbox, LoopThread
 from cassandra.engine.schema.targets import Target
 from cassandra.engine.waiting import pools_opened
-from cassandra.errors import ConnectionException, ConnectionShutdown
+from cassandra.errors import ConnectionException, ConnectionShutdown, InvalidRequest
 from cassandra.query.settings import NOT_SET
 
 if TYPE_CHECKING:
@@ -96,8 +96,8 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
     :param protocol_version: the native protocol's version. After `connect` it is the one agreed on
         with the servers. Given as a keyword, no other is tried; else this is the highest, and goes
         down as needed. Default: ProtocolVersion.MAX_SUPPORTED.
-    :param executor_threads: changes nothing, since there are no executor threads; accepted for
-        programs that set it. Default: 2.
+    :param executor_threads: threads of `Cluster.executor`, for calls of `Session.submit`; the
+        driver itself uses none. Default: 2.
     :param max_schema_agreement_wait: seconds to wait for nodes to agree on the schema after it was
         changed; 0 for no wait. It may be changed after `connect`. Default: 10.
     :param control_connection_timeout: seconds that a query of the control connection may take; None
@@ -311,8 +311,9 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
         :param keyspace: for names without one; None for no keyspace.
         :param wait_for_all_pools: return when all pools are open, not only one.
         :raises NoHostAvailable: with the error of each contact point, AuthenticationFailed say.
-        :raises InvalidRequest: if the keyspace does not exist.
+        :raises NoHostAvailable: which is an InvalidRequest too, if the keyspace does not exist.
         """
+        keyspace = keyspace or None  # a text from the environment may be empty
         if keyspace is not None:
             check_keyspace(keyspace)
         # Two threads that connect at the same time must not start two engines.
@@ -333,11 +334,13 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
         if keyspace is not None and not session._engine.begins_with(keyspace):
             try:
                 session.set_keyspace(keyspace)
-            except BaseException:
+            except BaseException as error:
                 session.shutdown()
                 if first_time:
                     with self._lock:
                         self._stop()
+                if type(error) is InvalidRequest:
+                    raise no_keyspace(keyspace, error) from error
                 raise
         return session
 
@@ -410,6 +413,13 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
         if pool_wait_timeout != 0:
             self.run(pools_opened(opening, pool_wait_timeout, name))
 
+    def profiles_of_sessions(self) -> list[ExecutionProfile]:
+        return [session._default_profile for session in list(self.sessions)]
+
+    def adopt_policy(self, policy: LoadBalancingPolicy) -> None:
+        if self._core is not None:
+            self.run(_call(self._core.policies.adopt, policy, self))
+
     def _attach_policy(self, policy: SpeculativeExecutionPolicy) -> None:
         if self._core is not None:
             self.run(_call(self._core.policies.attach, policy))
@@ -421,7 +431,8 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
     def register_user_type(self, keyspace: str, user_type: str, klass: type[Any]) -> None:
         """Read values of a user-defined type as instances of a class, and accept such parameters.
 
-        Before `connect` it is remembered, also for a type that does not exist yet.
+        Before `connect` it is remembered; `connect` raises UserTypeDoesNotExist if there is no such
+        type.
 
         :param keyspace: the name of the type's keyspace.
         :param user_type: the name of the type.
@@ -488,6 +499,7 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
             for session in list(self.sessions):
                 session.is_shutdown = True
             self._stop()
+            self._end_executor()
             self._is_over = True
         finally:
             self._lock.release()
@@ -526,16 +538,6 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
 
     def __exit__(self, *args: object) -> None:
         self.shutdown()
-
-    def __repr__(self) -> str:
-        state = (
-            "shut down"
-            if self.is_shutdown
-            else "connected"
-            if self._core is not None
-            else "not connected"
-        )
-        return f"<Cluster: {', '.join(map(str, self.endpoints_resolved))}, {state}>"
 
 
 async def _call(function: Callable[..., T], *args: Any) -> T:

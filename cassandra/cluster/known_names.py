@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Generator, Iterable
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, overload
 
 from cassandra._imports import import_module
+from cassandra.errors import ConnectionShutdown
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
+    from concurrent.futures import Executor, Future
 
     from cassandra.client.requests import Query
     from cassandra.cluster.control_connection import ControlConnection
     from cassandra.concurrent import ExecutionResult
     from cassandra.engine.core import Core
     from cassandra.engine.profile import ExecutionProfile
+    from cassandra.metadata.host import Host
 
 __all__ = ["KnownCluster", "KnownSession"]
+
+T = TypeVar("T")
 
 
 class KnownCluster:
@@ -27,6 +31,62 @@ class KnownCluster:
     _core: Core | None
     _not_connected: Callable[[], Exception]
     _control_connection: ControlConnection | None = None
+    _executor: Executor | None = None
+    executor_threads: int
+    is_shutdown: bool
+    refresh_nodes: Callable[[], None]
+
+    @property
+    def executor(self) -> Executor:
+        """Threads for work of the program: those that `Session.submit` uses."""
+        if self._executor is None:
+            self._executor = import_module("concurrent.futures").ThreadPoolExecutor(
+                self.executor_threads, "cassandra-executor"
+            )
+        return self._executor
+
+    def _end_executor(self) -> None:
+        if self._executor is not None:
+            self._executor.shutdown(wait=False)
+
+    def on_up(self, host: Host) -> None:
+        """Treat `host` as if the cluster said that it is up. The driver learns that by itself.
+
+        :param host: a `Host` of `Cluster.metadata`.
+        """
+        self._say("on_said_up", host)
+
+    def on_down(
+        self, host: Host, is_host_addition: bool = False, expect_host_to_be_down: bool = False
+    ) -> None:
+        """Treat `host` as if the cluster said that it is down. The driver learns that by itself.
+
+        :param host: a `Host` of `Cluster.metadata`.
+        :param is_host_addition: accepted for older programs; without effect.
+        :param expect_host_to_be_down: accepted for older programs; without effect.
+        """
+        self._say("on_said_down", host)
+
+    def on_add(self, host: Host, refresh_nodes: bool = True) -> None:
+        """Read the node list again. The driver learns of new nodes by itself.
+
+        :param host: the `Host`.
+        :param refresh_nodes: False does nothing.
+        """
+        if refresh_nodes:
+            self.refresh_nodes()
+
+    def on_remove(self, host: Host) -> None:
+        """Read the node list again. The driver learns of nodes that left by itself.
+
+        :param host: the `Host`.
+        """
+        self.refresh_nodes()
+
+    def _say(self, what: str, host: Host) -> None:
+        core = self._core
+        if core is not None:
+            core.loop.call_soon_threadsafe(getattr(core.hosts, what), host)
 
     @property
     def control_connection(self) -> ControlConnection:
@@ -61,6 +121,32 @@ class KnownCluster:
 
 class KnownSession:
     """A base of `Session`."""
+
+    cluster: Any
+    set_keyspace: Callable[[str], None]
+
+    def submit(self, fn: Callable[..., T], *args: Any, **kwargs: Any) -> Future[T]:
+        """Call ``fn(*args, **kwargs)`` in a thread of `Cluster.executor` and return its future.
+
+        :param fn: a function.
+        :param args: its arguments.
+        :param kwargs: its keywords.
+        :raises ConnectionShutdown: if the cluster is shut down.
+        """
+        if self.cluster.is_shutdown:
+            raise ConnectionShutdown("the cluster is shut down")
+        submitted: Future[T] = self.cluster.executor.submit(fn, *args, **kwargs)
+        return submitted
+
+    def user_type_registered(self, keyspace: str, user_type: str, klass: type[Any]) -> None:
+        """Do what `Cluster.register_user_type` does: it calls its sessions by itself.
+
+        :param keyspace: the name of the type's keyspace.
+        :param user_type: the name of the type.
+        :param klass: takes the fields as keywords and has them as attributes; or dict.
+        :raises UserTypeDoesNotExist: if the cluster does not have the type.
+        """
+        self.cluster.register_user_type(keyspace, user_type, klass)
 
     @overload
     def execute_concurrent(

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from cassandra.engine.flight import Attempt
     from cassandra.engine.request import Request
     from cassandra.metadata.host import Host
+    from cassandra.query.prepared import PreparedStatement
 
 __all__ = ["ResponseFuture"]
 
@@ -416,6 +417,12 @@ class ResponseFuture:
     def message(self) -> Any:
         """The message that was, or will be, sent."""
         return self.session.message_of_request(self._request)
+
+    @property
+    def prepared_statement(self) -> PreparedStatement | None:
+        """The prepared statement that is executed; None for texts and batches."""
+        statement: Any = self._request.statement if self._request is not None else self.query
+        return getattr(statement, "prepared_statement", None)
 
     @property
     def timeout(self) -> float | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from cassandra.client.columnar import ColumnarResult
+from cassandra.client.columnar import ColumnarResult, ReadByColumns
 from cassandra.client.display import DisplayedResult
 from cassandra.client.lwt import APPLIED, applied
 from cassandra.errors import MultipleRowsFound
@@ -25,7 +25,8 @@ T = TypeVar("T")
 class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     """The rows of an execution.
 
-    Iterate over it once: further pages are fetched as they are needed.
+    Iteration fetches further pages as they are needed. Each iteration begins at the first row of
+    the page at hand, also after one that was left early. After a whole pass nothing is left.
 
     :param response_future: the execution.
     :param initial_response: the first page: a list of rows, or the message that holds them.
@@ -36,6 +37,15 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     _page: Any = None
     _iterator: Iterator[Any] | None = None
     _is_list = False
+    # How many pages were at hand before this one: an iterator tells by it whether the page that it
+    # has read is still the one at hand.
+    _pages_before = 0
+    # True if the page at hand was read to its end, but the one after it did not come.
+    _is_read = False
+    # True after `result[0]`, which reads no further page: an iteration then makes a list of all.
+    _is_indexed = False
+    # True if all rows were read: none is left, but the message still says what was applied.
+    _is_over = False
     _made_of: tuple[Any, Any, Any] | None = None
     _described: tuple[list[str] | None, list[Any] | None] | None = None
 
@@ -56,6 +66,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         return self.__dict__.setdefault("response_future", session.future_of(request, row_factory))
 
     def _take_page(self, response: Any) -> None:
+        self._pages_before += 1
+        self._is_read = self._is_over = False
         if isinstance(response, ResultMessage):
             self._message = response
             self._page = None
@@ -98,11 +110,11 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         if self._page is None:
             message = self._message
             assert message is not None
-            self._page = (
-                message.decode(self.response_future.row_factory)
-                if message.kind == RESULT_KIND_ROWS
-                else []
-            )
+            page: Any = []
+            if message.kind == RESULT_KIND_ROWS:
+                page = message.decode(self.response_future.row_factory)
+            # A row factory that gives None has taken the rows, and leaves none.
+            self._page = page if page is not None else []
         return self._page
 
     @property
@@ -135,33 +147,40 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     # -- all pages ---------------------------------------------------------------------------------
 
     def __iter__(self) -> Iterator[T]:
+        if self._is_indexed:
+            self._enter_list_mode("iteration")
         if self._is_list:
             return iter(self._page)
-        if self._iterator is None:
+        if not isinstance(self._iterator, ReadByColumns):
             self._iterator = self._rows()
         return self._iterator
 
-    def _rows(self, page_is_read: bool = False) -> Iterator[T]:
+    def _rows(self) -> Iterator[T]:
         while True:
-            if page_is_read:
-                try:
-                    self.fetch_next_page()
-                except BaseException:
-                    # A reader that asks again goes on with the page that failed.
-                    self._iterator = self._rows(page_is_read=True)
-                    raise
-            # The next page is on its way while this one is used; one page ahead, never more. Other
-            # programs make result sets of futures of their own.
-            ask_ahead = getattr(self.response_future, "ask_for_page_ahead", None)
-            if ask_ahead is not None:
-                ask_ahead()
-            yield from self.current_rows
-            page_is_read = True
+            if not self._is_read:
+                # The next page is on its way while this one is used; one page ahead, never more.
+                # Other programs make result sets of futures of their own.
+                ask_ahead = getattr(self.response_future, "ask_for_page_ahead", None)
+                if ask_ahead is not None:
+                    ask_ahead()
+                page = self._pages_before
+                yield from self.current_rows
+                # Another iteration, or the program itself, may have fetched the next page already.
+                if page != self._pages_before:
+                    continue
             if not self.has_more_pages:
+                self._page = []
+                self._is_over = True
                 return
+            self._is_read = True  # until the next one is there: if it fails, a retry asks again
+            try:
+                self.fetch_next_page()
+            except BaseException:
+                self._iterator = self._rows()
+                raise
 
     def __next__(self) -> T:
-        return next(iter(self))
+        return next(iter(self) if self._iterator is None else self._iterator)
 
     next = __next__
 
@@ -182,7 +201,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         rows = self.current_rows
         if not rows:
             return None
-        return rows[0] if isinstance(rows, Sequence) else next(iter(rows))
+        return rows[0] if isinstance(rows, Sequence) else next(iter(rows), None)
 
     def all(self) -> list[T]:
         """Return the rows that are left, of all pages, as a list."""
@@ -190,7 +209,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     def all_tuples(self) -> list[tuple[Any, ...]]:
         """Return the rows of the page at hand as plain tuples, whatever the row factory is."""
-        if self._message is None:
+        if self._message is None or self._is_over:
             return [tuple(row) for row in self._page]
         rows: list[tuple[Any, ...]] = self._message.decode(tuple_factory)
         return rows
@@ -200,13 +219,16 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             return
         if self._iterator is not None:
             raise RuntimeError(f"{operation} cannot be used once iteration has begun")
+        self._is_indexed = False
         self._page = self.all()
         self._message = None
         self._is_list = True
 
     def __getitem__(self, index: int | slice) -> Any:
         if index == 0 and not self._is_list and self._iterator is None:
-            return self.current_rows[0]  # one() of other programs: reads no further page
+            first = self.current_rows[0]  # one() of other programs: reads no further page
+            self._is_indexed = True
+            return first
         self._enter_list_mode("indexing")
         return self._page[index]
 
@@ -229,7 +251,9 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         """
         names = self.column_names or []
         if self._message is not None and APPLIED in names:
-            return applied(self.all_tuples(), names.index(APPLIED))
+            # Decoded anew: a row factory of the program may give anything, and the rows may have
+            # been read already.
+            return applied(self._message.decode(tuple_factory), names.index(APPLIED))
         first = self.one()
         if isinstance(first, dict) and APPLIED in first:
             return bool(first[APPLIED])

@@ -345,7 +345,7 @@ class Session(SessionBase, KnownSession):
         :param keyspace: for names without one (protocol version 5); None for the session's.
         """
         self.refuse_on_loop("Session.prepare()", "the session of cassandra.aio")
-        list_of_queries([query])
+        (query,) = list_of_queries([query])
         profile = self._default_profile
         return self.cluster.run(
             self._engine.core.preparer.prepare(
@@ -378,6 +378,15 @@ class Session(SessionBase, KnownSession):
         )
 
     # -- keyspace and schema -----------------------------------------------------------------------
+
+    @property
+    def keyspace(self) -> str | None:
+        """The keyspace that unqualified names belong to. Setting it calls `set_keyspace`."""
+        return self._engine.keyspace
+
+    @keyspace.setter
+    def keyspace(self, keyspace: str) -> None:
+        self.set_keyspace(keyspace)
 
     def set_keyspace(self, keyspace: str) -> None:
         """Use `keyspace` for unqualified names from now on.

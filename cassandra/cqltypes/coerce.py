@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import enum
+import numbers
 import operator
 import socket
 import uuid as uuid_module
@@ -103,14 +104,14 @@ def real_number(value: Any, name: str) -> float:
 
 
 def boolean(value: object) -> bool:
-    """Return the truth of a bool, a NumPy bool, or the integers 0 and 1."""
+    """Return the truth of a bool, or of an integer: flags are often bits of a mask."""
     if value is True or value is False:
-        return bool(value)
-    if isinstance(value, int) and value in (0, 1):
         return bool(value)
     # By name: NumPy is not imported here, and its bool is neither a bool nor an int.
     if type(value).__name__ in ("bool_", "bool") and type(value).__module__ == "numpy":
         return bool(value)
+    if not isinstance(value, enum.Enum) and isinstance(value, numbers.Integral):
+        return bool(value)  # NumPy's integers, too
     truth: bool = member_or_refuse(boolean, value, "a boolean")
     return truth
 

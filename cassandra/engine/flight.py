@@ -374,6 +374,9 @@ class RequestBase:
             return
         try:
             if self.timeout is not None and self._timer_slot < 0:
+                if self.timeout <= 0:  # its time is over: nothing is sent
+                    self.on_timeout()
+                    return
                 self._timer_slot = session.timers.add(self.timeout, self)
             if self._plan is not None:
                 pass  # made by `start_directly`
@@ -432,6 +435,8 @@ class RequestBase:
         """Send in the calling thread; return False if nothing was sent."""
         # Before it is written: the answer may come before this thread goes on.
         if self.timeout is not None and self._timer_slot < 0:
+            if self.timeout <= 0:
+                return False
             self._timer_slot = self.session.timers.add_from_thread(self.timeout, self)
         request_body = self.request_body
         attempt = Attempt(self, host, connection, _monotonic())

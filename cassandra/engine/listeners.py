@@ -23,18 +23,32 @@ class Listeners:
     :param after: called after each event, which may have changed what policies think of hosts.
     """
 
-    __slots__ = ("_after", "policies", "program")
+    __slots__ = ("_after", "_introduced", "policies", "program")
 
     def __init__(self, after: Callable[[], None]) -> None:
         self.policies: list[Any] = []
         self.program: Sequence[Any] = ()
+        # Hosts that the program's listeners know from `connect`, until they are up or down.
+        self._introduced: set[Host] = set()
         self._after = after
 
     def tell(self, event: str, host: Host) -> None:
         """Tell everybody: `event` is the name of a method of `HostStateListener`."""
         # Policies first: what a listener executes goes by their plans. A copy: a listener may
         # register or remove others meanwhile.
-        self._tell((*self.policies, *self.program), event, host)
+        told = (*self.policies, *self.program)
+        if host in self._introduced:
+            self._introduced.discard(host)
+            # It came by `on_add`, which is for hosts that are up. Programs count both.
+            if event == "on_up":
+                told = tuple(self.policies)
+        self._tell(told, event, host)
+
+    def introduce(self, hosts: Sequence[Host]) -> None:
+        """Tell the program's listeners of the hosts that are there at connect."""
+        self._introduced.update(hosts)
+        for host in hosts:
+            self._tell(tuple(self.program), "on_add", host)
 
     def tell_policies(self, event: str, host: Host) -> None:
         """Tell the load balancing policies alone."""

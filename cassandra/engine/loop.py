@@ -24,7 +24,7 @@ from cassandra._imports import import_module
 from cassandra._threads import Waiter, get_ident, new_thread, new_waiter
 from cassandra.engine.green import new_selector
 from cassandra.engine.mishaps import mishap
-from cassandra.errors import ConnectionShutdown, NoHostAvailable
+from cassandra.errors import ConnectionShutdown, NoHostAvailable, SessionShutdown
 
 T = TypeVar("T")
 
@@ -126,7 +126,7 @@ class Inbox:
             except IndexError:  # another thread was quicker
                 return
             try:
-                work.fail(ConnectionShutdown(self._closed or SHUT_DOWN))
+                work.fail(SessionShutdown(self._closed or SHUT_DOWN))
             except BaseException:  # of a callback: the others are to be told too
                 log.exception("%r could not be told that the loop is closed", work)
 

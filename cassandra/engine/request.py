@@ -18,12 +18,14 @@ from cassandra._impl import flight
 from cassandra.engine.mishaps import mishap
 from cassandra.engine.overrides import refuse_overrides
 from cassandra.engine.prepare.again import Reprepare
+from cassandra.engine.server_warnings import log_warnings
 from cassandra.errors import (
     ConnectionException,
     NoHostAvailable,
     OperationTimedOut,
     ProtocolError,
     RequestExecutionException,
+    refused_everywhere,
 )
 from cassandra.policies.retry import RetryPolicy
 from cassandra.protocol.messages.errors import (
@@ -40,7 +42,11 @@ from cassandra.protocol.messages.errors import (
     WriteFailureMessage,
     WriteTimeoutErrorMessage,
 )
-from cassandra.protocol.opcodes import RESULT_KIND_SCHEMA_CHANGE, RESULT_KIND_SET_KEYSPACE
+from cassandra.protocol.opcodes import (
+    RESULT_KIND_SCHEMA_CHANGE,
+    RESULT_KIND_SET_KEYSPACE,
+    WARNING_FLAG,
+)
 from cassandra.query.statement import query_head
 
 if TYPE_CHECKING:
@@ -54,6 +60,8 @@ else:
     RequestBase = flight.RequestBase
 
 log = logging.getLogger("cassandra.cluster")
+
+NO_HOST_LEFT = "Unable to complete the operation against any hosts"
 
 _CUSTOM_PAYLOAD = 0x04  # native_protocol_v5.spec, section 2.4.1.2
 _TABLET_PAYLOADS = ("tablets-routing-v1", "tablets-routing-v2")
@@ -116,7 +124,11 @@ class Request(RequestBase):
                 "no answer within the client's time; see Session.execute(timeout=...)"
             )
         elif not errors:
-            errors["(no host)"] = "no connection had room for the request within the client's time"
+            errors["(no host)"] = (
+                "the time was over before the request was sent"
+                if self.timeout is not None and self.timeout <= 0
+                else "no connection had room for the request within the client's time"
+            )
         error = OperationTimedOut(
             errors,
             last.host.endpoint if last is not None else None,
@@ -165,16 +177,14 @@ class Request(RequestBase):
         self.send_to(host, connection)
 
     def _plan_exhausted(self) -> Exception:
-        """A server's own refusal says more than that no other host was left; else each host's
-        error.
-        """
-        last = self.attempts[-1].error if self.attempts else None
-        if isinstance(last, RequestExecutionException):
-            return last
+        """Each host's error; a server's own refusal is the error, too, if it came last."""
         if not self.errors:
             return NoHostAvailable("Unable to complete the operation: the query plan is empty", {})
         shown = {str(host): error for host, error in self.errors.items()}
-        error = NoHostAvailable("Unable to complete the operation against any hosts", shown)
+        last = self.attempts[-1].error if self.attempts else None
+        if isinstance(last, (RequestExecutionException, ServerError)):
+            return refused_everywhere(NO_HOST_LEFT, shown, last)
+        error = NoHostAvailable(NO_HOST_LEFT, shown)
         error.__cause__ = next(reversed(self.errors.values()))
         return error
 
@@ -221,6 +231,8 @@ class Request(RequestBase):
             )
             self.fail(error)
             return
+        if flags & WARNING_FLAG:
+            log_warnings(getattr(response, "warnings", None) or ())
         if isinstance(response, ErrorMessage):
             self._on_error(attempt, connection, response)
             return

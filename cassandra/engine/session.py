@@ -21,6 +21,7 @@ from cassandra.errors import (
     ConnectionException,
     ConnectionShutdown,
     NoHostAvailable,
+    SessionShutdown,
 )
 from cassandra.policies.balancing import HostDistance
 from cassandra.policies.token_aware import plans_in_any_thread
@@ -60,6 +61,7 @@ class EngineSession:
 
     __slots__ = (
         "_background",
+        "_hosts_before",
         "_opening",
         "_pool_errors",
         "closed",
@@ -89,6 +91,8 @@ class EngineSession:
         self.delayed: set[Ending] = set()
         # The last load balancing policy that was found to make plans in any thread.
         self.direct_policy: object = None
+        # The hosts that had pools until the end, for the errors of requests that come after it.
+        self._hosts_before: list[Host] = []
         self._pool_errors: dict[Host, Exception] = {}
         self._opening: dict[Host, asyncio.Task[None]] = {}
         self._background: set[asyncio.Task[Any]] = set()
@@ -466,7 +470,12 @@ class EngineSession:
 
     def closed_error(self) -> Exception:
         """What a request on a closed session gets."""
-        return ConnectionShutdown("the session is shut down")
+        message = "the session is shut down"
+        closed = {
+            str(host): ConnectionShutdown(f"the pool of {host} is closed", host.endpoint)
+            for host in self._hosts_before
+        }
+        return SessionShutdown(message, closed)
 
     def close(self) -> None:
         """Close all pools; requests in flight get an error that says so."""
@@ -474,6 +483,7 @@ class EngineSession:
             return
         # First: a request that loses its connection below must not try another host.
         self.closed = True
+        self._hosts_before = list(self.pools)
         error = self.closed_error()
         for task in list(self._background):
             task.cancel()

@@ -175,6 +175,14 @@ class StreamTable:
         self.orphans += 1
         return True
 
+    def orphan_ids(self) -> set[int]:
+        """Return the streams whose answers nobody waits for any more."""
+        # A copy: the loop may change the table while a thread of the program looks.
+        found = {stream for stream, one in self._responders.copy().items() if one is None}
+        if self._direct is _ORPHAN:
+            found.add(self._direct_stream)
+        return found
+
     def dispatch(self, connection: Connection, envelopes: list[Any]) -> None:
         """Give each of `envelopes`, as `FrameReader` makes them, to the responder that it answers.
 

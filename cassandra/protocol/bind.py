@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra.cqltypes.failures import locate
 from cassandra.cqltypes.missing import USUAL, is_missing
-from cassandra.errors import UnsupportedOperation
+from cassandra.errors import UnsetUnsupported
 from cassandra.protocol.primitives import NULL_VALUE, UNSET_MARK
 from cassandra.protocol.records import is_lone_text, locate_row, refuse_missing, values_of
 from cassandra.sentinels import UNSET_VALUE
@@ -236,7 +236,7 @@ class BindPlan:
             of range.
         :raises TypeError: if a value does not fit its type. The message has the column's name and
             type.
-        :raises UnsupportedOperation: for UNSET_VALUE on version 3.
+        :raises UnsetUnsupported: for UNSET_VALUE on version 3.
         """
         encoders = self._encoders
         if type(values) is not tuple:
@@ -266,7 +266,7 @@ class BindPlan:
                 parts.append(data)
         if has_unset:
             if version < 4:
-                raise UnsupportedOperation(
+                raise UnsetUnsupported(
                     "UNSET_VALUE needs protocol version 4 or higher; "
                     f"the connection speaks version {version}"
                 )
@@ -279,7 +279,8 @@ class BindPlan:
         See `cassandra.protocol.records.values_of`. Unlike `bind`, it refuses a row without the
         whole partition key.
 
-        :raises KeyError: if a marker has no value on version 3.
+        :raises MissingParameter: a KeyError and a ValueError, if a column of the partition key is
+            missing or UNSET_VALUE, or if a marker has no value on version 3.
         """
         key = self.routing_key_indexes
         kind = type(row)
@@ -289,7 +290,13 @@ class BindPlan:
             refuse_missing(
                 self._names, next(place for place in key if place >= len(row)), key, version
             )
-        return self.bind(row, version)
+        block = self.bind(row, version)
+        if key and block.has_unset:
+            values = block.values()
+            for place in key:
+                if values[place] is UNSET_VALUE:
+                    refuse_missing(self._names, place, key, version)
+        return block
 
     def bind_into(self, block: RowsBlock, row: object, version: int) -> None:
         """Bind `row` and append it to `block`, which stays as it is if that fails."""

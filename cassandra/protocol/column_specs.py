@@ -8,7 +8,7 @@ plan are used again without parsing: protocol 4 sends the specs with every resul
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import cassandra._impl as implementations
@@ -287,6 +287,12 @@ class ResultMetadata:
 
     columns: tuple[ColumnMetadata, ...]
     names: tuple[str, ...]
+
+    def __iter__(self) -> Iterator[ColumnMetadata]:
+        return iter(self.columns)
+
+    def __getitem__(self, place: int) -> ColumnMetadata:
+        return self.columns[place]
 
     def __init__(
         self,

@@ -97,9 +97,9 @@ def _check_size(payload: object) -> None:
 
 
 def _key(key: object) -> bytes:
-    if not isinstance(key, str):
+    if not isinstance(key, (str, bytes)):
         raise TypeError(f"a custom payload's keys are str, not {type(key).__name__}: {key!r}")
-    name = key.encode()
+    name = key if isinstance(key, bytes) else key.encode()
     if len(name) > MOST:
         raise ValueError(
             f"a custom payload key of {len(name)} bytes; the protocol has room for {MOST}: "

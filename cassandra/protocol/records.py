@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from cassandra.cqltypes.aliases import attributes_by_alias
 from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError, locate
-from cassandra.errors import UnsupportedOperation
+from cassandra.errors import MissingParameter, UnsetUnsupported
 from cassandra.sentinels import UNSET_VALUE
 
 __all__ = [
@@ -24,7 +24,7 @@ __all__ = [
     "values_of",
 ]
 
-_OUR_OWN = frozenset({TypeError, ValueError, KeyError, UnsupportedOperation})
+_OUR_OWN = frozenset({TypeError, ValueError, MissingParameter, UnsetUnsupported})
 # Instances of these are values, never records: a lone UUID in place of a row is a mistake to name.
 _SCALAR_MODULES = frozenset({"builtins", "datetime", "decimal", "uuid", "ipaddress"})
 _ABSENT = object()
@@ -164,9 +164,9 @@ def refuse_missing(
 ) -> None:
     """Raise if the marker at `place` has no value and must not be left out."""
     if key and place in key:
-        raise ValueError(f"the partition key needs a value for {names[place]!r}")
+        raise MissingParameter(f"the partition key needs a value for {names[place]!r}")
     if version < 4:
-        raise KeyError(
+        raise MissingParameter(
             f"no value for column {names[place]!r}, which protocol version {version} cannot leave "
             "unset"
         )

@@ -18,6 +18,7 @@ from cassandra.query.statement import (
     RoutingKey,
     SimpleStatement,
     Statement,
+    are_empty,
     bind_params,
     query_head,
 )
@@ -345,6 +346,8 @@ class BatchStatement(Statement):
             self._entries.append(statement)
         elif isinstance(statement, (str, SimpleStatement)):
             text = statement if isinstance(statement, str) else statement.query_string
+            if are_empty(parameters):
+                parameters = None
             if parameters is not None and parameters_of(text) is MarkerKind.MARKERS:
                 self._add_to_text(statement, text, parameters)
                 return
@@ -528,10 +531,6 @@ class BatchStatement(Statement):
 
     def __len__(self) -> int:
         return self._count
-
-    # `if batch:` asks whether there is one. By __len__ an empty batch would pass for None.
-    def __bool__(self) -> bool:
-        return True
 
     def __str__(self) -> str:
         level = ConsistencyLevel.value_to_name.get(

@@ -44,5 +44,7 @@ def bind(prepared: PreparedStatement, values: Any) -> BoundStatement:
         except (TypeError, ValueError) as error:
             name_statement(error, prepared.query_string)
             raise
-        return bound
+        # UNSET_VALUE for a column of the partition key is refused by the longer way.
+        if not bound.block.has_unset:
+            return bound
     return bound.bind(values)

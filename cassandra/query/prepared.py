@@ -10,12 +10,13 @@ from cassandra._impl import bind as bind_plans
 from cassandra._impl import binding
 from cassandra._threads import Lock
 from cassandra.consistency import ConsistencyLevel
+from cassandra.protocol.column_specs import ResultMetadata
 from cassandra.protocol.encrypted import bound_columns, decrypting
 from cassandra.query.settings import StatementSettings
 
 if TYPE_CHECKING:
     from cassandra.protocol.bind import BindPlan
-    from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
+    from cassandra.protocol.column_specs import ColumnMetadata
     from cassandra.protocol.encrypted import Encryption
 
 __all__ = ["PreparedStatement"]
@@ -59,7 +60,6 @@ class PreparedStatement(StatementSettings):
         "_is_lwt",
         "_key_names",
         "bind_plan",
-        "changes_counters",
         "column_encryption_policy",
         "column_metadata",
         "keyspace",
@@ -112,10 +112,6 @@ class PreparedStatement(StatementSettings):
             column_metadata[index].name for index in routing_key_indexes or ()
         )
         self._make_bind_plan(result_metadata, result_metadata_id)
-        # True if a bind marker is for a counter: then the statement is known to change one.
-        self.changes_counters = any(
-            column.type.codec().cql_name == "counter" for column in column_metadata
-        )
 
     @property
     def strict_names(self) -> bool:
@@ -166,8 +162,13 @@ class PreparedStatement(StatementSettings):
 
     @property
     def result_metadata(self) -> Any:
-        """The columns of its result, as the server last described them."""
-        return self.result_metadata_and_id[0]
+        """The columns of its result, as the server last described them; None if it has none.
+
+        An iteration gives (keyspace, table, name, type) of each.
+        """
+        metadata = self.result_metadata_and_id[0]
+        # Those that a program's own handler has read may be of any class.
+        return None if isinstance(metadata, ResultMetadata) and not metadata.columns else metadata
 
     @property
     def result_metadata_id(self) -> bytes | None:

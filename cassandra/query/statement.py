@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._impl import bind
 from cassandra.consistency import ConsistencyLevel
 from cassandra.encoder import Encoder
+from cassandra.errors import MissingParameter
 from cassandra.query.conditional import is_conditional
 from cassandra.query.markers import apart
 from cassandra.query.settings import FETCH_SIZE_UNSET, StatementSettings
@@ -22,6 +24,7 @@ __all__ = [
     "RoutingKey",
     "SimpleStatement",
     "Statement",
+    "are_empty",
     "bind_params",
 ]
 
@@ -258,6 +261,15 @@ class HostTargetingStatement:
 _DEFAULT_ENCODER = Encoder()
 
 
+def are_empty(parameters: object) -> bool:
+    """Return True if `parameters` is an empty sequence or mapping.
+
+    A text is then sent as it is: wrappers pass ``()`` or ``{}`` if there is nothing to fill in.
+    """
+    # Not `not parameters`: an object with attributes may be false, and an array refuses to tell.
+    return isinstance(parameters, (tuple, list, dict, Mapping, Sequence)) and not len(parameters)
+
+
 class InterpolatedText(str):
     """A statement's text with values written into it.
 
@@ -269,10 +281,13 @@ class InterpolatedText(str):
     template: str
 
     @classmethod
-    def of(cls, template: str, values: object) -> InterpolatedText:
-        """Fill the placeholders of `template`; raises whatever the ``%`` operator of str raises."""
+    def of(cls, template: str, values: object, shown: str) -> InterpolatedText:
+        """Fill the placeholders of `template`; raises whatever the ``%`` operator of str raises.
+
+        :param shown: the text that messages and logs show.
+        """
         text = cls((apart(template, values) if "-%" in template else template) % values)
-        text.template = template
+        text.template = shown
         return text
 
 
@@ -286,8 +301,10 @@ def bind_params(
     :param encoder: makes the literals. None takes the default one.
     :raises TypeError: if `params` is neither a sequence nor a mapping, or does not fit the
         placeholders.
-    :raises ValueError: if the placeholders are malformed, or name a parameter that is missing. The
-        message quotes the beginning of the query.
+    :raises ValueError: if the placeholders are malformed. The message quotes the beginning of the
+        query.
+    :raises MissingParameter: a KeyError and a ValueError, if a placeholder names a parameter that
+        is missing.
     """
     encode: Callable[[object], str] = (encoder or _DEFAULT_ENCODER).cql_encode_all_types
     # A str is a sequence too: "abc" would silently become three parameters.
@@ -305,18 +322,75 @@ def bind_params(
         )
     else:
         values = tuple(map(encode, params))
+        params = params if isinstance(params, (tuple, list)) else tuple(params)
+        values = tuple(map(encode, params))
         given = f"{len(values)} parameter{'s' * (len(values) != 1)}"
+    template = query
+    if any(isinstance(value, tuple) for value in _values_of(params)):
+        template, values = _with_parentheses(query, params, values, encode)
     try:
-        return InterpolatedText.of(query, values)
+        return InterpolatedText.of(template, values, query)
     except (TypeError, ValueError, KeyError) as error:
-        reason = f"no parameter is named {error}" if isinstance(error, KeyError) else str(error)
-        if "format character" in reason:
+        missing = isinstance(error, KeyError)
+        reason = f"no parameter is named {error}" if missing else str(error)
+        if re.search(r"%(?![(s%])", query.replace("%%", "")):
             reason += "; a literal % is written %%"
-        # Not a KeyError: its str() quotes the whole message, and a caller's own lookups raise it
-        # too.
-        raise type(error if not isinstance(error, KeyError) else ValueError())(
+        raise (MissingParameter if missing else type(error))(
             f"the placeholders of {query_head(query)} do not fit the {given} given: {reason}"
         ) from error
+
+
+def _values_of(params: Any) -> Iterable[object]:
+    return params.values() if isinstance(params, Mapping) else params
+
+
+_PLACEHOLDER = r"%%|(?P<head>\bIN\s*)?%(?:\((?P<name>[^)]*)\))?s"
+
+
+def _with_parentheses(
+    query: str, params: Any, values: Any, encode: Callable[[object], str]
+) -> tuple[str, Any]:
+    """Return (template, literals) in which a tuple after ``IN`` has parentheses.
+
+    Elsewhere its literal is a list's. The text before the marker tells the two apart.
+    """
+    named = isinstance(params, Mapping)
+    values = dict(values) if named else list(values)
+    place = 0
+
+    def marker(match: re.Match[str]) -> str:
+        nonlocal place
+        name, after_in = match["name"], match["head"] is not None
+        if match[0] == "%%" or named is (name is None):
+            return match[0]  # what does not fit is for the caller's error
+        key: Any = name if named else place
+        place += 1
+        if not after_in or (key not in values if named else key >= len(values)):
+            return match[0]
+        value = params[key]
+        if not isinstance(value, tuple):
+            return match[0]
+        literal = _in_literal(value, encode)
+        if not named:
+            values[key] = literal
+            return match[0]
+        # Under a name of its own: the same parameter may stand elsewhere too.
+        values[f"IN {key}"] = literal
+        return f"{match['head']}%(IN {name})s"
+
+    return re.sub(_PLACEHOLDER, marker, query, flags=re.IGNORECASE), (
+        values if named else tuple(values)
+    )
+
+
+def _in_literal(value: tuple[Any, ...], encode: Callable[[object], str]) -> str:
+    literal = encode(value)
+    if not literal.startswith("["):
+        return literal  # the program's own
+    items = [
+        _in_literal(item, encode) if isinstance(item, tuple) else encode(item) for item in value
+    ]
+    return f"({', '.join(items)})"
 
 
 def query_head(query: object, size: int = 60) -> str:

@@ -261,7 +261,7 @@ class Date:
     :raises TypeError: if the value is of another class.
     """
 
-    DAY = _DAY_SECONDS
+    MINUTE, HOUR, DAY = 60, 3600, _DAY_SECONDS
     date_format = "%Y-%m-%d"
 
     __slots__ = ("days_from_epoch",)

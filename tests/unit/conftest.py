@@ -1,4 +1,4 @@
-"""Fixtures of the engine's tests."""
+"""Fixtures of all unit tests: a look at what each leaves open, and the loops of the engine's."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ import sys
 
 import pytest
 
+from tests.leftovers import nothing_is_left_open, watch
 from tests.unit.loops import LOOPS, Loops
+
+__all__ = ["loops", "nothing_is_left_open"]
+
+watch()
 
 
 @pytest.fixture(params=LOOPS)

@@ -4,10 +4,15 @@ built.
 
 from __future__ import annotations
 
+import importlib.util
 import multiprocessing
 import os
 import runpy
+import shutil
+import subprocess
 import sys
+import sysconfig
+import zipfile
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -28,14 +33,13 @@ class Extension:
 
     def __init__(self, name: str, sources: list[str], **rest: Any) -> None:
         self.name, self.sources, self.rest = name, sources, rest
-        self.optional: bool | None = rest.get("optional")
 
 
 processes: list[int] = []
 
 
 def cythonize(modules: list[Extension], nthreads: int, **_: Any) -> list[Extension]:
-    """As that of Cython: new objects, which have forgotten whether they are optional."""
+    """As that of Cython: new objects."""
     processes.append(nthreads)
     return [Extension(module.name, module.sources) for module in modules]
 
@@ -50,7 +54,11 @@ def run_setup(monkeypatch: pytest.MonkeyPatch) -> Any:
     )
     setuptools.__dict__.update(Extension=Extension, setup=given.update)
     build.__dict__.update(cythonize=cythonize)
-    for module in (setuptools, cython, build):
+    commands = []
+    for name in ("bdist_wheel", "build_ext"):
+        commands.append(ModuleType(f"setuptools.command.{name}"))
+        commands[-1].__dict__[name] = type(name, (), {})
+    for module in (setuptools, cython, build, ModuleType("setuptools.command"), *commands):
         monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.chdir(ROOT)
     for name in SWITCHES:
@@ -66,19 +74,96 @@ def run_setup(monkeypatch: pytest.MonkeyPatch) -> Any:
     return run
 
 
-def test_each_pyx_is_an_extension_that_may_fail(run_setup: Any) -> None:
-    modules = run_setup()
+@pytest.mark.parametrize("switches", [{}, {"BUILD_EXTENSIONS_ARE_MUST": "1"}])
+def test_each_pyx_is_an_extension(run_setup: Any, switches: dict[str, str]) -> None:
+    modules = run_setup(**switches)
     assert {module.name for module in modules} == {
         f"cassandra._accel.{source.stem}"
         for source in (ROOT / "cassandra" / "_accel").glob("*.pyx")
     }
-    assert [module.optional for module in modules] == [True] * len(modules)
+    # One that may fail by itself would leave a mixture, which the driver does not use.
+    assert not any("optional" in module.rest for module in modules)
 
 
-def test_must_makes_none_of_them_optional(run_setup: Any) -> None:
-    modules = run_setup(BUILD_EXTENSIONS_ARE_MUST="1")
-    assert modules
-    assert not any(module.optional for module in modules)
+PROJECT = """
+import runpy
+from setuptools import Extension, setup
+made = runpy.run_path({setup!r})
+setup(
+    name="tried",
+    version="1",
+    packages=["tried"],
+    ext_modules=[Extension("tried.good", ["good.c"]), Extension("tried.bad", ["bad.c"])],
+    cmdclass={{"build_ext": made["AllOrNone"], "bdist_wheel": made["HonestWheel"]}},
+)
+"""
+MODULE = """
+#include <Python.h>
+static struct PyModuleDef made = {PyModuleDef_HEAD_INIT, "%s", NULL, -1, NULL};
+PyMODINIT_FUNC PyInit_%s(void) { return PyModule_Create(&made); }
+"""
+
+
+def run_commands(folder: Path, *commands: str, **switches: str) -> subprocess.CompletedProcess[str]:
+    (folder / "tried").mkdir(exist_ok=True)
+    (folder / "tried" / "__init__.py").touch()
+    (folder / "setup.py").write_text(PROJECT.format(setup=os.fspath(ROOT / "setup.py")))
+    (folder / "good.c").write_text(MODULE % ("good", "good"))
+    if not (folder / "bad.c").exists():
+        (folder / "bad.c").write_text("#error a compiler that is too new")
+    return subprocess.run(
+        [sys.executable, "setup.py", *commands],
+        cwd=folder,
+        env={**os.environ, "CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST": "", **switches},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+needs_compiler = pytest.mark.skipif(
+    shutil.which((sysconfig.get_config_var("CC") or "cc").split()[0]) is None
+    or importlib.util.find_spec("setuptools") is None,
+    reason="builds with a C compiler and setuptools",
+)
+
+
+@needs_compiler
+def test_one_that_fails_makes_the_wheel_a_pure_one(tmp_path: Path) -> None:
+    done = run_commands(tmp_path, "bdist_wheel")
+    assert done.returncode == 0, done.stderr
+    assert "the pure Python modules serve" in done.stderr
+    (wheel,) = (tmp_path / "dist").iterdir()
+    assert wheel.name == "tried-1-py3-none-any.whl"
+    with zipfile.ZipFile(wheel) as archive:
+        assert not [name for name in archive.namelist() if name.endswith((".so", ".pyd"))]
+        assert b"Root-Is-Purelib: true" in archive.read("tried-1.dist-info/WHEEL")
+
+
+@needs_compiler
+def test_one_that_fails_leaves_none_in_a_tree(tmp_path: Path) -> None:
+    (tmp_path / "bad.c").write_text(MODULE % ("bad", "bad"))
+    assert run_commands(tmp_path, "build_ext", "--inplace").returncode == 0
+    assert len([*(tmp_path / "tried").glob("*.so")]) >= 2
+    (tmp_path / "bad.c").write_text("#error a compiler that is too new")
+    done = run_commands(tmp_path, "build_ext", "--inplace", "--force")
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in (tmp_path / "tried").glob("*.*")] == ["__init__.py"]
+
+
+@needs_compiler
+def test_must_makes_it_an_error(tmp_path: Path) -> None:
+    done = run_commands(tmp_path, "bdist_wheel", CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST="1")
+    assert done.returncode != 0
+    assert not (tmp_path / "dist").exists()
+
+
+@needs_compiler
+def test_a_wheel_with_extensions_says_so(tmp_path: Path) -> None:
+    (tmp_path / "bad.c").write_text(MODULE % ("bad", "bad"))
+    assert run_commands(tmp_path, "bdist_wheel").returncode == 0
+    (wheel,) = (tmp_path / "dist").iterdir()
+    assert not wheel.name.endswith("-any.whl")
 
 
 @pytest.mark.parametrize("error", [OSError(38, "no semaphores"), ImportError("nor a module")])

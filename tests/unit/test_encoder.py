@@ -61,14 +61,17 @@ LITERALS: list[tuple[Any, str]] = [
     (datetime.datetime(1970, 1, 1, 0, 0, 1, 2999), "1002"),
     (datetime.date(2020, 2, 29), "'2020-02-29'"),
     (Date(-1), "2147483647"),
-    (datetime.time(1, 2, 3, 4), "'01:02:03.000004000'"),
+    (datetime.time(1, 2, 3, 4), "'01:02:03.000004'"),
+    (datetime.time(1, 2, 3), "'01:02:03'"),
+    (decimal.Decimal("1.10"), "1.10"),
     (Time(1), "'00:00:00.000000001'"),
     (Duration(1, 2, 3), "1mo2d3ns"),
     (Duration(-1, 0, 0), "-1mo0d0ns"),
     (ipaddress.ip_address("::1"), "'::1'"),
     ([1, "a"], "[1, 'a']"),
-    ((1, None), "(1, NULL)"),
-    (Pair(1, 2), "(1, 2)"),
+    ((1, None), "[1, NULL]"),
+    (Pair(1, 2), "[1, 2]"),
+    ([(1, 2)], "[[1, 2]]"),
     ({1}, "{1}"),
     (frozenset(["a"]), "{'a'}"),
     (SortedSet([2, 1]), "{1, 2}"),
@@ -97,7 +100,9 @@ def test_the_mapping_may_be_changed() -> None:
     encoder = Encoder()
     encoder.mapping[Pair] = lambda pair: f"{{a: {pair.a}}}"
     assert encoder.cql_encode_all_types([Pair(1, 2)]) == "[{a: 1}]"
-    assert Encoder().cql_encode_all_types(Pair(1, 2)) == "(1, 2)"
+    assert Encoder().cql_encode_all_types(Pair(1, 2)) == "[1, 2]"
+    encoder.mapping[tuple] = encoder.cql_encode_tuple
+    assert encoder.cql_encode_all_types((1, (2, "a"))) == "(1, (2, 'a'))"
 
 
 def test_quoting() -> None:

@@ -188,6 +188,7 @@ def test_a_cache_is_bounded_in_bytes() -> None:
     assert text_size(("ab", (b"c", None, ("d",)), 5)) == 4
 
 
+@pytest.mark.slow
 def test_names_do_not_pile_up() -> None:
     for at in range(300):
         name = f"N{at}" + "x" * 60_000

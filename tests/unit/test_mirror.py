@@ -42,6 +42,7 @@ ACROSS = {
     "test_fuzz.py": "tests/fuzz",
     "test_import_cost.py": "what an import loads",
     "test_layers.py": "that imports point down",
+    "test_leftovers.py": "tests/leftovers.py",
     "test_mirror.py": "this very rule",
     "test_sanitize.py": "tests/sanitize.py",
     "test_twins.py": "that the two implementations have the same names and signatures",

@@ -88,18 +88,22 @@ def mypy_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("mypy")
 
 
+@pytest.mark.slow
 def test_mypy_accepts_right_programs(mypy_cache: Path) -> None:
     assert mypy_errors(mypy_cache, *RIGHT) == {}
 
 
+@pytest.mark.slow
 def test_mypy_finds_each_mistake(mypy_cache: Path) -> None:
     assert set(mypy_errors(mypy_cache, WRONG)) == marked(WRONG)
 
 
+@pytest.mark.slow
 def test_pyright_accepts_right_programs(tmp_path: Path) -> None:
     assert pyright_errors(tmp_path, *RIGHT) == {}
 
 
+@pytest.mark.slow
 def test_pyright_finds_each_mistake(tmp_path: Path) -> None:
     assert set(pyright_errors(tmp_path, WRONG)) == marked(WRONG)
 

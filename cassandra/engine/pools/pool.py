@@ -335,6 +335,7 @@ class HostPool(KnownPool):
             "shutdown": self.closed,
             "open_count": len(self.connections),
             "in_flights": [connection.in_flight for connection in self.connections],
+            "orphan_requests": [connection.streams.orphan_ids() for connection in self.connections],
         }
 
     def __repr__(self) -> str:

@@ -43,6 +43,9 @@ class PreparingRequest(Request):
             self.fail(session.closed_error())
             return
         if self.timeout is not None:
+            if self.timeout <= 0:  # its time is over: nothing is sent
+                self.on_timeout()
+                return
             self._timer_slot = session.timers.add(self.timeout, self)
         session.see_through(self, self._prepare())
 

@@ -41,12 +41,13 @@ _NOT_OF_VIEWS = frozenset(("default_time_to_live", "cdc"))
 def table_options(names: RowNames, row: Sequence[Any]) -> dict[str, Any]:
     """Return the options of a table or view by name, from the server's row.
 
-    Options without a value are left out. The dict is the caller's own, with the maps in it.
+    Options without a value are left out, but for ``cdc``, which programs look up. The dict is the
+    caller's own, with the maps in it.
     """
     found = {}
     for name, at in _places(names).items():
         value = row[at]
-        if value is not None:
+        if value is not None or name == "cdc":
             # Tables with equal maps share them.
             found[name] = dict(value) if type(value) is dict else value
     return found
@@ -70,7 +71,7 @@ def options_as_cql(options: Mapping[str, Any], is_view: bool = False) -> list[st
         f"{maybe_escape_name(name)} = {protect_value(value)}"
         # Sorted, so that the text does not depend on the order of the server's columns.
         for name, value in sorted(options.items())
-        if not (is_view and name in _NOT_OF_VIEWS)
+        if value is not None and not (is_view and name in _NOT_OF_VIEWS)
     ]
 
 

@@ -92,10 +92,13 @@ async def test_profiles_that_come_later(cluster: aio.Cluster) -> None:
         cluster.add_execution_profile("late", ExecutionProfile())
 
 
-async def test_types_are_remembered_before_and_looked_up_after_connecting(
-    cluster: aio.Cluster,
+async def test_types_are_looked_up_by_connect_and_later(
+    cluster: aio.Cluster, node: FakeNode
 ) -> None:
-    await cluster.register_user_type("ks", "later", dict)
+    async with aio.Cluster([node.address], port=node.port) as mistaken:
+        await mistaken.register_user_type("ks", "missing", dict)
+        with pytest.raises(UserTypeDoesNotExist, match=r"ks\.missing"):
+            await mistaken.connect()
     await cluster.connect()
     with pytest.raises(UserTypeDoesNotExist, match=r"ks\.none"):
         await cluster.register_user_type("ks", "none", dict)

@@ -35,14 +35,12 @@ def test_parameters() -> None:
     [
         (True, TypeError),
         ("1", TypeError),
-        (0, ValueError),
-        (-1, ValueError),
         (math.nan, ValueError),
         (math.inf, ValueError),
     ],
 )
 def test_timeouts(timeout: Any, error: type[Exception]) -> None:
-    for taken in (None, 0.1, 5):
+    for taken in (None, 0.1, 5, 0, -1.5):
         checks.check_timeout(taken)
     with pytest.raises(error, match=f"{timeout}"):
         checks.check_timeout(timeout)

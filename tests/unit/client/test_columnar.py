@@ -499,6 +499,7 @@ print(rows, int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+@pytest.mark.slow
 def test_a_million_rows_in_little_memory() -> None:
     done = run_python(STREAM, WITH_TESTS)
     assert done.returncode == 0, done.stderr

@@ -44,17 +44,17 @@ def test_the_schema_knows_better_than_what_was_read_once() -> None:
             made.fields(keyspace, "none")
 
 
-async def test_fields_are_read_of_the_types_that_exist() -> None:
+async def test_a_type_that_is_not_there_is_refused_when_fields_are_read() -> None:
     made = types()
-    for name in ("address", "later"):
-        made.add("ks", name, Address)
 
     async def fields_of(keyspace: str, name: str) -> list[str]:
-        if name == "later":
+        if name == "none":
             raise UserTypeDoesNotExist(name)
         return ["street"]
 
+    made.add("ks", "address", Address)
     await made.read_fields(fields_of)
     assert made.fields("ks", "address") == ["street"]
+    made.add("ks", "none", Address)
     with pytest.raises(UserTypeDoesNotExist):
-        made.fields("ks", "later")
+        await made.read_fields(fields_of)

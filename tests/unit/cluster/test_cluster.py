@@ -67,10 +67,13 @@ def test_profiles_that_come_later(blocking_cluster: Cluster) -> None:
         blocking_cluster.add_execution_profile("late", ExecutionProfile())
 
 
-def test_types_are_remembered_before_and_looked_up_after_connecting(
-    blocking_cluster: Cluster,
+def test_types_are_looked_up_by_connect_and_later(
+    blocking_cluster: Cluster, shop: FakeNode
 ) -> None:
-    blocking_cluster.register_user_type("ks", "later", dict)
+    with Cluster([shop.address], port=shop.port) as mistaken:
+        mistaken.register_user_type("ks", "missing", dict)
+        with pytest.raises(UserTypeDoesNotExist, match=r"ks\.missing"):
+            mistaken.connect()
     blocking_cluster.connect()
     with pytest.raises(UserTypeDoesNotExist, match=r"ks\.none"):
         blocking_cluster.register_user_type("ks", "none", dict)

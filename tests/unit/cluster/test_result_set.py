@@ -43,8 +43,91 @@ def test_iteration_crosses_pages_once() -> None:
 
 def test_next_and_all() -> None:
     rows: ResultSet[Any] = ResultSet(FakeFuture([3]), [1, 2])
-    assert next(rows) == 1
-    assert rows.all() == [2, 3]
+    assert [next(rows), next(rows), next(rows)] == [1, 2, 3]
+    with pytest.raises(StopIteration):
+        next(rows)
+    assert ResultSet(FakeFuture([3]), [1, 2]).all() == [1, 2, 3]
+
+
+def left_early(rows: ResultSet[Any]) -> None:
+    for _ in rows:
+        break
+
+
+@pytest.mark.parametrize(
+    "begin",
+    [
+        left_early,
+        lambda rows: next(iter(rows)),
+        lambda rows: any(row == 1 for row in rows),
+        lambda rows: 2 in rows,
+        lambda rows: next(rows),
+        lambda rows: rows.one(),
+    ],
+)
+def test_an_iteration_begins_at_the_first_row_of_the_page_at_hand(begin: Any) -> None:
+    rows: ResultSet[Any] = ResultSet(FakeFuture([3, 4], [5]), [1, 2])
+    begin(rows)
+    assert list(rows) == [1, 2, 3, 4, 5]
+    assert list(rows) == []
+
+
+def test_on_a_later_page_too() -> None:
+    rows: ResultSet[Any] = ResultSet(FakeFuture([3, 4], [5]), [1, 2])
+    for row in rows:
+        if row == 4:
+            break
+    assert list(rows) == [3, 4, 5]
+
+
+def test_nothing_is_left_after_a_whole_pass() -> None:
+    rows: ResultSet[Any] = ResultSet(FakeFuture([3]), [1, 2])
+    assert len(rows.all()) == 3
+    assert (rows.one(), bool(rows), rows.current_rows, rows.all()) == (None, False, [], [])
+    with pytest.raises(RuntimeError, match="iteration has begun"):
+        rows[0]
+
+
+def test_unpacking_sees_each_row_once() -> None:
+    rows: ResultSet[Any] = ResultSet(FakeFuture([3]), [1, 2])
+    first, *rest = rows
+    assert (first, rest) == (1, [2, 3])
+
+
+def test_two_iterations_of_one_result() -> None:
+    rows: ResultSet[Any] = ResultSet(FakeFuture([3, 4]), [1, 2])
+    one, other = iter(rows), iter(rows)
+    assert [next(one), next(other), next(one)] == [1, 1, 2]
+    assert next(one) == 3  # fetched now; the other one goes on with it after its own page
+    assert list(other) == [2, 3, 4]
+
+
+def test_pages_fetched_by_hand_within_a_loop_are_not_skipped() -> None:
+    rows: ResultSet[Any] = ResultSet(FakeFuture([3, 4]), [1, 2])
+    seen = []
+    for row in rows:
+        if row == 2:
+            rows.fetch_next_page()
+        seen.append(row)
+    assert seen == [1, 2, 3, 4]
+
+
+def test_the_first_row_by_index_then_all() -> None:
+    rows: ResultSet[Any] = ResultSet(FakeFuture([3]), [1, 2])
+    assert rows[0] == 1
+    assert rows.has_more_pages  # nothing was fetched for it
+    assert [list(rows), list(rows), rows[2]] == [[1, 2, 3], [1, 2, 3], 3]
+
+
+def test_was_applied_after_all_rows_were_read() -> None:
+    future = FakeFuture()
+    future.row_factory = named_tuple_factory
+    rows: ResultSet[Any] = ResultSet(
+        future, rows_message(["[applied]", "v"], [BooleanType, Int32Type], APPLIED, 1)
+    )
+    assert len(list(rows)) == 1
+    assert rows.was_applied
+    assert (rows.all_tuples(), rows.one(), rows.column_names) == ([], None, ["[applied]", "v"])
 
 
 def test_by_page() -> None:

@@ -47,7 +47,9 @@ def test_preparing_one_and_many(shop: FakeNode, blocking_session: Session) -> No
         blocking_session.prepare_all(READ)
 
 
-def test_a_blocking_call_in_a_callback_is_refused(blocking_session: Session) -> None:
+def test_a_blocking_call_in_a_callback_is_refused(
+    shop: FakeNode, blocking_session: Session
+) -> None:
     outcomes: list[Any] = []
 
     def call(rows: Any) -> None:
@@ -61,8 +63,11 @@ def test_a_blocking_call_in_a_callback_is_refused(blocking_session: Session) -> 
             except RuntimeError as refused:
                 outcomes.append(str(refused))
 
+    # The answer comes after the callback was added, which this thread would call otherwise.
+    shop.pause()
     future = blocking_session.execute_async(READ)
     future.add_callback(call)
+    shop.resume()
     future.result()
     # Callbacks that are late are over when the next execution is.
     blocking_session.execute(READ)

@@ -149,6 +149,7 @@ ALSO_WRITTEN: list[tuple[Any, Any, str]] = [
     (t.BytesType, bytearray(b"ab"), "6162"),
     (t.BytesType, memoryview(b"abcdef")[::2], "616365"),
     (t.BooleanType, 1, "01"),
+    (t.BooleanType, -6, "01"),
     (t.BooleanType, 0, "00"),
     (t.Int32Type, True, "00000001"),
     (t.FloatType, 3, "40400000"),

@@ -12,6 +12,7 @@ import ipaddress
 import uuid
 from typing import Any
 
+import numpy
 import pytest
 
 from cassandra import cqltypes as t
@@ -53,6 +54,19 @@ def test_members_of_every_type(twins: Twins, kind: Any, value: Any) -> None:
         assert codec.encode([member, value]) == codec.encode([value, value])
     codec = map_of(t.Int32Type, kind).build_codec(twins.codecs)
     assert codec.encode({1: member, 2: value}) == codec.encode({1: value, 2: value})
+
+
+@pytest.mark.parametrize(("value", "truth"), [(5, 1), (-1, 1), (0, 0), (2**70, 1)])
+def test_flags_are_booleans_by_their_truth(twins: Twins, value: int, truth: int) -> None:
+    codec = t.BooleanType.build_codec(twins.codecs)
+    assert codec.encode(value) == bytes([truth])
+    if value < 2**31:
+        assert codec.encode(numpy.int32(value)) == bytes([truth])
+    masked = numpy.ma.masked_array(1, mask=True)
+    values: list[Any] = [numpy.array([1]), masked, 1.0, "1", [], b"\1"]
+    for refused in values:
+        with pytest.raises(t.EncodeTypeError, match="is not a boolean"):
+            codec.encode(refused)
 
 
 class Level(enum.IntEnum):

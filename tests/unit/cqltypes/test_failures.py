@@ -62,7 +62,7 @@ REFUSED: list[tuple[Any, Any, type[Exception], str]] = [
     (FLOAT, 1e39, ValueError, r"^1e\+39 \(float\) is out of the range of float$"),
     (t.DoubleType, 10**400, ValueError, "out of the range of double"),
     (t.BooleanType, "false", TypeError, r"^'false' \(str\) is not a boolean$"),
-    (t.BooleanType, 2, TypeError, "not a boolean"),
+    (t.BooleanType, 2.0, TypeError, "not a boolean"),
     (TEXT, b"abc", TypeError, r"^b'abc' \(bytes\) is not text \(str\)$"),
     (TEXT, "a\ud800", ValueError, r"cannot be encoded as text: character 1 is '\\ud800'$"),
     (t.AsciiType, "a\u00e9", ValueError, "cannot be encoded as ascii: character 1"),

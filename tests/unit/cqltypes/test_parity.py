@@ -118,6 +118,7 @@ def typed_values(depth: int) -> st.SearchStrategy[tuple[Any, st.SearchStrategy[A
 
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
+@pytest.mark.slow
 def test_round_trip_of_nested_types(twins: Twins, data: st.DataObject) -> None:
     cqltype, values = data.draw(typed_values(2))
     value = data.draw(values)
@@ -130,6 +131,7 @@ def test_round_trip_of_nested_types(twins: Twins, data: st.DataObject) -> None:
 
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
+@pytest.mark.slow
 def test_round_trip_of_sets_and_maps(twins: Twins, data: st.DataObject) -> None:
     key_type, keys = data.draw(
         st.sampled_from(sorted(VALUES.items(), key=lambda item: str(item[0])))
@@ -243,6 +245,7 @@ def test_mutated_bytes_read_the_same(compiled: Twins) -> None:
 
 @settings(max_examples=500, deadline=None)
 @given(data=st.binary(max_size=64), number=st.integers(0, len(TYPES) - 1))
+@pytest.mark.slow
 def test_random_bytes_are_a_value_or_a_clear_error(twins: Twins, data: bytes, number: int) -> None:
     codec = TYPES[number].build_codec(twins.codecs)
     try:

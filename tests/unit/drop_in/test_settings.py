@@ -350,15 +350,13 @@ async def test_types_are_registered_before_connect(
 
 async def test_a_type_that_comes_later(face: Any, node: FakeNode) -> None:
     cluster = face([node.address], port=node.port)
-    await value(cluster.register_user_type("ks", "address", Address))
     try:
         session = await value(cluster.connect())
-        with pytest.raises(UserTypeDoesNotExist, match=r"ks\.address"):
-            await value(session.execute("INSERT %s", (Address("Mall", 2),)))
         with pytest.raises(UserTypeDoesNotExist, match=r"ks\.address"):
             await value(cluster.register_user_type("ks", "address", Address))
         with_type(node)
         await value(cluster.refresh_schema_metadata())
+        await value(cluster.register_user_type("ks", "address", Address))
         await value(session.execute("INSERT %s", (Address("Mall", 2),)))
         assert node.queries()[-1].query == "INSERT {street : 'Mall' , number : 2}"
     finally:

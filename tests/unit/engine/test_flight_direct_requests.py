@@ -657,6 +657,7 @@ def test_a_forked_child_writes_nothing(loops: Loops, implementation: str) -> Non
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="this system has no such signals")
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
+@pytest.mark.slow
 def test_interrupts_leave_nothing_broken(loops: Loops, implementation: str) -> None:
     assert run(SIGNALS, implementation, loops) == "300 True True\n"
 

@@ -238,7 +238,10 @@ def test_what_a_finalizer_changes_meanwhile_is_not_lost(twins: Twins) -> None:
             self.profile.request_timeout = 2.0
 
     thresholds = gc.get_threshold()
-    gc.freeze()  # or each collection would walk through all that the other tests have left
+    # Or each collection would walk through all that other tests have left. It stays frozen, as the
+    # tests themselves are (tests/conftest.py).
+    gc.collect()
+    gc.freeze()
     try:
         for allocations in range(1, 100):
             profile = ExecutionProfile(request_timeout=1.0)
@@ -254,7 +257,6 @@ def test_what_a_finalizer_changes_meanwhile_is_not_lost(twins: Twins) -> None:
     finally:
         gc.set_threshold(*thresholds)
         gc.enable()
-        gc.unfreeze()
 
 
 @pytest.mark.parametrize(

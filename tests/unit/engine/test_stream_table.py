@@ -358,6 +358,7 @@ def quick_switches() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("quick_switches")
+@pytest.mark.slow
 def test_threads_write_one_at_a_time(line: Line) -> None:
     """Frames of many threads come whole, and each gets its answer."""
     rounds, sent, stop = 300, [0], threading.Event()

@@ -153,6 +153,7 @@ ALLOWED = {
 
 
 @pytest.mark.parametrize("version", [4, 5])
+@pytest.mark.slow
 async def test_nobody_gets_anothers_answer(version: int) -> None:
     share = REQUESTS // CLIENTS
     total = share * CLIENTS

@@ -77,6 +77,7 @@ async def test_pages_without_an_end_are_read_for_a_limited_time() -> None:
             blocking.connect()
 
 
+@pytest.mark.slow
 async def test_a_flood_of_events_is_a_few_readings() -> None:
     with FakeNode() as node:
         node.schema = schema("a", tables=1)

@@ -163,6 +163,7 @@ def none_left(nodes: FakeCluster) -> None:
 
 
 @pytest.mark.parametrize("name", ["connect", *BLOCKING])
+@pytest.mark.slow
 def test_blocking(nodes: FakeCluster, loops: Loops, name: str) -> None:
     Cluster(**settings(nodes)).shutdown()
     threads = set(threading.enumerate())
@@ -208,6 +209,7 @@ def test_a_trace_that_cannot_be_read_keeps_to_its_own_limit(
 
 
 @pytest.mark.parametrize("name", ["connect", *AWAITED])
+@pytest.mark.slow
 def test_awaiting(nodes: FakeCluster, loops: Loops, name: str) -> None:
     async def once(number: int) -> bool:
         cluster = aio.Cluster(**settings(nodes))

@@ -18,6 +18,7 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has
 @pytest.mark.parametrize(
     "program", ["shutdowns", "mixing", pytest.param("forks", marks=needs_fork)]
 )
+@pytest.mark.slow
 def test_stress_in_short(program: str, loop: str) -> None:
     code = f"import runpy, sys; sys.argv = ['x', '--count', '6', '--loop', {loop!r}]\n"
     code += f"runpy.run_module('tests.stress.{program}', run_name='__main__')\n"
@@ -75,6 +76,7 @@ go_on.set()
 
 
 @needs_fork
+@pytest.mark.slow
 def test_every_lock_is_made_anew_in_a_forked_child() -> None:
     done = run_python(LOCKS, {"PYTHONWARNINGS": "ignore"})
     assert done.stdout.splitlines() == ["True", "[]"], done.stderr

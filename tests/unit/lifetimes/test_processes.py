@@ -219,6 +219,7 @@ def test_the_interpreter_ends_whatever_is_left_open(ending: str) -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 def test_a_callback_that_blocks_holds_the_interpreter_s_end_up_for_seconds_only() -> None:
     code = (
         PROLOGUE

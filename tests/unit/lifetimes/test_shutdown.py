@@ -82,6 +82,7 @@ def test_a_caller_that_waits_while_another_thread_shuts_down(node: FakeNode) -> 
         assert isinstance(waiting.exception(timeout=10), ConnectionShutdown)
 
 
+@pytest.mark.slow
 def test_connects_and_failures_leave_nothing(node: FakeNode) -> None:
     connect(node)[0].shutdown()  # what a process makes once
     with FakeNode() as closed:

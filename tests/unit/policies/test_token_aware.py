@@ -108,6 +108,7 @@ EVENTS = st.lists(
 
 @pytest.mark.parametrize("kind", list(POLICIES))
 @given(events=EVENTS, key=st.none() | st.binary(min_size=1, max_size=9))
+@pytest.mark.slow
 def test_plans_hold_each_live_host_once_replicas_first_and_near_ones_before_others(
     kind: str, events: list[tuple[str, int]], key: bytes | None
 ) -> None:

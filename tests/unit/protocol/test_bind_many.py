@@ -48,6 +48,7 @@ def plan_of(twins: Twins, key: list[int] | None = None, **kinds: str) -> Any:
 
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
+@pytest.mark.slow
 def test_the_same_as_row_by_row(twins: Twins, data: st.DataObject) -> None:
     kinds = data.draw(st.lists(typed_values(1), min_size=1, max_size=4))
     row = st.tuples(*[st.none() | st.just(UNSET_VALUE) | values for _, values in kinds])

@@ -23,7 +23,9 @@ def session() -> Any:
             yield cluster.connect()
 
 
-@pytest.mark.parametrize("parser", [ListParser(), LazyParser(), NumpyParser()], ids=repr)
+@pytest.mark.parametrize(
+    "parser", [ListParser(), LazyParser(), NumpyParser()], ids=lambda parser: type(parser).__name__
+)
 def test_parsers_of_rows(session: Session, parser: Any) -> None:
     session.client_protocol_handler = cython_protocol_handler(parser)
     session.row_factory = tuple_factory

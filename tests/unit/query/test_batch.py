@@ -135,8 +135,17 @@ class TestAdd:
         assert (text, len(first), len(second), made.query_id) == ("DELETE", 2, 1, b"id")
         assert batch.routing_key == b"\0\0\0\1"
         assert (batch.keyspace, batch.own_keyspace) == ("ks", None)
+        rows = BatchStatement().add("?", (1,)).add("?", {"v": "a"})
         with pytest.raises(ValueError, match=r"row 1: the partition key.*INSERT INTO t"):
-            statements(BatchStatement().add("?", (1,)).add("?", {}), {(None, "?"): prepared()})
+            statements(rows, {(None, "?"): prepared()})
+
+    def test_a_text_with_empty_parameters_goes_as_it_is(self) -> None:
+        batch = BatchStatement()
+        empties: list[Any] = [(), [], {}, None]
+        for empty in empties:
+            batch.add("INSERT 'a%%b 100%'", empty)
+            batch.add(SimpleStatement("INSERT 'a%%b 100%' ?"), empty)
+        assert set(batch.entries) == {"INSERT 'a%%b 100%'", "INSERT 'a%%b 100%' ?"}
 
     def test_limits(self) -> None:
         statement = prepared()
@@ -203,23 +212,10 @@ class TestRouting:
 class TestCounters:
     count = prepared("UPDATE c SET n = n + ? WHERE k = ?", n=CounterColumnType, k=Int32Type)
 
-    def test_counters_have_batches_of_their_own(self) -> None:
-        with pytest.raises(
-            ValueError, match=r"'UPDATE c .* changes a counter, which a logged batch cannot"
-        ):
-            statements(BatchStatement().add(self.count, (1, 2)))
-        with pytest.raises(
-            ValueError, match=r"'INSERT INTO t .* as all statements of a counter batch must"
-        ):
-            statements(BatchStatement(BatchType.COUNTER).add(prepared(), (1,)))
-        with pytest.raises(
-            ValueError, match=r"'INSERT INTO t .* cannot be in one batch with those that do"
-        ):
-            statements(
-                BatchStatement(BatchType.UNLOGGED).add(self.count, (1, 2)).add(prepared(), (1,))
-            )
-        for kind in (BatchType.COUNTER, BatchType.UNLOGGED):
-            assert len(statements(BatchStatement(kind).add(self.count, (1, 2)))) == 1
+    @pytest.mark.parametrize("kind", [BatchType.COUNTER, BatchType.UNLOGGED, BatchType.LOGGED])
+    def test_the_server_says_which_batch_counters_may_be_in(self, kind: BatchType) -> None:
+        batch = BatchStatement(kind).add(self.count, (1, 2)).add(prepared(), (1,))
+        assert len(statements(batch)) == 2
 
 
 class TestPayload:
@@ -437,7 +433,10 @@ class TestBatch:
         batch.clear()
         assert len(batch) == 0
         assert batch.routing_key is None
-        assert bool(batch)
+
+    def test_an_empty_batch_is_false(self) -> None:
+        assert not BatchStatement()
+        assert BatchStatement().add("a")
 
     def test_payloads_are_merged(self) -> None:
         batch = BatchStatement(custom_payload={"a": b"1"})

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cassandra import ConsistencyLevel
-from cassandra.cqltypes import CounterColumnType, Int32Type, UTF8Type
+from cassandra.cqltypes import Int32Type, UTF8Type
 from cassandra.protocol.column_specs import ColumnMetadata
 from cassandra.query import PreparedStatement
 from cassandra.query.settings import FETCH_SIZE_UNSET
@@ -54,9 +54,7 @@ def test_columns_and_their_id_change_together() -> None:
     assert (statement.result_metadata, statement.result_metadata_id) == (metadata, b"second")
 
 
-def test_counters_and_transactions_are_known() -> None:
-    assert prepared(Int32Type, CounterColumnType).changes_counters is True
-    assert prepared().changes_counters is False
+def test_transactions_are_known() -> None:
     assert (prepared(is_lwt=True).is_lwt(), prepared().is_lwt()) == (True, False)
 
 

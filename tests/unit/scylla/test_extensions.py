@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import datetime
 import os
 import threading
@@ -29,6 +28,7 @@ from cassandra.testing.fake import (
     schema_change,
 )
 from cassandra.testing.fake.tokens import token_of
+from tests.proxies import Proxy
 
 SELECT = "SELECT v FROM {}.t WHERE k = ?"
 INSERT = "INSERT INTO {}.t (k, v) VALUES (?, 'x')"
@@ -376,20 +376,7 @@ def test_our_name_and_version(nodes: FakeCluster, session: Session) -> None:
 def test_the_maintenance_socket(nodes: FakeCluster, tmp_path: Any) -> None:
     path = os.path.join(tmp_path, "cql.m")
     node = nodes[0]
-
-    async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there, back = await asyncio.open_connection(node.address, node.port)
-
-        async def pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-            while data := await source.read(65536):
-                sink.write(data)
-            sink.close()
-
-        await asyncio.gather(pump(reader, back), pump(there, writer), return_exceptions=True)
-
-    server = asyncio.run_coroutine_threadsafe(asyncio.start_unix_server(relay, path), node.loop)
-    closing = server.result(5)
-    try:
+    with Proxy(node, path=path):
         policy = TokenAwarePolicy(RoundRobinPolicy())
         with Cluster([UnixSocketEndPoint(path)], load_balancing_policy=policy) as cluster:
             session = cluster.connect(wait_for_all_pools=True)
@@ -401,5 +388,3 @@ def test_the_maintenance_socket(nodes: FakeCluster, tmp_path: Any) -> None:
             assert node.queries(SELECT.format("vn"))
             # There is no shard-aware port in the file system: shards come as the node gives them.
             assert host.sharding_info is not None
-    finally:
-        node.loop.call_soon_threadsafe(closing.close)

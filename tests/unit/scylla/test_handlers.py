@@ -245,6 +245,7 @@ def test_without_metadata_ids_nothing_of_them_is_sent() -> None:
 
 
 @pytest.mark.skipif(_impl.implementation != "c", reason="this is the Python implementation")
+@pytest.mark.slow
 def test_the_same_on_the_python_implementation() -> None:
     """This file, once more."""
     folder = Path(__file__).parents[3]

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import http.server
 import json
-import ssl
 import threading
 import weakref
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from tests.proxies import Relay
 
 from .certificates import Authority
 
@@ -30,7 +30,7 @@ class Astra:
         self.sent_on: list[str | None] = []
         self.answer: tuple[int, bytes] | None = None
         self._names: weakref.WeakKeyDictionary[Any, str | None] = weakref.WeakKeyDictionary()
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._relay = Relay(self._target)
 
     def __enter__(self) -> Astra:
         self._start_service()
@@ -68,14 +68,17 @@ class Astra:
         self._loop = asyncio.SelectorEventLoop()
         context = self.authority.server("proxy", clients=self.authority.path)
         context.sni_callback = lambda made, name, of: self._names.__setitem__(made, name)
-        serving = asyncio.start_server(self._carry, "127.0.0.1", 0, ssl=context)
-        self._server = self._loop.run_until_complete(serving)
+        self._loop.run_until_complete(self._relay.start(context=context))
         self._proxy_thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._proxy_thread.start()
 
+    @property
+    def proxy(self) -> str:
+        """The proxy's ``address:port``."""
+        return f"{self._relay.address}:{self._relay.port}"
+
     def told(self) -> dict[str, Any]:
         """What the metadata service says."""
-        port = self._server.sockets[0].getsockname()[1]
         return {
             "version": 1,
             "region": "here",
@@ -83,7 +86,7 @@ class Astra:
                 "type": "sni_proxy",
                 "local_dc": "datacenter1",
                 "contact_points": list(self.nodes),
-                "sni_proxy_address": f"127.0.0.1:{port}",
+                "sni_proxy_address": self.proxy,
             },
         }
 
@@ -108,44 +111,16 @@ class Astra:
                     out.writestr(name.replace("_", "."), text)
         return str(path)
 
-    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
+    def _target(self, writer: asyncio.StreamWriter) -> tuple[str, int] | None:
         name = self._names.get(writer.get_extra_info("ssl_object"))
         self.sent_on.append(name)
-        try:
-            if name in self.nodes:
-                back, forth = await asyncio.open_connection(*self.nodes[name])
-                await asyncio.gather(_pipe(reader, forth), _pipe(back, writer))
-                forth.transport.abort()
-        except (OSError, asyncio.CancelledError):
-            pass
-        finally:
-            writer.transport.abort()
-            self._tasks.discard(task)
+        return None if name is None else self.nodes.get(name)
 
     def __exit__(self, *args: object) -> None:
         self._service.shutdown()
         self._service_thread.join()
         self._service.server_close()
-        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self._relay.stop(), self._loop).result(10)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._proxy_thread.join()
         self._loop.close()
-
-    async def _end(self) -> None:
-        self._server.close()
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.sleep(0.01)
-
-
-async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with contextlib.suppress(OSError, ssl.SSLError):
-        while data := await reader.read(1 << 16):
-            writer.write(data)
-            await writer.drain()
-    writer.transport.abort()

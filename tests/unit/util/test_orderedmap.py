@@ -1,4 +1,4 @@
-"""SortedSet."""
+"""OrderedMap and OrderedMapSerializedKey."""
 
 from __future__ import annotations
 
@@ -75,5 +75,5 @@ def test_maps_off_the_wire_and_their_helpers_load_no_pickle() -> None:
         "import sys, cassandra.encoder; "
         "print(sorted({'pickle', 'json', 'random', 'ipaddress'} & set(sys.modules)))"
     )
-    done = run_python(code)
+    done = run_python(code, is_bare=True)
     assert done.stdout.strip() == "[]", done.stderr

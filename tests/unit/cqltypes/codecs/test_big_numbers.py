@@ -75,6 +75,7 @@ def as_int(made: decimal.Decimal) -> int:
 
 
 @pytest.mark.usefixtures("context")
+@pytest.mark.slow
 def test_conversions_are_exact() -> None:
     for number in numbers(random.Random(7)):
         made = big_numbers.to_decimal(number)
@@ -84,6 +85,7 @@ def test_conversions_are_exact() -> None:
 
 @pytest.mark.usefixtures("context")
 @pytest.mark.parametrize("scale", [0, 7, -7, 100_000])
+@pytest.mark.slow
 def test_decimals_go_there_and_back(twins: Twins, scale: int) -> None:
     codec = t.DecimalType.build_codec(twins.codecs)
     varint = t.IntegerType.build_codec(twins.codecs)

@@ -211,6 +211,7 @@ REPEATED: list[tuple[Any, Any]] = [
     not hasattr(sys, "gettotalrefcount") and sys.implementation.name != "cpython",
     reason="counts blocks of CPython",
 )
+@pytest.mark.slow
 def test_nothing_is_left_behind(twins: Twins) -> None:
     plans = [(cqltype.build_codec(twins.codecs), value) for cqltype, value in REPEATED]
 

@@ -319,6 +319,7 @@ def test_a_port_that_cannot_be_reached_is_done_without(nodes: FakeCluster) -> No
     "policy", [TokenAwarePolicy(RoundRobinPolicy()), AdaptivePolicy(RoundRobinPolicy())],
     ids=["token aware", "adaptive"],
 )  # fmt: skip
+@pytest.mark.slow
 def test_every_read_reaches_its_shard(
     nodes: FakeCluster, keyspace: str, version: int, policy: Any
 ) -> None:
@@ -348,6 +349,7 @@ def nodes_of_seven() -> Iterator[FakeCluster]:
 
 @pytest.mark.parametrize("face", FACES)
 @pytest.mark.parametrize(("keyspace", "version"), [("vn", 1), ("tb", 1), ("tb", 2)])
+@pytest.mark.slow
 def test_twenty_thousand_reads(
     nodes_of_seven: FakeCluster, keyspace: str, version: int, face: str
 ) -> None:
@@ -388,6 +390,7 @@ async def _read_in_asyncio(nodes: FakeCluster, text: str, count: int) -> None:
 
 
 @pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.slow
 def test_while_tablets_move(nodes: FakeCluster, version: int) -> None:
     nodes.scylla.tablets_version = version
     placement = nodes.scylla.placement
@@ -419,6 +422,7 @@ def test_all_kinds_of_load_at_the_same_time(nodes: FakeCluster, cluster: Cluster
 
 
 @pytest.mark.parametrize("implementation", ["python", "c"])
+@pytest.mark.slow
 def test_both_implementations_reach_the_shards(implementation: str) -> None:
     program = """
 from cassandra.cluster import Cluster

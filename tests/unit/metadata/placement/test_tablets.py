@@ -290,6 +290,7 @@ def test_tokens_of_statements(twins: Any) -> None:
     assert token_of(statement) is None
 
 
+@pytest.mark.slow
 def test_a_million_tablets_take_less_than_100_megabytes() -> None:
     import resource
 

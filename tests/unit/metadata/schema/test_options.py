@@ -26,8 +26,10 @@ def test_options_are_the_tables_own() -> None:
     one["compaction"]["class"] = "y"
     one["new"] = 1
     del one["comment"]
+    assert one.pop("cdc") is None  # programs look it up
     assert dict(one) == {"compaction": {"class": "y"}, "additional_write_policy": "99p", "new": 1}
     assert dict(other) == {
+        "cdc": None,
         "comment": "",
         "compaction": {"class": "x"},
         "additional_write_policy": "99p",

@@ -92,7 +92,7 @@ def test_it_is_what_is_made_step_by_step(twins: Twins, monkeypatch: pytest.Monke
         {"rows": []},
         {"names": RowNames(("keyspace_name", "table_name"))},
     ],
-    ids=str,
+    ids=" ".join,  # the names of what changes: some values have addresses in their texts
 )
 def test_all_else_is_left_to_who_looks_closer(changes: dict[str, Any], twins: Twins) -> None:
     made = source(twins, **changes)

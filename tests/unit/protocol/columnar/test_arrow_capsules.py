@@ -221,6 +221,7 @@ def test_the_uuid_extension(twins: Twins) -> None:
     assert batch.schema.field("c2").type == pyarrow.uuid()
 
 
+@pytest.mark.slow
 def test_thousands_of_exports_keep_nothing(twins: Twins) -> None:
     made = column(twins)
     before = twins.arrow_capsules.held_count()

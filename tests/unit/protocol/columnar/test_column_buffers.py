@@ -110,6 +110,7 @@ def test_pyarrow_takes_the_buffers_without_a_capsule_too(twins: Twins, kind: Any
 
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
+@pytest.mark.slow
 def test_nested_types_are_what_rows_have(twins: Twins, data: st.DataObject) -> None:
     kind, values = data.draw(typed_values(2))
     codec = kind.build_codec(twin("codecs", "python"))
@@ -322,6 +323,7 @@ def outcome(plan: Any, page: bytes, count: int) -> tuple[str, Any]:
         return "error", str(error)
 
 
+@pytest.mark.slow
 def test_mutated_values_read_the_same(compiled: Twins) -> None:
     source = random.Random(20261121)
     corpus = [bytes.fromhex(expected) for _, _, expected in [*SCALARS, *CONTAINERS]]

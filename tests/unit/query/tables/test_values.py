@@ -118,6 +118,7 @@ def nested_map(inner: tuple[Any, Any], outer: Any) -> tuple[Any, st.SearchStrate
 
 @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
+@pytest.mark.slow
 def test_nested_types(twins: Twins, data: st.DataObject) -> None:
     kind, values = data.draw(columns_of(2))
     codec = kind.build_codec(twin("codecs", "python"))
@@ -127,6 +128,7 @@ def test_nested_types(twins: Twins, data: st.DataObject) -> None:
 
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
+@pytest.mark.slow
 def test_frames_of_polars(twins: Twins, data: st.DataObject) -> None:
     polars = pytest.importorskip("polars")
     kind, values = data.draw(columns_of(2))
@@ -147,6 +149,7 @@ def may_be_nan(kind: Any) -> bool:
 
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
+@pytest.mark.slow
 def test_frames_of_pandas(twins: Twins, data: st.DataObject) -> None:
     pytest.importorskip("pandas")
     kind, values = data.draw(columns_of(2))

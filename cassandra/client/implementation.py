@@ -1,0 +1,31 @@
+"""Says in the log that pure Python serves although compiled modules could."""
+
+from __future__ import annotations
+
+import logging
+
+from cassandra import _impl
+
+__all__ = ["warn_of_fallback"]
+
+log = logging.getLogger("cassandra.cluster")
+
+_is_said = False
+
+
+def warn_of_fallback() -> None:
+    """Log a warning, once a process, if the compiled modules are missing.
+
+    A program that sets ``CASS_DRIVER_IMPL=python`` has chosen, and gets none.
+    """
+    global _is_said
+    if _impl.fallback_reason is None or _is_said:
+        return
+    _is_said = True
+    log.warning(
+        "turbocql runs in pure Python, at about a quarter of its speed (%s). Install a wheel for "
+        "this platform, or where there is a C compiler (Debian: apt install build-essential "
+        "python3-dev); CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST=1 makes pip say what is missing, and "
+        "CASS_DRIVER_IMPL=python silences this",
+        _impl.fallback_reason,
+    )

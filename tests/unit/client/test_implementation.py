@@ -1,0 +1,93 @@
+"""A process that runs in pure Python by accident is told so, once."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+import cassandra
+from cassandra import _impl
+from cassandra.client import implementation
+from cassandra.cluster import Cluster
+from cassandra.testing.fake import FakeNode
+from tests.processes import run_python
+
+PACKAGE = Path(cassandra.__file__).parent
+
+
+def test_it_is_public() -> None:
+    assert cassandra.implementation == _impl.implementation
+    assert cassandra.fallback_reason is _impl.fallback_reason
+    lane = {"c": "compiled", "python": "pure Python"}[cassandra.implementation]
+    assert repr(Cluster()).endswith(f"not connected, {lane}>")
+
+
+def test_an_accident_is_logged_at_the_first_connect(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(_impl, "fallback_reason", "it lacks any")
+    monkeypatch.setattr(implementation, "_is_said", False)
+    with FakeNode() as node:
+        for _ in range(2):
+            with Cluster([node.address], port=node.port) as cluster:
+                cluster.connect()
+    (logged,) = [one for one in caplog.records if "pure Python" in one.getMessage()]
+    assert (logged.name, logged.levelname) == ("cassandra.cluster", "WARNING")
+    assert "(it lacks any)" in logged.getMessage()
+
+
+def test_a_choice_is_not() -> None:
+    code = """
+import cassandra
+assert (cassandra.implementation, cassandra.fallback_reason) == ("python", None)
+"""
+    assert run_python(code, {"CASS_DRIVER_IMPL": "python"}).returncode == 0
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A source tree that is not built."""
+    ignored = shutil.ignore_patterns("*.so", "*.pyd", "*.c", "__pycache__")
+    shutil.copytree(PACKAGE, tmp_path / "tree" / "cassandra", ignore=ignored)
+    (tmp_path / "tree" / "setup.py").touch()
+    return tmp_path / "tree"
+
+
+def test_a_tree_in_front_of_a_compiled_installation_warns(tree: Path, tmp_path: Path) -> None:
+    installed = tmp_path / "installed"
+    record = installed / "turbocql-4.0.dist-info"
+    record.mkdir(parents=True)
+    (record / "METADATA").write_text("Metadata-Version: 2.1\nName: turbocql\nVersion: 4.0\n")
+    (record / "RECORD").write_text("cassandra/_accel/flight.cpython-311-x86_64-linux-gnu.so,,\n")
+    environment = {
+        "CASS_DRIVER_IMPL": "",
+        "PYTHONPATH": os.pathsep.join(map(str, (tree, installed))),
+    }
+    code = "import cassandra; print(cassandra.implementation)"
+    done = run_python(code, environment)
+    assert done.stdout.strip() == "python", done.stderr
+    assert f"the source tree in {tree} is imported, which is not built" in done.stderr
+    assert str(installed) in done.stderr
+    (tree / "setup.py").unlink()
+    assert run_python(code, environment).stderr == ""
+
+
+def test_files_that_another_driver_took_along_are_named(tree: Path) -> None:
+    (tree / "cassandra" / "marshal.py").unlink()
+    (tree / "cassandra" / "_accel" / "codecs.py").write_text("import cassandra.marshal")
+    # Those of editable installations would find the file elsewhere.
+    code = """
+import sys
+sys.meta_path[:] = [one for one in sys.meta_path if "editable" not in repr(one)]
+from cassandra import _impl
+_impl.twin("codecs", "c")
+"""
+    done = run_python(
+        code,
+        {"CASS_DRIVER_IMPL": "python", "PYTHONPATH": str(tree)},
+    )
+    assert "cassandra.marshal is not there" in done.stderr
+    assert "pip install --force-reinstall --no-deps turbocql" in done.stderr

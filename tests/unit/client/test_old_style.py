@@ -1,0 +1,71 @@
+"""Policies that are settings of the cluster: what they stand for, and what they exclude."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.cluster import Cluster, ExecutionProfile
+from cassandra.policies import RetryPolicy, RoundRobinPolicy, TokenAwarePolicy
+from cassandra.testing.fake import FakeNode
+
+
+class Watched(RoundRobinPolicy):
+    asked = 0
+
+    def make_query_plan(self, *args: Any, **kwargs: Any) -> Any:
+        self.asked += 1
+        return super().make_query_plan(*args, **kwargs)
+
+
+@pytest.mark.parametrize("face", [Cluster, aio.Cluster])
+def test_they_are_those_of_the_default_profile(face: Any) -> None:
+    cluster = face()
+    assert isinstance(cluster.load_balancing_policy, TokenAwarePolicy)
+    assert isinstance(cluster.default_retry_policy, RetryPolicy)
+    default = cluster.profile_manager.default
+    assert default.retry_policy is cluster.default_retry_policy
+    for other in (RoundRobinPolicy(), RoundRobinPolicy()):
+        cluster.load_balancing_policy = other
+        assert cluster.load_balancing_policy is other is default.load_balancing_policy
+    cluster.default_retry_policy = cluster.load_balancing_policy = None
+    assert type(cluster.default_retry_policy) is RetryPolicy
+    assert isinstance(cluster.load_balancing_policy, TokenAwarePolicy)
+    with pytest.raises(ValueError, match="cannot be added"):
+        cluster.add_execution_profile("other", ExecutionProfile())
+
+
+@pytest.mark.parametrize("name", ["load_balancing_policy", "default_retry_policy"])
+def test_profiles_and_policies_exclude_each_other(name: str) -> None:
+    cluster = Cluster(execution_profiles={"one": ExecutionProfile()})
+    with pytest.raises(ValueError, match=rf"Cluster\.{name} cannot be set"):
+        setattr(cluster, name, None)
+
+
+def test_one_that_is_set_after_connect_plans() -> None:
+    with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
+        session = cluster.connect()
+        cluster.load_balancing_policy = policy = Watched()
+        session.execute("SELECT 1")
+        assert policy.asked == 1
+
+
+async def test_one_that_is_set_after_connect_plans_with_asyncio() -> None:
+    with FakeNode() as node:
+        async with aio.Cluster([node.address], port=node.port) as cluster:
+            session = await cluster.connect()
+            cluster.load_balancing_policy = policy = Watched()
+            await session.execute("SELECT 1")
+            assert policy.asked == 1
+
+
+def test_class_attributes_of_subclasses_count() -> None:
+    policy = RoundRobinPolicy()
+
+    class Ours(Cluster):
+        load_balancing_policy = policy
+
+    assert Ours().profile_manager.default.load_balancing_policy is policy
+    assert Cluster.load_balancing_policy is None

@@ -1,0 +1,327 @@
+"""Programs of today's drivers: the same statements must be sent, and the same errors caught.
+
+Each test is a program that runs alike on cassandra-driver.
+"""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cassandra import (
+    AlreadyExists,
+    InvalidRequest,
+    OperationTimedOut,
+    Unavailable,
+    aio,
+)
+from cassandra.cluster import (
+    Cluster,
+    NoHostAvailable,
+    Session,
+    UserTypeDoesNotExist,
+)
+from cassandra.concurrent import execute_concurrent
+from cassandra.connection import ConnectionException, ConnectionShutdown
+from cassandra.cqltypes import Int32Type
+from cassandra.policies import (
+    ConstantReconnectionPolicy,
+    HostStateListener,
+    IdentityTranslator,
+    RetryPolicy,
+    RoundRobinPolicy,
+)
+from cassandra.query import UNSET_VALUE, BatchStatement, BatchType, SimpleStatement
+from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, Opcode, error, hold
+from cassandra.testing.fake import rows as answer
+from cassandra.util import Date
+
+INSERT = "INSERT INTO t (k, v) VALUES (?, ?)"
+EMPTY: list[Any] = [(), [], {}, None]
+
+
+@pytest.fixture
+def node() -> Iterator[FakeNode]:
+    with FakeNode() as node:
+        node.prime_prepare(INSERT, [("k", "int"), ("v", "text")], pk_indexes=[0])
+        yield node
+
+
+@pytest.fixture
+def session(node: FakeNode) -> Iterator[Session]:
+    with Cluster([node.address], port=node.port) as cluster:
+        yield cluster.connect()
+
+
+class TestParameters:
+    @pytest.mark.parametrize("parameters", [(2, "b"), [2, "b"], {"k": 2}, (), [], {}, None, 5])
+    def test_a_bound_statement_keeps_its_values(
+        self, node: FakeNode, session: Session, parameters: Any
+    ) -> None:
+        bound = session.prepare(INSERT).bind((1, "a"))
+        session.execute(bound, parameters)
+        execute_concurrent(session, [(bound, parameters)])
+        sent = [
+            list(request.values) for request in node.requests if request.opcode == Opcode.EXECUTE
+        ]
+        assert sent == [[b"\0\0\0\1", b"a"]] * 2
+
+    @pytest.mark.parametrize("parameters", [(5,), {"k": 2}, (), None])
+    def test_a_batch_keeps_its_statements(
+        self, node: FakeNode, session: Session, parameters: Any
+    ) -> None:
+        batch = BatchStatement().add(session.prepare(INSERT), (1, "a"))
+        session.execute(batch, parameters)
+        (sent,) = [request for request in node.requests if request.opcode == Opcode.BATCH]
+        assert [list(one.values) for one in sent.statements] == [[b"\0\0\0\1", b"a"]]
+
+    @pytest.mark.parametrize("parameters", EMPTY)
+    @pytest.mark.parametrize("text", ["SELECT 'a%%b 100%'", "SELECT '?' + ?"])
+    def test_a_text_with_empty_parameters_goes_as_it_is(
+        self, node: FakeNode, session: Session, text: str, parameters: Any
+    ) -> None:
+        node.prime(text, answer([("k", "int")], [(1,)]))
+        for query in (text, SimpleStatement(text)):
+            session.execute(query, parameters)
+            session.execute_async(query, parameters).result()
+        assert [request.query for request in node.queries(text)] == [text] * 4
+
+
+class TestErrors:
+    def test_a_missing_keyspace(self, node: FakeNode) -> None:
+        node.prime('USE "missing"', error(ErrorCode.INVALID, "no such keyspace"))
+        with Cluster([node.address], port=node.port) as cluster:
+            with pytest.raises(NoHostAvailable, match=r"missing.*no such keyspace") as caught:
+                cluster.connect("missing")
+            assert isinstance(caught.value, InvalidRequest)
+            assert isinstance(next(iter(caught.value.errors.values())), InvalidRequest)
+            assert cluster.connect("").keyspace is None
+
+    async def test_a_missing_keyspace_with_asyncio(self, node: FakeNode) -> None:
+        node.prime('USE "missing"', error(ErrorCode.INVALID, "no such keyspace"))
+        async with aio.Cluster([node.address], port=node.port) as cluster:
+            with pytest.raises(NoHostAvailable) as caught:
+                await cluster.connect("missing")
+            assert isinstance(caught.value, InvalidRequest)
+
+    def test_no_other_host_to_try(self, node: FakeNode, session: Session) -> None:
+        refusal = error(ErrorCode.UNAVAILABLE, "too few", consistency=3, required=3, alive=1)
+        node.prime("SELECT 1", refusal)
+        with pytest.raises(NoHostAvailable, match="against any hosts") as caught:
+            session.execute("SELECT 1")
+        assert isinstance(caught.value, Unavailable)
+        failure: Any = caught.value
+        assert [one.required_replicas for one in failure.errors.values()] == [3]
+        assert (failure.required_replicas, failure.alive_replicas) == (3, 1)
+        for copied in (pickle.loads(pickle.dumps(failure)), copy.copy(failure)):
+            assert type(copied) is type(failure)
+            assert (str(copied), copied.alive_replicas) == (str(failure), 1)
+            assert [str(one) for one in copied.errors.values()] == [
+                str(one) for one in failure.errors.values()
+            ]
+
+    @pytest.mark.parametrize("timeout", [0, -0.1, -5])
+    def test_no_time_is_left(self, node: FakeNode, session: Session, timeout: float) -> None:
+        prepared = session.prepare(INSERT)
+        for query, parameters in ((prepared, (1, "a")), ("SELECT 1", None), ("SELECT ?", (1,))):
+            failed: list[Any] = []
+            future = session.execute_async(query, parameters, timeout=timeout)
+            future.add_errback(failed.append)
+            with pytest.raises(OperationTimedOut, match="before the request was sent"):
+                future.result()
+            with pytest.raises(OperationTimedOut):
+                session.execute(query, parameters, timeout=timeout)
+            assert [type(one) for one in failed] == [OperationTimedOut]
+        sent = [one for one in node.requests if one.opcode == Opcode.EXECUTE]
+        assert not [*sent, *node.queries("SELECT 1"), *node.queries("SELECT ?")]
+        session.default_timeout = timeout
+        with pytest.raises(OperationTimedOut):
+            session.execute("SELECT 1")
+
+    async def test_no_time_is_left_with_asyncio(self, node: FakeNode) -> None:
+        async with aio.Cluster([node.address], port=node.port) as cluster:
+            session = await cluster.connect()
+            with pytest.raises(OperationTimedOut, match="before the request was sent"):
+                await session.execute("SELECT 1", timeout=-0.1)
+        assert not node.queries("SELECT 1")
+
+    def test_a_session_after_its_end(self, node: FakeNode) -> None:
+        with Cluster([node.address], port=node.port) as cluster:
+            session, other = cluster.connect(), cluster.connect()
+            session.shutdown()
+            with pytest.raises(NoHostAvailable, match="session is shut down") as caught:
+                session.execute("SELECT 1")
+        assert isinstance(caught.value, ConnectionShutdown)
+        (reason,) = caught.value.errors.values()
+        assert isinstance(reason, ConnectionException)
+        with pytest.raises(NoHostAvailable, match="its cluster was shut down"):
+            other.execute("SELECT 1")
+
+    def test_counters_in_the_wrong_batch_are_for_the_server(self, node: FakeNode) -> None:
+        change = "UPDATE n SET n = n + ? WHERE k = 1"
+        node.prime_prepare(change, [("n", "counter")])
+        refused = error(ErrorCode.INVALID, "a counter statement in a logged batch")
+        node.prime(Opcode.BATCH, refused)
+        with Cluster([node.address], port=node.port) as cluster:
+            session = cluster.connect()
+            changes = BatchStatement().add(session.prepare(change), (1,))
+            others = BatchStatement(BatchType.COUNTER).add(session.prepare(INSERT), (1, "a"))
+            for batch in (changes, others):
+                with pytest.raises(InvalidRequest, match="a counter statement"):
+                    session.execute(batch)
+
+    def test_an_unset_key(self, session: Session) -> None:
+        prepared = session.prepare(INSERT)
+        values: list[Any] = [(UNSET_VALUE, "a"), [UNSET_VALUE, "a"], {"k": UNSET_VALUE}, {"v": "a"}]
+        for given in values:
+            for kind in (ValueError, KeyError):
+                with pytest.raises(kind, match="partition key needs a value for 'k'"):
+                    prepared.bind(given)
+                with pytest.raises(kind, match="partition key needs a value for 'k'"):
+                    BatchStatement().add(prepared, given)
+
+
+class TestSettings:
+    def test_empty_ones_mean_none(self, node: FakeNode) -> None:
+        policy = RoundRobinPolicy()
+        with Cluster(
+            [node.address], port=node.port, load_balancing_policy=policy, execution_profiles={}
+        ) as cluster:
+            session = cluster.connect("")
+            session.default_timeout = 5
+            session.execute("SELECT 1", paging_state=b"")
+        assert [one.paging_state for one in node.queries("SELECT 1")] == [None]
+
+    @pytest.mark.parametrize(
+        ("name", "value", "kind"),
+        [
+            ("default_retry_policy", RetryPolicy, TypeError),
+            ("load_balancing_policy", RoundRobinPolicy, TypeError),
+            ("reconnection_policy", ConstantReconnectionPolicy, TypeError),
+            ("address_translator", IdentityTranslator, TypeError),
+            ("timestamp_generator", 5, ValueError),
+            ("conviction_policy_factory", 5, ValueError),
+            ("executor_threads", 0, ValueError),
+        ],
+    )
+    def test_wrong_kinds_are_refused_at_once(
+        self, name: str, value: Any, kind: type[Exception]
+    ) -> None:
+        for face in (Cluster, aio.Cluster):
+            with pytest.raises(kind, match=name):
+                face(**{name: value})
+
+    def test_a_type_that_does_not_exist(self, node: FakeNode) -> None:
+        with Cluster([node.address], port=node.port) as cluster:
+            cluster.register_user_type("ks", "missing", dict)
+            with pytest.raises(UserTypeDoesNotExist, match=r"ks\.missing"):
+                cluster.connect()
+
+
+class TestWhatProgramsHear:
+    def test_hosts_that_are_there_at_connect_are_added(self) -> None:
+        class Listener(HostStateListener):
+            def __init__(self) -> None:
+                self.heard: list[tuple[str, str]] = []
+
+            def on_add(self, host: Any) -> None:
+                self.heard.append(("add", host.address))
+
+            def on_up(self, host: Any) -> None:
+                self.heard.append(("up", host.address))
+
+            def on_down(self, host: Any) -> None:
+                self.heard.append(("down", host.address))
+
+            def on_remove(self, host: Any) -> None:
+                self.heard.append(("remove", host.address))
+
+        listener = Listener()
+        with FakeCluster(2) as nodes, Cluster(nodes.contact_points, port=nodes.port) as cluster:
+            cluster.register_listener(listener)
+            cluster.connect(wait_for_all_pools=True)
+            cluster.connect(wait_for_all_pools=True)
+        assert sorted(listener.heard) == [("add", node.address) for node in nodes.nodes]
+
+    def test_server_warnings_are_logged_once(
+        self, node: FakeNode, session: Session, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        text = f"a batch of {uuid.uuid4()}"
+        node.prime("SELECT 1", answer([("k", "int")], [(1,)]).having(warnings=[text]))
+        for _ in range(3):
+            future = session.execute_async("SELECT 1")
+            future.result()
+            assert future.warnings == [text]
+        logged = [one for one in caplog.records if text in one.getMessage()]
+        assert [(one.name, one.levelname) for one in logged] == [("cassandra.protocol", "WARNING")]
+        assert logged[0].getMessage() == f"Server warning: {text}"
+
+
+class TestAttributes:
+    def test_the_columns_of_a_prepared_statement(self, node: FakeNode, session: Session) -> None:
+        node.prime_prepare("SELECT k FROM t", [], result=[("k", "int")])
+        metadata = session.prepare("SELECT k FROM t").result_metadata
+        ((_, _, name, kind),) = metadata
+        assert (name, kind, tuple(metadata[0])) == ("k", Int32Type, tuple(*metadata))
+        assert session.prepare(INSERT).result_metadata is None
+
+    def test_of_futures(self, node: FakeNode, session: Session) -> None:
+        prepared = session.prepare(INSERT)
+        future = session.execute_async(prepared, (1, "a"))
+        future.result()
+        assert future.prepared_statement is prepared
+        assert session.execute_async("SELECT 1").prepared_statement is None
+
+    def test_of_clusters_and_sessions(self, node: FakeNode, session: Session) -> None:
+        assert session.submit(lambda one, two: one + two, 1, two=2).result(5) == 3
+        failed = session.submit(lambda: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            failed.result(5)
+        with pytest.raises(UserTypeDoesNotExist):
+            session.user_type_registered("ks", "missing", dict)
+        session.keyspace = "shop"
+        assert session.keyspace == "shop"
+        (state,) = session.get_pool_state().values()
+        assert state["orphan_requests"] == [set()]
+        (host,) = session.cluster.metadata.all_hosts()
+        session.cluster.on_up(host)
+        session.execute("SELECT 1")
+        assert host.is_up
+
+    def test_orphans(self, node: FakeNode, session: Session) -> None:
+        node.prime("SELECT 1", hold())
+        for text in ("SELECT 1", "SELECT 1"):
+            with pytest.raises(OperationTimedOut):
+                session.execute(text, timeout=0.05)
+        (state,) = session.get_pool_state().values()
+        (orphans,) = state["orphan_requests"]
+        assert len(orphans) == 2 == sum(state["in_flights"])
+
+    def test_others(self) -> None:
+        assert AlreadyExists("ks").table == ""
+        assert (Date.MINUTE, Date.HOUR, Date.DAY) == (60, 3600, 86400)
+
+
+class TestRowFactories:
+    def test_one_that_keeps_the_rows_to_itself(self, node: FakeNode, session: Session) -> None:
+        node.prime("SELECT k", answer([("k", "int")], [(1,)]))
+        session.row_factory = lambda names, rows: None
+        found = session.execute("SELECT k")
+        assert (list(found), found.one(), bool(found), found.all()) == ([], None, False, [])
+
+    def test_one_that_generates(self, node: FakeNode, session: Session) -> None:
+        node.prime("SELECT k", answer([("k", "int")], [(1,), (2,)]))
+        node.prime("SELECT none", answer([("k", "int")], []))
+        session.row_factory = lambda names, rows: (
+            dict(zip(names, row, strict=True)) for row in rows
+        )
+        assert list(session.execute("SELECT k")) == [{"k": 1}, {"k": 2}]
+        empty = session.execute("SELECT none")
+        assert empty.one() is None
+        with pytest.raises(RuntimeError, match="lightweight"):
+            _ = session.execute("SELECT none").was_applied

@@ -1,0 +1,97 @@
+"""A test that leaves something open fails, and no other one does."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.processes import WITH_TESTS
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="what is open is read from /proc")
+
+CONFTEST = """
+from tests import leftovers
+from tests.leftovers import nothing_is_left_open, watch
+leftovers.PATIENCE = 0.2
+watch()
+"""
+IMPORTS = """
+import asyncio, gc, socket, subprocess, sys, threading, time
+held = []
+go_on = threading.Event()
+"""
+
+LEAVES_OPEN = {
+    "socket": "held.append(socket.socket())",
+    "cycle": "one = [socket.create_server(('127.0.0.1', 0))]; one.append(one)",
+    "loop": "held.append(asyncio.SelectorEventLoop())",
+    "thread": "threading.Thread(target=go_on.wait, name='sleeper', daemon=True).start()",
+    "process": "held.append(subprocess.Popen(['cat'], stdin=subprocess.PIPE))",
+    "file": "held.append(open(__file__))",
+}
+CLOSES = {
+    "socket": "socket.socket().close()",
+    "loop": "asyncio.SelectorEventLoop().close()",
+    "thread": "threading.Thread(target=time.sleep, args=(0.05,)).start()",
+    "process": "subprocess.run(['true'])",
+}
+
+
+def run(folder: Path, bodies: Mapping[str, str]) -> str:
+    """Run a test of each body, with one between them that collects; return the report."""
+    lines = [IMPORTS]
+    for name, body in bodies.items():
+        lines.append(f"def test_{name}(): {body}\ndef test_after_{name}(): gc.collect()\n")
+    (folder / "conftest.py").write_text(CONFTEST)
+    (folder / "test_these.py").write_text("\n".join(lines))
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-W",
+            "error",
+            "-p",
+            "no:asyncio",
+            "-p",
+            "no:cacheprovider",
+            folder,
+        ],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **WITH_TESTS},
+        cwd=folder,
+        timeout=120,
+        check=False,
+    )
+    assert "passed" in done.stdout, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_the_test_that_leaves_something_open_is_the_one_that_fails(tmp_path: Path) -> None:
+    report = run(tmp_path, LEAVES_OPEN)
+    parts = re.split(r"_+ ERROR at teardown of test_(\w+) _+", report)
+    told = dict(zip(parts[1::2], parts[2::2], strict=True))
+    assert list(told) == list(LEAVES_OPEN)
+    assert "<socket.socket fd=" in told["socket"]
+    assert "laddr=('127.0.0.1'" in told["cycle"]
+    assert "the collector says: unclosed <socket.socket" in told["cycle"]
+    assert "anon_inode:[eventpoll]" in told["loop"]
+    assert "thread 'sleeper', started in" in told["thread"]
+    assert re.search(r"process \d+ \(cat\)", told["process"])
+    assert "test_these.py (file number" in told["file"]
+
+
+@pytest.mark.slow
+def test_what_is_closed_is_not_told_of(tmp_path: Path) -> None:
+    report = run(tmp_path, CLOSES)
+    assert f"{2 * len(CLOSES)} passed" in report
+    assert "error" not in report
