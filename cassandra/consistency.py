@@ -56,6 +56,12 @@ ConsistencyLevel.value_to_name = {
 }
 
 
+def constant_of(value: object) -> str:
+    """Return the end of a message about a level that is a text: the constant to write."""
+    name = value.upper() if isinstance(value, str) else ""
+    return f": write ConsistencyLevel.{name}" if name in ConsistencyLevel.name_to_value else ""
+
+
 def consistency_value_to_name(value: int | None) -> str:
     """Return the name of a level, or "Not Set" for None.
 

@@ -20,6 +20,7 @@ from cassandra._accel.wbuf cimport get_be32, put_be16, put_be32, put_be64
 
 from operator import index as _index
 
+from cassandra.consistency import constant_of as _constant_of
 from cassandra.errors import UnsupportedOperation
 from cassandra.protocol.params import continuous_paging_refused
 from cassandra.sentinels import UNSET_VALUE
@@ -142,7 +143,7 @@ cdef object _whole(object number, str message):
         return _index(number)
     except TypeError:
         said = message.partition(";")[0].format(repr(number))
-        raise TypeError(f"{said}; it has to be an integer") from None
+        raise TypeError(f"{said}; it has to be an integer{_constant_of(number)}") from None
 
 
 cdef int _short(obuf* out, object number, str what) except -1:

@@ -35,6 +35,10 @@ from time import monotonic as _monotonic_clock
 
 from cassandra._threads import Lock as _Lock
 from cassandra.engine.mishaps import mishap as _mishap
+from cassandra.engine.mistakes import no_attribute as _no_attribute
+from cassandra.engine.mistakes import refuse_loop as _refuse_loop
+from cassandra.engine.mistakes import running_loop as _running_loop
+from cassandra.engine.mistakes import statement_of as _statement_of
 from cassandra.engine.serial_reads import in_order as _in_order_of
 from cassandra.errors import ConnectionException, DecodeError as _DecodeErrorClass
 from cassandra.policies.speculation import NoSpeculativeExecutionPolicy as _NoSpeculationPolicy

@@ -196,6 +196,9 @@ cdef class ResultFuture:
     def __reduce__(self):
         raise unpicklable(self)
 
+    def __getattr__(self, name):
+        raise _no_attribute(type(self).__name__, name)
+
     @property
     def session(self):
         """The session that executes it."""
@@ -278,7 +281,9 @@ cdef class ResultFuture:
         if self._status != PENDING:
             return False
         if self._asyncio_future_blocking:
-            raise RuntimeError("await wasn't used with future")
+            raise RuntimeError(
+                "await wasn't used with future: write `await session.execute(...)`"
+            )
         self._asyncio_future_blocking = True
         return True
 
@@ -420,7 +425,7 @@ cdef class ResultFuture:
             state += f" result={_short(self._outcome)}"
         elif self._status == FAILED:
             state += f" exception={self._outcome!r}"
-        return f"<{type(self).__name__} {state}>"
+        return f"<{type(self).__name__} {state}{_statement_of(self)}>"
 
 
 @cython.final
@@ -507,7 +512,10 @@ cdef class HappyPath:
     def execute(self, query, parameters):
         """Execute a prepared statement; return None if something about it is not usual."""
         cdef ResultFuture future
-        cdef RequestBase request = self._request(query, parameters, _over)
+        cdef RequestBase request
+        if _running_loop() is not self.loop:
+            _refuse_loop(self.loop)
+        request = self._request(query, parameters, _over)
         if request is None:
             return None
         future = ResultFuture.__new__(ResultFuture)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Generator, Hashable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from cassandra.aio.session import Session
 from cassandra.client.checks import check_keyspace, no_keyspace
@@ -343,6 +343,14 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
             session.is_shutdown = True
         if self._core is not None:
             await self._core.close()
+
+    if not TYPE_CHECKING:  # type checkers refuse `with` by themselves
+
+        def __enter__(self) -> NoReturn:
+            raise TypeError("a cluster of cassandra.aio ends by awaiting: write `async with`")
+
+        def __exit__(self, *args: object) -> None:
+            """Never called: `__enter__` raises."""
 
     async def __aenter__(self) -> Cluster:
         return self

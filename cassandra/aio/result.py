@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from cassandra._impl import flight
 from cassandra.aio.columnar import ColumnarResult
@@ -171,6 +171,15 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     async def fetch_all(self) -> list[T]:
         """Return the rows of the page at hand and of all that follow."""
         return [row async for row in self]
+
+    if not TYPE_CHECKING:  # type checkers refuse `for` by themselves
+
+        def __iter__(self) -> NoReturn:
+            raise TypeError(
+                "rows of further pages have to be waited for: write `async for row in result`, or "
+                "take the page at hand by result.current_rows, a result of one page by "
+                "result.all()"
+            )
 
     async def __aiter__(self) -> AsyncIterator[T]:
         self._begin("row")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, overload
 
 from cassandra._impl import flight
 from cassandra.aio.concurrent import outcomes
@@ -21,6 +21,7 @@ from cassandra.client.checks import (
 from cassandra.client.paging import NextPage
 from cassandra.client.requests import USUAL_OPTIONS, Parameters, Query
 from cassandra.client.session import SessionBase
+from cassandra.engine.mistakes import refuse_loop, running_loop
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.engine.request import Request
 from cassandra.engine.request_bodies import ExecuteBody
@@ -138,6 +139,8 @@ class Session(SessionBase):
             usual: Awaitable[Any] | None = self._path.execute(query, parameters)
             if usual is not None:
                 return usual
+        else:
+            self._check_loop()
         factory = None if row_type is None else typed_factory(row_type)
         given = (timeout, trace, custom_payload, execution_profile, paging_state, host)
         options = self._default_options if given == USUAL_OPTIONS else self._options(*given)
@@ -176,6 +179,7 @@ class Session(SessionBase):
             none.
         :param keyspace: for names without one (protocol version 5); None for the session's.
         """
+        self._check_loop()
         # Only its check is wanted: the preparer takes a single text.
         (query,) = list_of_queries([query])
         profile = self._default_profile
@@ -195,6 +199,7 @@ class Session(SessionBase):
         :param queries: their texts.
         :returns: the statements, in the order of the queries.
         """
+        self._check_loop()
         profile = self._default_profile
         return await self._engine.core.preparer.prepare_all(
             self._engine,
@@ -325,6 +330,18 @@ class Session(SessionBase):
             self._engine.close()
             # One turn of the loop, in which the sockets are closed.
             await asyncio.sleep(0)
+
+    def _check_loop(self) -> None:
+        if running_loop() is not self._path.loop:
+            refuse_loop(self._path.loop)
+
+    if not TYPE_CHECKING:  # type checkers refuse `with` by themselves
+
+        def __enter__(self) -> NoReturn:
+            raise TypeError("a session of cassandra.aio ends by awaiting: write `async with`")
+
+        def __exit__(self, *args: object) -> None:
+            """Never called: `__enter__` raises."""
 
     async def __aenter__(self) -> Session:
         return self

@@ -18,6 +18,7 @@ __all__ = [
     "check_keyspace",
     "check_parameters",
     "check_timeout",
+    "check_vector_type",
     "check_vectors",
     "list_of_queries",
     "no_keyspace",
@@ -89,12 +90,21 @@ def check_vectors(request: RequestBase) -> None:
     :raises ValueError: if there is no such way.
     :raises DependencyException: if the package that it needs is not installed.
     """
-    wanted = request.vectors
-    if wanted == "list":
-        return
+    if request.vectors != "list":
+        check_vector_type("vectors", request.vectors)
+
+
+def check_vector_type(what: str, wanted: object) -> None:
+    """Check a way to read vectors.
+
+    :param what: the setting, for the message.
+    :raises ValueError: if there is no such way.
+    :raises DependencyException: if the package that it needs is not installed.
+    """
     if wanted not in VECTOR_TYPES:
         raise ValueError(
-            f"vectors are read as one of {', '.join(map(repr, VECTOR_TYPES))}, not as {wanted!r}"
+            f"{what}: vectors are read as one of {', '.join(map(repr, VECTOR_TYPES))}, "
+            f"not as {wanted!r}"
         )
     # Only looked for: importing it takes longer than a call should.
     if wanted == "numpy" and importlib.util.find_spec("numpy") is None:

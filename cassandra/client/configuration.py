@@ -33,6 +33,7 @@ from cassandra.client.setting_checks import (
     check_seconds,
     checked_keyspaces,
     checked_port,
+    instead_of,
 )
 from cassandra.client.shard_awareness import ShardAwareness, ShardAwareOptions
 from cassandra.client.tls_settings import tls_client
@@ -108,7 +109,7 @@ class ClusterBase(Defaults, MetadataSettings, PoolSizes, Identity, ShardAwarenes
                 or not hasattr(ClusterBase, name)
                 or (callable(getattr(type(self), name, None)) and name not in _CALLABLE_SETTINGS)
             ):
-                raise TypeError(f"Cluster has no setting {name!r}")
+                raise TypeError(f"Cluster has no setting {name!r}{instead_of(name)}")
             # For other settings None is a value: it means to go without.
             if value is not NOT_SET and not (value is None and name in _NONE_IS_DEFAULT):
                 setattr(self, name, value)

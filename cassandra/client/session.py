@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra.client.batches import BATCH_WARNING_INTERVAL
+from cassandra.client.checks import check_vector_type
 from cassandra.client.configuration import ClusterBase, ConfigMode
 from cassandra.client.messages import message_of
 from cassandra.client.requests import RequestMaker
@@ -39,8 +40,20 @@ class SessionBase(RequestMaker):
     default_fetch_size: int | None = 5000
     """Rows a page; None turns paging off."""
 
-    default_vector_type: str = "list"
-    """The kind of vectors of numbers in rows: "list", "array" (array.array) or "numpy"."""
+    _default_vector_type: str = "list"
+
+    @property
+    def default_vector_type(self) -> str:
+        """The kind of vectors of numbers in rows: "list", "array" (array.array) or "numpy".
+
+        Setting it raises ValueError for another one, DependencyException if NumPy is missing.
+        """
+        return self._default_vector_type
+
+    @default_vector_type.setter
+    def default_vector_type(self, kind: str) -> None:
+        check_vector_type("Session.default_vector_type", kind)
+        self._default_vector_type = kind
 
     use_client_timestamp: bool = True
     """Send a timestamp from `timestamp_generator` with requests."""

@@ -6,6 +6,7 @@ import datetime
 import math
 from collections.abc import Sequence
 
+from cassandra._imports import import_module
 from cassandra.protocol.compression import available_compressions
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "check_seconds",
     "checked_keyspaces",
     "checked_port",
+    "instead_of",
 ]
 
 # Settings in seconds, and the least value that each may have.
@@ -34,6 +36,36 @@ TIMES = {
     "status_event_refresh_window": -math.inf,
     "topology_event_refresh_window": -math.inf,
 }
+
+
+# Settings of requests, which programs look for among those of the cluster.
+_OF_PROFILES = {
+    "request_timeout": "request_timeout",
+    "timeout": "request_timeout",
+    "default_timeout": "request_timeout",
+    "consistency_level": "consistency_level",
+    "serial_consistency_level": "serial_consistency_level",
+    "row_factory": "row_factory",
+    "retry_policy": "retry_policy",
+    "speculative_execution_policy": "speculative_execution_policy",
+}
+
+
+def instead_of(name: str) -> str:
+    """Return the end of the message about a setting that does not exist: what may be meant."""
+    if name in _OF_PROFILES:
+        return (
+            f": it is one of an execution profile, ExecutionProfile({_OF_PROFILES[name]}=...), "
+            "which execution_profiles={EXEC_PROFILE_DEFAULT: profile} makes the default"
+        )
+    near = import_module("difflib").get_close_matches(name, _names_of_settings(), 1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def _names_of_settings() -> tuple[str, ...]:
+    """Return the names of all settings."""
+    settings = import_module("cassandra.client.cluster_settings").ClusterSettings
+    return (*settings.__annotations__, "contact_points")
 
 
 def check_seconds(name: str, value: object, least: float) -> None:

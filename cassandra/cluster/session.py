@@ -20,6 +20,7 @@ from cassandra.client.session import SessionBase
 from cassandra.cluster.known_names import KnownSession
 from cassandra.cluster.response_future import ResponseFuture
 from cassandra.cluster.result_set import ResultSet, result_of
+from cassandra.engine.mistakes import running_loop, warn_of_blocking
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.engine.request import Request
 from cassandra.engine.request_bodies import ExecuteBody
@@ -153,6 +154,8 @@ class Session(SessionBase, KnownSession):
         :raises OperationTimedOut: if no answer comes within `timeout`.
         :raises NoHostAvailable: with the error of each host.
         """
+        if running_loop() is not None:
+            warn_of_blocking("Session.execute()")
         latest = self._latest.get(threading.get_ident())
         if latest is not None:
             sent = latest()
@@ -345,6 +348,8 @@ class Session(SessionBase, KnownSession):
         :param keyspace: for names without one (protocol version 5); None for the session's.
         """
         self.refuse_on_loop("Session.prepare()", "the session of cassandra.aio")
+        if running_loop() is not None:
+            warn_of_blocking("Session.prepare()")
         (query,) = list_of_queries([query])
         profile = self._default_profile
         return self.cluster.run(

@@ -12,6 +12,7 @@ import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from cassandra.engine.mistakes import no_attribute, refuse_loop, running_loop, statement_of
 from cassandra.engine.resolving import bound_request
 from cassandra.errors import DecodeError
 from cassandra.protocol.handler import ProtocolHandler
@@ -83,6 +84,15 @@ class ResultFuture(asyncio.Future[Any]):
         super().__init__(loop=path.loop)
         self._path = path
         self.row_factory = row_factory
+
+    if not TYPE_CHECKING:  # type checkers know better than to allow every name
+
+        def __getattr__(self, name: str) -> Any:
+            raise no_attribute(type(self).__name__, name)
+
+    def __repr__(self) -> str:
+        # asyncio shows it if nobody has looked at the error.
+        return f"{super().__repr__()[:-1]}{statement_of(self)}>"
 
     @property
     def session(self) -> Any:
@@ -219,7 +229,11 @@ class HappyPath:
         """Execute a prepared statement; return None if something about it is not usual.
 
         Nothing was sent then, and the caller takes the other way.
+
+        :raises RuntimeError: if another loop is running than the session's.
         """
+        if running_loop() is not self.loop:
+            refuse_loop(self.loop)
         request = self.request(query, parameters, _over)
         if request is None:
             return None

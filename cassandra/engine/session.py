@@ -111,7 +111,7 @@ class EngineSession:
         if not self.core.query_fallback.opens_pools:
             return
         if not tasks:
-            raise NoHostAvailable("no host is up and not ignored by the load balancing policy", {})
+            raise NoHostAvailable(self._why_nowhere(), {})
         self._background.update(tasks)
         for task in tasks:
             task.add_done_callback(self._background.discard)
@@ -127,6 +127,23 @@ class EngineSession:
             error = NoHostAvailable("Unable to connect to any servers", failed)
             error.__cause__ = next(iter(self._pool_errors.values()), None)
             raise error
+
+    def _why_nowhere(self) -> str:
+        """Say why no host is wanted: most likely the name of a data centre is wrong."""
+        wanted = set()
+        for one in self.core.listeners.policies:
+            policy: Any = one
+            while policy is not None:
+                wanted.add(getattr(policy, "local_dc", None) or "")
+                policy = getattr(policy, "_child_policy", None)
+        there = {host.datacenter for host in self.core.metadata.all_hosts() if host.datacenter}
+        unknown = sorted(wanted - there - {""})
+        if unknown and there:
+            return (
+                f"no node is in the data centre {', '.join(map(repr, unknown))}, the local_dc of "
+                f"the load balancing policy: the nodes are in {', '.join(map(repr, sorted(there)))}"
+            )
+        return "no host is up and not ignored by the load balancing policy"
 
     def begins_with(self, keyspace: str) -> bool:
         """Take the keyspace that `connect` names, without USE; return False if USE can be executed.

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from operator import index
 from typing import Any, SupportsIndex
 
+from cassandra.consistency import constant_of
 from cassandra.errors import UnsupportedOperation
 from cassandra.protocol.bind import RowsBlock
 from cassandra.protocol.opcodes import (
@@ -52,7 +53,7 @@ def _whole(number: SupportsIndex, said: str) -> int:
         # Not int(): it would take 1.9 for 1, and a timestamp in float seconds for microseconds.
         return index(number)
     except TypeError:
-        raise TypeError(f"{said}; it has to be an integer") from None
+        raise TypeError(f"{said}; it has to be an integer{constant_of(number)}") from None
 
 
 def _bytes_of(value: object, what: str) -> bytes:

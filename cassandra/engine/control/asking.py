@@ -53,7 +53,8 @@ class Asker:
             answer_opcode, flags, answer = await connection.request(opcode, body, timeout)
         except asyncio.TimeoutError:
             raise OperationTimedOut(
-                f"{connection.endpoint} did not answer {what} within {timeout} seconds",
+                f"{connection.endpoint} did not answer {what} within {timeout} seconds "
+                "(Cluster.control_connection_timeout)",
                 connection.endpoint,
                 timeout,
             ) from None

@@ -1,0 +1,75 @@
+"""Mistakes in the use of asyncio that are made often, and what to write instead."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any, NoReturn
+
+__all__ = [
+    "no_attribute",
+    "refuse_loop",
+    "running_loop",
+    "statement_of",
+    "warn_of_blocking",
+]
+
+log = logging.getLogger("cassandra.cluster")
+
+# The running loop of this thread, or None. A tenth of the time of `asyncio.get_running_loop` in
+# `try`, and asyncio documents it for event loops.
+running_loop = asyncio._get_running_loop
+
+
+def no_attribute(kind: str, name: str) -> AttributeError:
+    """Return the error for an attribute that the result has, but not its awaitable.
+
+    :param kind: the class of the awaitable.
+    :param name: the attribute.
+    """
+    return AttributeError(
+        f"{kind!r} object has no attribute {name!r}: the execution was not awaited; "
+        "write `result = await session.execute(...)`"
+    )
+
+
+def statement_of(future: Any) -> str:
+    """Return the part of a future's repr that says what it executes."""
+    request_body = getattr(getattr(future, "request", None), "request_body", None)
+    return f" of {request_body.describe()}" if request_body is not None else ""
+
+
+def refuse_loop(loop: Any) -> NoReturn:
+    """Raise RuntimeError for a session that is used on another loop than its own.
+
+    :param loop: the loop of the session.
+    """
+    if loop.is_closed():
+        what = "the event loop that this session was made on is closed (asyncio.run() has ended)"
+    elif running_loop() is None:
+        what = "this session is used outside of its event loop, in a thread without a running one"
+    else:
+        what = "this session belongs to another event loop than the one that is running"
+    raise RuntimeError(
+        f"{what}: make a cassandra.aio.Cluster in each loop, "
+        "or use the blocking cassandra.cluster.Cluster, which any thread may use"
+    )
+
+
+_is_warned = False
+
+
+def warn_of_blocking(call: str) -> None:
+    """Log, once a process, that a blocking call stops an event loop.
+
+    :param call: the call, such as ``Session.execute()``.
+    """
+    global _is_warned
+    if _is_warned:
+        return
+    _is_warned = True
+    log.warning(
+        "%s was called on a running event loop, which stands still until the answer comes: use "
+        "cassandra.aio, or call it through asyncio.to_thread(). This is logged once",
+        call,
+    )

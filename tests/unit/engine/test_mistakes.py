@@ -1,0 +1,174 @@
+"""The mistakes that newcomers to asyncio make say what to write instead."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable
+from cassandra.engine import mistakes
+from cassandra.policies import DCAwareRoundRobinPolicy, TokenAwarePolicy
+from cassandra.query import SimpleStatement
+from cassandra.testing.fake import ErrorCode, FakeNode, error
+from cassandra.testing.fake import rows as answer
+
+READ = "SELECT k FROM t"
+INSERT = "INSERT INTO t (k) VALUES (?)"
+
+
+@pytest.fixture
+def node() -> Iterator[FakeNode]:
+    with FakeNode() as node:
+        node.prime(READ, answer([("k", "int")], [(1,)]))
+        node.prime_prepare(INSERT, [("k", "int")], pk_indexes=[0])
+        yield node
+
+
+@pytest.fixture
+async def session(node: FakeNode) -> AsyncIterator[Any]:
+    async with aio.Cluster([node.address], port=node.port) as cluster:
+        yield await cluster.connect()
+
+
+@pytest.mark.parametrize("name", ["one", "all", "was_applied", "current_rows", "nothing"])
+async def test_an_execution_that_was_not_awaited(session: Any, name: str) -> None:
+    prepared = await session.prepare(INSERT)
+    for execution in (session.execute(READ), session.execute(prepared, (1,))):
+        with pytest.raises(AttributeError, match=f"{name}.*write `result = await session.execute"):
+            getattr(execution, name)
+        assert not hasattr(execution, name)
+        await execution
+
+
+async def test_for_in_the_place_of_async_for(session: Any) -> None:
+    result = await session.execute(READ)
+    with pytest.raises(TypeError, match=r"write `async for row in result`.*result\.all\(\)"):
+        for _ in result:
+            pass
+    assert [row.k async for row in result] == [1]
+
+
+async def test_with_in_the_place_of_async_with(session: Any) -> None:
+    thing: Any
+    for thing in (aio.Cluster(), session):
+        with pytest.raises(TypeError, match="write `async with`"), thing:
+            pass
+
+
+def test_a_session_on_another_loop(node: FakeNode) -> None:
+    async def made() -> tuple[Any, Any, Any]:
+        cluster = aio.Cluster([node.address], port=node.port)
+        session = await cluster.connect()
+        return cluster, session, await session.prepare(INSERT)
+
+    first, second = asyncio.new_event_loop(), asyncio.new_event_loop()
+    try:
+        cluster, session, prepared = first.run_until_complete(made())
+
+        async def use() -> None:
+            calls: list[Any] = [
+                lambda: session.execute(READ),
+                lambda: session.execute(prepared, (1,)),
+                lambda: session.execute(READ, timeout=5),
+                lambda: session.prepare(READ),
+                lambda: session.prepare_all([READ]),
+            ]
+            for call in calls:
+                with pytest.raises(RuntimeError, match=r"make a cassandra\.aio\.Cluster in each"):
+                    await call()
+
+        second.run_until_complete(use())
+        with pytest.raises(RuntimeError, match="outside of its event loop"):
+            session.execute(READ)
+        assert not node.queries(READ)
+        first.run_until_complete(cluster.shutdown())
+    finally:
+        first.close()
+        second.close()
+    with pytest.raises(RuntimeError, match="is closed"):
+        asyncio.run(use_of(session))
+
+
+async def use_of(session: Any) -> None:
+    await session.execute(READ)
+
+
+def test_a_blocking_call_on_a_running_loop_is_logged_once(
+    node: FakeNode, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(mistakes, "_is_warned", False)
+
+    def warnings() -> list[str]:
+        return [one.getMessage() for one in caplog.records if "running event loop" in one.message]
+
+    with Cluster([node.address], port=node.port) as cluster:
+        session = cluster.connect()
+        session.execute(READ)
+        assert warnings() == []
+
+        async def block() -> None:
+            session.execute(READ)
+            session.prepare(INSERT)
+
+        asyncio.run(block())
+        (warning,) = warnings()
+        assert warning.startswith("Session.execute() was called on a running event loop")
+        assert "cassandra.aio" in warning
+
+
+async def test_an_error_that_nobody_reads_has_its_statement(node: FakeNode, session: Any) -> None:
+    node.prime(READ, error(ErrorCode.INVALID, "no such table"))
+    node.prime(INSERT, error(ErrorCode.INVALID, "no such table"))
+    prepared = await session.prepare(INSERT)
+    complaints: list[str] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(
+        lambda loop, context: complaints.append(f"{context['message']}: {context['future']!r}")
+    )
+    for execution in (session.execute(READ), session.execute(prepared, (1,))):
+        await asyncio.wait([execution])
+    del execution
+    gc.collect()
+    assert sorted(complaint.partition(" of ")[2] for complaint in complaints) == [
+        f"{INSERT!r}>",
+        f"{READ!r}>",
+    ]
+    assert all("exception was never retrieved" in complaint for complaint in complaints)
+
+
+def test_a_data_centre_that_no_node_is_in(node: FakeNode) -> None:
+    policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("us-east"))
+    profile = ExecutionProfile(load_balancing_policy=policy)
+    with (
+        Cluster(
+            [node.address], port=node.port, execution_profiles={EXEC_PROFILE_DEFAULT: profile}
+        ) as cluster,
+        pytest.raises(NoHostAvailable, match=r"'us-east', the local_dc.*nodes are in 'datacenter1'"),
+    ):
+        cluster.connect()
+
+
+def test_names_and_values_of_settings() -> None:
+    wrong: dict[str, Any]
+    for wrong, meant in (
+        ({"contact_pointss": []}, "did you mean 'contact_points'"),
+        ({"conect_timeout": 3}, "did you mean 'connect_timeout'"),
+        ({"request_timeout": 3}, r"ExecutionProfile\(request_timeout=\.\.\.\)"),
+    ):
+        with pytest.raises(TypeError, match=meant):
+            Cluster(**wrong)
+
+
+def test_values_that_are_refused_where_they_are_given(node: FakeNode) -> None:
+    with Cluster([node.address], port=node.port) as cluster:
+        session = cluster.connect()
+        with pytest.raises(ValueError, match=r"default_vector_type.*not as 'torch'"):
+            session.default_vector_type = "torch"
+        session.execute(READ)
+        with pytest.raises(TypeError, match=r"write ConsistencyLevel\.QUORUM"):
+            session.execute(SimpleStatement(READ, consistency_level="QUORUM"))  # type: ignore[arg-type]
