@@ -195,6 +195,7 @@ class Connection:
                 self.lazy_connect = True
             raise
         self.adopt(connected, owned=True)
+        self._set_defaults()
         self.setup_session()
 
     async def asetup(self) -> None:
@@ -208,6 +209,7 @@ class Connection:
             await made.shutdown()
             raise
         self.adopt(connected, owned=True)
+        self._set_defaults()
         # Not by `setup_session`: on this kind of cluster, registering a type has to be awaited.
         for keyspace, types in list(udt_by_keyspace.items()):
             for type_name, klass in types.items():
@@ -217,6 +219,17 @@ class Connection:
                     )
                 except UserTypeDoesNotExist:
                     pass
+
+    def _set_defaults(self) -> None:
+        """What programs expect of the session of a connection: dicts, and its consistency."""
+        try:
+            self.session.row_factory = dict_factory
+            if self.consistency is not None:
+                self.session.default_consistency_level = self.consistency
+        except ValueError:
+            # With profiles of the program's own these decide. The mapper's statements have the
+            # connection's level and dicts all the same.
+            log.debug(format_log_context("the session has execution profiles", self.name))
 
     def setup_session(self) -> None:
         """Register the user types that were declared."""
@@ -565,7 +578,7 @@ def get_cluster(connection: Hashable | None = None) -> Any:
 
 def _rendered(
     found: Connection,
-    query: str | Statement | BaseCQLStatement,
+    query: str | Statement | PreparedStatement | BaseCQLStatement,
     params: object,
     consistency_level: int | None,
 ) -> tuple[Any, Any]:
@@ -575,6 +588,8 @@ def _rendered(
         query = SimpleStatement(str(query), fetch_size=query.fetch_size)
     elif isinstance(query, str):
         query = SimpleStatement(query)
+    elif isinstance(query, PreparedStatement):
+        query, params = query.bind(() if params is None else params), None
     elif not isinstance(query, Statement):
         raise CQLEngineException(f"a query is a str or a statement, not {query!r}")
     level = found.consistency if consistency_level is None else consistency_level
@@ -585,7 +600,7 @@ def _rendered(
 
 
 def execute(
-    query: str | Statement | BaseCQLStatement,
+    query: str | Statement | PreparedStatement | BaseCQLStatement,
     params: object = None,
     consistency_level: int | None = None,
     timeout: float | None = NOT_SET,
@@ -593,7 +608,7 @@ def execute(
 ) -> Any:
     """Execute a text or a statement; rows are dicts.
 
-    :param query: a text with markers, or a statement.
+    :param query: a text with markers, or a statement, a prepared one too.
     :param params: a sequence or a mapping, for ``%s`` and ``%(name)s``, or for ``?``.
     :param consistency_level: a value of `ConsistencyLevel`; None for the statement's, or the
         session's.
@@ -615,7 +630,7 @@ def execute(
 
 
 async def aexecute(
-    query: str | Statement | BaseCQLStatement,
+    query: str | Statement | PreparedStatement | BaseCQLStatement,
     params: object = None,
     consistency_level: int | None = None,
     timeout: float | None = NOT_SET,
@@ -623,7 +638,7 @@ async def aexecute(
 ) -> Any:
     """`execute` on a connection of `cassandra.aio`.
 
-    :param query: a text with markers, or a statement.
+    :param query: a text with markers, or a statement, a prepared one too.
     :param params: a sequence or a mapping; None for none.
     :param consistency_level: a value of `ConsistencyLevel`; None for the statement's, or the
         session's.

@@ -411,6 +411,12 @@ def _sync_one(model: type[BaseModel], table: str, changes: _Changes) -> Operatio
     # Not created here: only the program knows which replication it needs.
     if not found:
         raise CQLEngineException(f"Keyspace '{keyspace}' for model {model.__name__} does not exist")
+    if model.__default_ttl__ and "default_time_to_live" not in (model.__options__ or {}):
+        # With today's drivers it has no effect: rows of programs that set it must not expire now.
+        changes.warn(
+            f"{model.__name__}.__default_ttl__ = {model.__default_ttl__!r} has no effect: say "
+            f'__options__ = {{"default_time_to_live": {model.__default_ttl__!r}}}'
+        )
     types: list[type[UserType]] = []
     for column in model.__mapping__.order:
         resolve_udts(column, types)

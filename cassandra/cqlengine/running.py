@@ -86,7 +86,8 @@ class Request:
 class SimpleRequest(Request):
     """A text that is executed as it is.
 
-    Schema changes, and what programs pass to `connection.execute`.
+    Changes of the schema. Prepared statements are forgotten then, because they know the types of
+    before.
     """
 
     __slots__ = ()
@@ -145,6 +146,8 @@ def blocking(request: Request) -> Any:
     # Rows are made when they are looked at, by whoever looks.
     future.row_factory = request.factory
     result = future.result()
+    if type(request) is SimpleRequest:
+        connection.prepared = {}
     return result.all() if request.whole else result
 
 
@@ -168,6 +171,8 @@ async def awaited(request: Request) -> Any:
     future = connection.session.execute(statement, values, request.timeout)
     future.row_factory = request.factory
     result = await future
+    if type(request) is SimpleRequest:
+        connection.prepared = {}
     return await result.fetch_all() if request.whole else result
 
 

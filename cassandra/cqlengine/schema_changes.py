@@ -218,11 +218,7 @@ def _check_key(model: type[BaseModel], table: str, existing: Mapping[str, Server
 
 def declared_options(model: type[BaseModel]) -> dict[str, Any]:
     """Return the options that a model declares."""
-    options = dict(model.__options__ or {})
-    if model.__default_ttl__:
-        # `__options__` names the server's option itself, so it decides over `__default_ttl__`.
-        options.setdefault("default_time_to_live", model.__default_ttl__)
-    return options
+    return dict(model.__options__ or {})
 
 
 def _literal(name: str, value: object) -> str:
@@ -289,6 +285,11 @@ def create_index(name: str, table: str, column: Column[Any]) -> str:
     return f"CREATE INDEX IF NOT EXISTS {protect_name(name)} ON {table} ({column.cql})"
 
 
+def _index_name(table_name: str, field: str) -> str:
+    """The name that servers give to an index without one."""
+    return re.sub(r"\W", "", f"{table_name}_{field}_idx")
+
+
 def missing_indexes(
     model: type[BaseModel], table: str, table_name: str, targets: Iterable[str]
 ) -> list[str]:
@@ -302,7 +303,7 @@ def missing_indexes(
     plain_name = table_name.strip('"')
     # By column, not by the index's name: somebody may have created one with another name.
     return [
-        create_index(f"index_{plain_name}_{column.db_field_name}", table, column)
+        create_index(_index_name(plain_name, column.db_field_name), table, column)
         for column in model.__mapping__.order
         if column.index and column.db_field_name not in indexed
     ]

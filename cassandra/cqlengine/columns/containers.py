@@ -46,6 +46,10 @@ def _made(kind: Column[Any] | type[Column[Any]], owner: object) -> Column[Any]:
         raise ValidationError(f"the elements of {type(owner).__name__} are columns, not {kind!r}")
     if column.is_counter:
         raise ValidationError("counters cannot be elements of other columns")
+    if type(column) is Column:
+        raise ValidationError(
+            f"the elements of {type(owner).__name__} need a type: {column!r} has none"
+        )
     return column
 
 
@@ -355,9 +359,15 @@ class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
 
     def to_python(self, value: object) -> Any:
         if value is None:
-            return ()
+            return None
         pairs = zip(self.types, self._checked(value), strict=False)
-        return tuple(None if item is None else column.to_python(item) for column, item in pairs)
+        # Null is an empty collection inside of a tuple too.
+        return tuple(
+            None
+            if item is None and not isinstance(column, BaseContainerColumn)
+            else column.to_python(item)
+            for column, item in pairs
+        )
 
     @by_elements
     def to_database(self, value: Any) -> Any:

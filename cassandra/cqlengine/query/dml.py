@@ -254,6 +254,8 @@ def _add_change(statement: UpdateStatement, mapping: Mapping, values: Values, at
     else:
         # Null is an empty collection: what is added is added to what others have written since.
         known = values.was is not None and column.update_clause is not None
+        if values.explicit >> at & 1 and column.is_null(before):
+            known = False  # assigned, not added to: the row may have elements that others wrote
         previous = _wired(mapping, at, column.to_python(before)) if known else None
         statement.add_update(column, _wired(mapping, at, value), previous=previous)
 
@@ -345,8 +347,8 @@ class DMLQuery:
     :param batch: takes the writes; None executes them.
     :param ttl: seconds until what is written expires; None for the table's default.
     :param consistency: a `ConsistencyLevel`; None for the connection's.
-    :param timestamp: of the writes: a datetime (a naive one is UTC), a timedelta from now, or
-        microseconds.
+    :param timestamp: of the writes: a datetime (a naive one is local time), a timedelta from now,
+        or microseconds.
     :param if_not_exists: insert only if there is no such row.
     :param conditional: conditions of IF; None for none.
     :param timeout: seconds for a request; None for the session's default.

@@ -17,7 +17,7 @@ from cassandra.cqlengine.operators import (
 )
 from cassandra.cqlengine.options import DEFAULTS, Options
 from cassandra.cqlengine.query.batch import BatchQuery
-from cassandra.cqlengine.query.errors import QueryException
+from cassandra.cqlengine.query.errors import QueryException, check_applied
 from cassandra.cqlengine.running import Operation, Request, arun, awaited, blocking, run
 from cassandra.cqlengine.statements import DeleteStatement, SelectStatement
 from cassandra.query.row_factories import tuple_factory
@@ -540,6 +540,7 @@ class AbstractQuerySet(Generic[T]):
         """Delete the rows of the filters, which must name the partition key.
 
         :raises QueryException: if they do not.
+        :raises LWTException: if it is conditional and was not applied.
         """
         run(self._delete())
 
@@ -549,13 +550,15 @@ class AbstractQuerySet(Generic[T]):
 
     def _delete(self) -> Operation[None]:
         statement = self._delete_statement(None)
-        yield Request(
+        result = yield Request(
             statement.prepared(),
             statement.bound(),
             self._how.connection or self.model.__connection__,
             consistency=self._how.consistency,
             timeout=self._how.timeout,
         )
+        if self._how.is_conditional:
+            check_applied(result)
 
     def _delete_statement(self, timestamp: int | None) -> DeleteStatement:
         given = {

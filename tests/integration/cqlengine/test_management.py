@@ -54,7 +54,7 @@ def test_columns_are_added_and_never_dropped(mapper: str) -> None:
         == [
             f'ALTER TABLE {mapper}.grown ADD "b" set<int>',
             f'ALTER TABLE {mapper}.grown ADD "c" text',
-            f'CREATE INDEX IF NOT EXISTS index_grown_c ON {mapper}.grown ("c")',
+            f'CREATE INDEX IF NOT EXISTS grown_c_idx ON {mapper}.grown ("c")',
         ]
     )
     assert column_types(mapper, "grown") == {
@@ -73,7 +73,7 @@ def test_a_dry_run_prints(mapper: str, capsys: pytest.CaptureFixture[str]) -> No
     printed = capsys.readouterr().out.splitlines()
     assert printed == [
         f'CREATE TABLE IF NOT EXISTS {mapper}.dry ("id" int, "c" text, PRIMARY KEY (("id")));',
-        f'CREATE INDEX IF NOT EXISTS index_dry_c ON {mapper}.dry ("c");',
+        f'CREATE INDEX IF NOT EXISTS dry_c_idx ON {mapper}.dry ("c");',
     ]
     assert column_types(mapper, "dry") == {}
 
