@@ -15,6 +15,7 @@ from cassandra.cluster.cluster import Cluster
 from cassandra.cluster.session import Session
 from cassandra.consistency import ConsistencyLevel
 from cassandra.cqlengine.errors import CQLEngineException
+from cassandra.cqlengine.hooks import log_statement, with_rows_of
 from cassandra.cqlengine.statements import BaseCQLStatement
 from cassandra.errors import NoHostAvailable, UserTypeDoesNotExist
 from cassandra.query.prepared import PreparedStatement
@@ -623,10 +624,12 @@ def execute(
             "connection.aexecute(...)"
         )
     statement, params = _rendered(found, query, params, consistency_level)
-    future = found.session.execute_async(statement, params, timeout=timeout)
-    # On the future: a session may be shared with code that expects other rows.
-    future.row_factory = dict_factory
-    return future.result()
+    if log.isEnabledFor(logging.DEBUG):
+        log_statement(log, found, getattr(statement, "query_string", statement), params)
+    result = found.session.execute(statement, params, timeout=timeout)
+    # On this result alone: a session may be shared with code that expects other rows.
+    with_rows_of(result, dict_factory)
+    return result
 
 
 async def aexecute(
@@ -651,6 +654,8 @@ async def aexecute(
             f"the connection {found.label} has a blocking session: use connection.execute(...)"
         )
     statement, params = _rendered(found, query, params, consistency_level)
+    if log.isEnabledFor(logging.DEBUG):
+        log_statement(log, found, getattr(statement, "query_string", statement), params)
     future = found.session.execute(statement, params, timeout=timeout)
     future.row_factory = dict_factory
     return await future

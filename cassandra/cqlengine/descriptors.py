@@ -67,6 +67,8 @@ class ColumnDescriptor:
         values.explicit |= 1 << self.position
 
     def __delete__(self, instance: BaseModel) -> None:
+        if self.column.primary_key:
+            raise AttributeError(f"cannot delete {self.column.label}: it is part of the key")
         self.__set__(instance, None)
 
 

@@ -383,7 +383,7 @@ async def async_type(
 
 def _check_model(model: object) -> None:
     if not isinstance(model, type) or not issubclass(model, BaseModel):
-        raise ValueError(f"Models must be derived from base Model, not {model!r}.")
+        raise CQLEngineException(f"Models must be derived from base Model, not {model!r}.")
 
 
 def _sync_operation(
@@ -393,6 +393,7 @@ def _sync_operation(
     _check_model(model)
     if model.__abstract__:
         raise CQLEngineException(f"cannot create table from abstract model {model.__name__}")
+    schema_changes.check_options(model)
     texts: list[str] = []
     for connection in _names(connections, "connections"):
         for keyspace in _names(keyspaces, "keyspaces"):

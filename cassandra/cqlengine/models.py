@@ -42,7 +42,7 @@ from cassandra.cqlengine.query.expressions import ColumnQueryEvaluator
 from cassandra.cqlengine.query.model_queryset import ModelQuerySet
 from cassandra.cqlengine.running import Operation, arun, run
 from cassandra.cqlengine.values import Values, changed_positions, own
-from cassandra.util.cql_text import protect_name
+from cassandra.util.cql_text import escape_name, protect_name
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -125,6 +125,11 @@ def _check_keys(name: str, columns: dict[str, Column[Any]], abstract: bool) -> N
         if abstract:
             return
         raise ModelDefinitionException(f"At least 1 primary key is required: {name} has none.")
+    for column in keys:
+        if column.is_counter:
+            raise ModelDefinitionException(
+                f"the counter '{column.column_name}' of {name} must not be part of the primary key"
+            )
     if not any(column.partition_key for column in keys):
         keys[0].partition_key = True
     for column in columns.values():
@@ -503,7 +508,7 @@ class BaseModel(metaclass=ModelMetaClass):
                 base = base.__mapping__.shares
             name = base.__table_name__ or snake_case(base.__name__)
         if cls.__table_name_case_sensitive__:
-            name = f'"{name}"'
+            name = escape_name(name)
         else:
             name = protect_name(name.lower())
         return cls.__mapping__.table_name(None) if include_keyspace else name

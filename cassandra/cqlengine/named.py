@@ -12,6 +12,7 @@ from cassandra.cqlengine.models import BaseModel, UsingDescriptor
 from cassandra.cqlengine.query.errors import DoesNotExist, MultipleObjectsReturned
 from cassandra.cqlengine.query.expressions import AbstractQueryableColumn
 from cassandra.cqlengine.query.model_queryset import ResultObject, SimpleQuerySet
+from cassandra.util.cql_text import escape_name
 
 __all__ = [
     "AbstractQueryableColumn",
@@ -67,7 +68,7 @@ class NamedColumn(AbstractQueryableColumn):
     def get_cql(self) -> str:
         """Return the quoted name."""
         # Always quoted: the name is the database's own, in which case counts.
-        return f'"{self.name}"'
+        return escape_name(self.name)
 
     @property
     def sub_types(self) -> list[Column[Any]]:

@@ -221,6 +221,54 @@ def declared_options(model: type[BaseModel]) -> dict[str, Any]:
     return dict(model.__options__ or {})
 
 
+# Of Cassandra and ScyllaDB, in all versions.
+_OPTIONS = frozenset(
+    [
+        "additional_write_policy",
+        "allow_auto_snapshot",
+        "bloom_filter_fp_chance",
+        "caching",
+        "cdc",
+        "comment",
+        "compaction",
+        "compression",
+        "crc_check_chance",
+        "dclocal_read_repair_chance",
+        "default_time_to_live",
+        "extensions",
+        "gc_grace_seconds",
+        "in_memory",
+        "incremental_backups",
+        "index_interval",
+        "max_index_interval",
+        "memtable",
+        "memtable_flush_period_in_ms",
+        "min_index_interval",
+        "nodesync",
+        "paxos_grace_seconds",
+        "per_partition_rate_limit",
+        "populate_io_cache_on_flush",
+        "read_repair",
+        "read_repair_chance",
+        "replicate_on_write",
+        "speculative_retry",
+        "storage_engine",
+        "synchronous_updates",
+        "tombstone_gc",
+    ]
+)
+
+
+def check_options(model: type[BaseModel]) -> None:
+    """Raise KeyError for an option that no server has."""
+    unknown = sorted(declared_options(model).keys() - _OPTIONS)
+    if unknown:
+        raise KeyError(
+            f"{model.__name__}.__options__ has unknown keys: {', '.join(unknown)}; "
+            f"options of tables are {', '.join(sorted(_OPTIONS))}"
+        )
+
+
 def _literal(name: str, value: object) -> str:
     if isinstance(value, Mapping):
         pairs = ", ".join(f"{_quoted(key)}: {_quoted(one)}" for key, one in value.items())

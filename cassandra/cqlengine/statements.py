@@ -43,6 +43,7 @@ from cassandra.cqlengine.operators import (
     IsNotNullOperator,
 )
 from cassandra.query.statement import FETCH_SIZE_UNSET
+from cassandra.util.cql_text import escape_name
 
 if TYPE_CHECKING:
     from cassandra.cqlengine.columns.base import Column
@@ -273,11 +274,11 @@ class SelectStatement(BaseCQLStatement):
 
     def _selection(self) -> str:
         if self.distinct_fields:
-            names = ", ".join(f'"{name}"' for name in self.distinct_fields)
+            names = ", ".join(escape_name(name) for name in self.distinct_fields)
             return f"DISTINCT COUNT({names})" if self.count else f"DISTINCT {names}"
         if self.count:
             return "COUNT(*)"
-        return ", ".join(f'"{name}"' for name in self.fields) if self.fields else "*"
+        return ", ".join(escape_name(name) for name in self.fields) if self.fields else "*"
 
     def _text(self, show: Show, option: Callable[[object], str]) -> str:
         parts = [f"SELECT {self._selection()} FROM {self.table}", *self._where(show)]
@@ -394,7 +395,7 @@ class InsertStatement(AssignmentStatement):
         raise StatementException("Cannot add where clauses to insert statements")
 
     def _text(self, show: Show, option: Callable[[object], str]) -> str:
-        names = ", ".join(f'"{clause.field}"' for clause in self.assignments)
+        names = ", ".join(escape_name(clause.field) for clause in self.assignments)
         values = ", ".join(_marker(show, clause) for clause in self.assignments)
         parts = [f"INSERT INTO {self.table} ({names}) VALUES ({values})"]
         if self.if_not_exists:

@@ -61,6 +61,12 @@ class BatchRequest(Request):
         self.entries = entries
         self.batch_type = batch_type
 
+    def shown(self) -> str:
+        return "; ".join(text for text, _ in self.entries)
+
+    def parameters(self) -> Sequence[Any]:
+        return [list(values) for _, values in self.entries]
+
     def texts(self) -> Sequence[str]:
         # Batches often repeat one text, which is prepared once.
         return list(dict.fromkeys(text for text, _ in self.entries))
@@ -229,7 +235,8 @@ class BatchQuery:
     def _operation(self) -> Operation[None]:
         if self._executed and self.warn_multiple_exec:
             warnings.warn(
-                format_log_context("Batch executed multiple times", self._connection),
+                "Batch executed multiple times: "
+                + format_log_context("each time with the statements added since", self._connection),
                 stacklevel=4,
             )
         self._executed = True

@@ -118,7 +118,7 @@ def _insert(mapping: Mapping, values: Values) -> Write:
             wire = wires[at]
             bound.append(value if wire is None else wire(value))
             mask |= 1 << at
-        elif explicit >> at & 1:
+        elif explicit >> at & 1 and not mapping.order[at].primary_key:
             bound.append(None)
             mask |= 1 << at
     _check_keys(mapping, values, mask)

@@ -37,6 +37,7 @@ from cassandra.cqlengine.query.expressions import filter_value
 from cassandra.cqlengine.query.queryset import AbstractQuerySet, is_fixed, is_lookup
 from cassandra.cqlengine.running import Operation, arun, run
 from cassandra.cqlengine.statements import Timestamp, UpdateStatement
+from cassandra.util.cql_text import escape_name
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -92,6 +93,13 @@ class SimpleQuerySet(AbstractQuerySet[ResultObject]):
 
     def _terms_of(self, name: str, value: object) -> WhereClause:
         column, operator = split_operator(name)
+        if isinstance(value, Token):
+            if column != _PK_TOKEN:
+                raise QueryException(
+                    f"Token() values may only be compared to '{_PK_TOKEN}', not by {name}"
+                )
+            keys = ", ".join(escape_name(key) for key in self._partition_columns())
+            return WhereClause(f"token({keys})", operator, value, quote_field=False)
         if value is None:
             raise CQLEngineException(f"None values on filter are not allowed ({name})")
         return WhereClause(column, operator, value)
@@ -528,6 +536,8 @@ def _assign(
         value = column.validate(value)
         wire = column.wire
         value = value if wire is None else wire(value)
+    if operation is not None and not value:
+        return  # nothing is added or taken away
     statement.add_update(column, value, operation=operation)
 
 

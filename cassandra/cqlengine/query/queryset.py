@@ -22,6 +22,7 @@ from cassandra.cqlengine.running import Operation, Request, arun, awaited, block
 from cassandra.cqlengine.statements import DeleteStatement, SelectStatement
 from cassandra.query.row_factories import tuple_factory
 from cassandra.query.statement import FETCH_SIZE_UNSET
+from cassandra.util.cql_text import escape_name
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -246,7 +247,7 @@ class AbstractQuerySet(Generic[T]):
 
     def _ordering(self, colname: str) -> str:
         column, order = self._get_ordering_condition(colname)
-        return f'"{column}" {order}'
+        return f"{escape_name(column)} {order}"
 
     def _get_ordering_condition(self, colname: str) -> tuple[str, str]:
         """The column's name in the database, and ASC or DESC; programs' subclasses call it too."""

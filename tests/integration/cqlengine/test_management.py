@@ -213,7 +213,7 @@ def test_several_keyspaces_and_dropping(mapper: str) -> None:
 
 
 def test_mistakes(mapper: str) -> None:
-    with pytest.raises(ValueError, match="derived from base Model"):
+    with pytest.raises(CQLEngineException, match="derived from base Model"):
         management.sync_table(4)  # type: ignore[arg-type]
     with pytest.raises(CQLEngineException, match="abstract"):
         management.sync_table(model("Base", __abstract__=True))

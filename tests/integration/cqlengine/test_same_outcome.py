@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from cassandra import ConsistencyLevel
+from cassandra.cluster import Session
 from cassandra.cqlengine import ValidationError, columns, connection, functions, management
 from cassandra.cqlengine.models import Model, ModelDefinitionException
 from cassandra.cqlengine.named import NamedTable
@@ -571,3 +572,78 @@ def test_indexes_have_the_names_of_the_server(mapper: str) -> None:
         "SELECT index_name FROM system_schema.indexes WHERE keyspace_name=%s", (mapper,)
     )
     assert "indexed_a_idx" in [row["index_name"] for row in rows]
+
+
+def test_who_wraps_execute_sees_each_statement(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    execute = Session.execute
+
+    def wrapped(self: Any, query: Any, *args: Any, **kwargs: Any) -> Any:
+        seen.append(getattr(query, "query_string", query).split()[0])
+        return execute(self, query, *args, **kwargs)
+
+    monkeypatch.setattr(Session, "execute", wrapped)
+    row = M.create(p=1, a=1)
+    row.update(a=2)
+    assert [found.a for found in M.objects] == [2]
+    with BatchQuery() as batch:
+        row.batch(batch).delete()
+    connection.execute("SELECT key FROM system.local")
+    assert M.objects.consistency(ConsistencyLevel.ONE).count() == 0
+    assert seen == ["INSERT", "UPDATE", "SELECT", "BEGIN", "SELECT", "SELECT"]
+
+
+def test_empty_changes_of_collections_send_nothing() -> None:
+    M.create(p=1, a=1, s={1}, l=[1], m={1: 1})
+    rows = M.objects(p=1)
+    rows.update(s__add=set(), l__append=[], m__update={})
+    rows.update(s__remove=set(), l__prepend=[], a=2)
+    found = M.get(p=1)
+    assert (found.a, found.s, found.l, found.m) == (2, {1}, [1], {1: 1})
+
+
+def test_static_columns_without_a_clustering_key(mapper: str) -> None:
+    class Static(Model):
+        p = columns.Integer(primary_key=True)
+        c = columns.Integer(primary_key=True, default=5)
+        s = columns.Integer(static=True)
+
+    synced(Static)
+    Static.create(p=1, c=None, s=7)
+    row = connection.execute(f"SELECT * FROM {mapper}.static").one()
+    assert row == {"p": 1, "c": None, "s": 7}
+
+
+def test_tokens_of_named_tables(mapper: str) -> None:
+    for p in range(5):
+        M.create(p=p)
+    table = NamedTable(mapper, "m")
+    after = [row.p for row in table.filter(pk__token__gt=functions.Token(1))]
+    assert after == [row.p for row in M.filter(pk__token__gt=functions.Token(1))]
+    with pytest.raises(QueryException):
+        table.filter(p__gt=functions.Token(1))
+
+
+def test_mistakes_are_told_early() -> None:
+    class Optional(Model):
+        __options__ = {"coment": "x"}
+        p = columns.Integer(primary_key=True)
+
+    wrong: Any = object
+    with pytest.raises(KeyError, match="coment"):
+        management.sync_table(Optional)
+    with pytest.raises(connection.CQLEngineException, match="derived from base Model"):
+        management.sync_table(wrong)
+    row = M(p=1)
+    with pytest.raises(AttributeError):
+        del row.p
+    counter = columns.Counter()
+    counter.primary_key = True
+    with pytest.raises(ModelDefinitionException, match="counter"):
+        type("Counted", (Model,), {"p": columns.Integer(primary_key=True), "c": counter})
+    first, second = columns.Integer(), columns.Text()
+    assert sorted([second, first]) == [first, second]
+    batch = BatchQuery()
+    batch.execute()
+    with pytest.warns(UserWarning, match=r"^Batch executed multiple times"):
+        batch.execute()
