@@ -228,8 +228,7 @@ class Connection:
             if self.consistency is not None:
                 self.session.default_consistency_level = self.consistency
         except ValueError:
-            # With profiles of the program's own these decide. The mapper's statements have the
-            # connection's level and dicts all the same.
+            # The program's profiles decide; the mapper's statements have level and dicts anyway.
             log.debug(format_log_context("the session has execution profiles", self.name))
 
     def setup_session(self) -> None:
@@ -305,6 +304,14 @@ def get_connection(name: Hashable = None) -> Connection:
     :param name: its name in the registry.
     :raises CQLEngineException: if there is none of that name, or connecting failed before.
     """
+    found = registered(name)
+    if found.session is None:
+        found.handle_lazy_connect()
+    return found
+
+
+def registered(name: Hashable = None) -> Connection:
+    """Return the connection `name`, connected or not; the default one for None."""
     found = _connections.get(DEFAULT_CONNECTION if name is None else name)
     if found is None:
         if name is None:
@@ -316,8 +323,6 @@ def get_connection(name: Hashable = None) -> Connection:
         raise CQLEngineException(
             f"Connection name '{name}' doesn't exist in the registry (which has {known or 'none'})."
         )
-    if found.session is None:
-        found.handle_lazy_connect()
     return found
 
 
@@ -341,10 +346,8 @@ def register_connection(
     :param cluster_options: keywords of the `Cluster`; None for none.
     :param default: make it the default connection.
     :param session: a session to use instead, of `cassandra.cluster` or of `cassandra.aio`.
-    :raises CQLEngineException: if the name is taken, or both a session and settings of a new
-        one are given.
+    :raises CQLEngineException: if both a session and settings of a new one are given.
     """
-    _check_free(name)
     if session is not None:
         if hosts is not None or consistency or lazy_connect or retry_connect or cluster_options:
             raise CQLEngineException(
@@ -365,16 +368,11 @@ def register_connection(
     return _add(name, made, default)
 
 
-def _check_free(name: Hashable) -> None:
-    if name in _connections:
-        raise CQLEngineException(
-            f"Trying to register connection {name!r}, which is in the registry already: "
-            "call unregister_connection first"
-        )
-
-
 def _add(name: Hashable, made: Connection, default: bool) -> Connection:
     with _registry:
+        if name in _connections:
+            # The one before is not closed: its session may be in use.
+            log.warning("Registering connection %r, which is in the registry already", name)
         _connections[name] = made
         if default:
             set_default_connection(name)
@@ -396,7 +394,6 @@ async def aregister_connection(
     :param cluster_options: keywords of the `Cluster`; None for none.
     :param default: make it the default connection.
     """
-    _check_free(name)
     made = Connection(name, hosts, consistency, cluster_options=cluster_options)
     await made.asetup()
     return _add(name, made, default)
@@ -470,6 +467,8 @@ def _replace_default(made: Connection, connect: bool = True) -> None:
     with _registry:
         previous = _connections.pop(DEFAULT_CONNECTION, None)
         if previous is not None:
+            if _connections.get("default") is previous:
+                del _connections["default"]
             log.debug("the default connection is replaced")
             # A connection that is registered under a name too is still in use.
             if previous not in _connections.values():
@@ -482,7 +481,8 @@ def _replace_default(made: Connection, connect: bool = True) -> None:
             if not made.retry_connect:
                 raise
     with _registry:
-        _connections[DEFAULT_CONNECTION] = made
+        # Under the name too by which programs ask for it, and shut it down.
+        _connections[DEFAULT_CONNECTION] = _connections["default"] = made
         _show_default(made)
 
 
@@ -691,6 +691,7 @@ def _register(found: Connection, keyspace: str | None, type_name: str, klass: ty
 
 def __getattr__(name: str) -> Any:
     """``cql_cluster`` and ``cql_session``, as programs call the two of the default connection."""
-    if name in ("cql_cluster", "cql_session"):
-        return {"cql_cluster": cluster, "cql_session": session}[name]
+    known = {"cql_cluster": cluster, "cql_session": session}
+    if name in known:
+        return known[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

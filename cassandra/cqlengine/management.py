@@ -13,7 +13,12 @@ from typing import Any
 
 from cassandra.cqlengine import schema_changes
 from cassandra.cqlengine.columns.containers import resolve_udts
-from cassandra.cqlengine.connection import execute, format_log_context, get_cluster
+from cassandra.cqlengine.connection import (
+    default_keyspace,
+    execute,
+    format_log_context,
+    get_cluster,
+)
 from cassandra.cqlengine.errors import CQLEngineException
 from cassandra.cqlengine.models import BaseModel, Model
 from cassandra.cqlengine.named import NamedTable
@@ -21,7 +26,7 @@ from cassandra.cqlengine.running import Call, Operation, Request, arun, run, sim
 from cassandra.cqlengine.schema_changes import Field, ServerColumn
 from cassandra.cqlengine.usertype import UserType
 from cassandra.errors import AlreadyExists, InvalidRequest
-from cassandra.util.cql_text import protect_name
+from cassandra.util.cql_text import cql_string, protect_name
 
 __all__ = [
     "CQLENG_ALLOW_SCHEMA_MANAGEMENT",
@@ -87,7 +92,9 @@ def _names(names: Sequence[str] | None, what: str) -> list[str | None]:
 
 def _replicated(name: str, replication: Mapping[str, Any], durable_writes: bool) -> str:
     # CQL takes replication factors as text too, so one quoting serves the class and the numbers.
-    pairs = ", ".join(f"'{key}': '{value}'" for key, value in replication.items())
+    pairs = ", ".join(
+        f"{cql_string(str(key))}: {cql_string(str(value))}" for key, value in replication.items()
+    )
     return (
         f"CREATE KEYSPACE IF NOT EXISTS {protect_name(name)} "
         f"WITH replication = {{{pairs}}} AND durable_writes = {str(bool(durable_writes)).lower()}"
@@ -399,7 +406,7 @@ def _sync_operation(
         for keyspace in _names(keyspaces, "keyspaces"):
             table = model.__mapping__.table_name(keyspace)
             # The schema tables hold names without the quotes of CQL.
-            name = table.partition(".")[0].strip('"') if keyspace is None else keyspace
+            name = keyspace or model.__keyspace__ or default_keyspace() or ""
             changes = _Changes(connection or model.__connection__, name, dry_run)
             yield from _sync_one(model, table, changes)
             texts += changes.texts
@@ -425,7 +432,7 @@ def _sync_one(model: type[BaseModel], table: str, changes: _Changes) -> Operatio
     for type_model in dict.fromkeys(types):
         yield from _sync_type(type_model, changes)
     quoted = model.column_family_name(include_keyspace=False)
-    name = quoted.strip('"')
+    name = model._table_name()
     existing = yield from _columns(keyspace, name, connection)
     if not existing:
         yield from changes.make(schema_changes.create_table(model, table))

@@ -323,8 +323,7 @@ def _context_class(origin: Any, keyspace: str | None, connection: Hashable | Non
         names["__keyspace__"] = keyspace
     if connection is not None:
         names["__connection__"] = connection
-    # Without the quotes, which the copy adds again where the name needs them.
-    names["__table_name__"] = origin.column_family_name(include_keyspace=False).strip('"')
+    names["__table_name__"] = origin._table_name()
     names["__table_name_case_sensitive__"] = origin.__table_name_case_sensitive__
     names["__discriminator_value__"] = origin.__discriminator_value__
     return type(origin)(origin.__name__, (origin,), names)

@@ -501,17 +501,21 @@ class BaseModel(metaclass=ModelMetaClass):
         :param include_keyspace: with the keyspace in front.
         :raises CQLEngineException: if there is no keyspace.
         """
+        if include_keyspace:
+            return cls.__mapping__.table_name(None)
+        name = cls._table_name()
+        return escape_name(name) if cls.__table_name_case_sensitive__ else protect_name(name)
+
+    @classmethod
+    def _table_name(cls) -> str:
+        """The table's name as the server has it, without quotes."""
         name = cls.__table_name__
         if not name:
             base = cls.__mapping__.base.model
             while base.__mapping__.shares is not None:
                 base = base.__mapping__.shares
             name = base.__table_name__ or snake_case(base.__name__)
-        if cls.__table_name_case_sensitive__:
-            name = escape_name(name)
-        else:
-            name = protect_name(name.lower())
-        return cls.__mapping__.table_name(None) if include_keyspace else name
+        return name if cls.__table_name_case_sensitive__ else name.lower()
 
     # -- querysets ------------------------------------------------------------------------------
 

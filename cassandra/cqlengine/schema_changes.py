@@ -347,7 +347,9 @@ def missing_indexes(
     :param targets: what the indexes that there are index, as the server says it.
     """
     # The target of an index on a collection names its part too: `values(tags)`, `keys(tags)`.
-    indexed = {re.sub(r"^\w+\((.*)\)$", r"\1", target).strip('"') for target in targets}
+    indexed = {
+        re.sub(r"^\w+\((.*)\)$", r"\1", target).strip('"').replace('""', '"') for target in targets
+    }
     plain_name = table_name.strip('"')
     # By column, not by the index's name: somebody may have created one with another name.
     return [

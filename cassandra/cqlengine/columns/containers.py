@@ -14,6 +14,7 @@ from cassandra.cqlengine.columns.base import (
 )
 from cassandra.cqlengine.columns.scalars import BaseFloat, Integer
 from cassandra.cqlengine.errors import ValidationError
+from cassandra.util.cql_text import protect_name
 
 if TYPE_CHECKING:
     from cassandra.cqlengine.usertype import UserType
@@ -468,7 +469,7 @@ class UserDefinedType(Column[U], Generic[U]):
     def db_type(self) -> str:  # type: ignore[override]
         """The frozen type's name."""
         # Always frozen, because the mapper writes a value as a whole, never a single field.
-        return f"frozen<{self.user_type.type_name()}>"
+        return f"frozen<{protect_name(self.user_type.type_name())}>"
 
     @property
     def sub_types(self) -> list[Column[Any]]:

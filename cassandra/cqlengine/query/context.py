@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cassandra.cqlengine.connection import get_connection
+from cassandra.cqlengine.connection import registered
 from cassandra.cqlengine.mapping import context_class
 
 __all__ = ["ContextQuery"]
@@ -33,7 +33,7 @@ class ContextQuery:
                 raise ValueError("Models must be derived from base Model.")
         if connection is not None:
             # An unknown name fails here, and not at the first query of the block.
-            get_connection(connection)
+            registered(connection)
         # Copies: other threads go on with the models, on their own keyspace and connection.
         self.models = [context_class(model, keyspace, connection, own=True) for model in args]
 

@@ -55,12 +55,14 @@ def execute_write(
     text: str,
     values: Sequence[Any],
     kept: Kept | None = None,
+    instance: BaseModel | None = None,
 ) -> Operation[None]:
     """Execute a prepared write, or add it to the batch.
 
     :raises LWTException: if it is conditional and was not applied.
     """
-    connection = how.connection or model.__connection__
+    # An instance may have a connection of its own.
+    connection = how.connection or (model if instance is None else instance).__connection__
     if how.batch is not None:
         how.batch.add_bound(text, values, how.is_conditional, connection, kept)
         return
@@ -101,7 +103,7 @@ def _written(instance: BaseModel, values: Values, write: Write) -> Operation[Non
     """Execute `write`, and take note of it."""
     how = values.how
     kept = None if how.batch is None else Kept(values)
-    yield from execute_write(type(instance), how, *write, kept)
+    yield from execute_write(type(instance), how, *write, kept, instance)
     commit(values, instance.__mapping__)
 
 
@@ -334,7 +336,7 @@ def delete(instance: BaseModel) -> Operation[None]:
     bound: list[Any] = [] if timestamp is None else [timestamp]
     bound += [_wired(mapping, at, values[at]) for at in mapping.key_positions]
     bound += [clause.value for clause in how.conditionals]
-    yield from execute_write(model, how, known.text, bound)
+    yield from execute_write(model, how, known.text, bound, instance=instance)
 
 
 class DMLQuery:

@@ -113,7 +113,7 @@ class SimpleQuerySet(AbstractQuerySet[ResultObject]):
     @property
     def column_family_name(self) -> str:
         if self._how.keyspace is not None:
-            return f"{self._how.keyspace}.{self.model.name}"
+            return str(self.model.name_in(self._how.keyspace))
         return str(self.model.column_family_name())
 
     def _partition_columns(self) -> Sequence[str]:

@@ -353,6 +353,8 @@ class AbstractQuerySet(Generic[T]):
         if keyspace is not None:
             changes["keyspace"] = keyspace
         if connection is not None:
+            if self._how.batch is not None:
+                raise CQLEngineException("Cannot specify a connection on model in batch mode.")
             changes["connection"] = connection
         return self._but(**changes)
 

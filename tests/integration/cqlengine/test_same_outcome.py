@@ -642,8 +642,58 @@ def test_mistakes_are_told_early() -> None:
     with pytest.raises(ModelDefinitionException, match="counter"):
         type("Counted", (Model,), {"p": columns.Integer(primary_key=True), "c": counter})
     first, second = columns.Integer(), columns.Text()
-    assert sorted([second, first]) == [first, second]
+    declared: list[Any] = [second, first]
+    assert sorted(declared) == [first, second]
     batch = BatchQuery()
     batch.execute()
     with pytest.warns(UserWarning, match=r"^Batch executed multiple times"):
         batch.execute()
+
+
+NASTY = ['a"b', 'x" int); DROP', "MixedCase", "with space", "select", "semi;colon", "it's", "1st"]
+
+
+@pytest.mark.parametrize("name", NASTY)
+def test_names_are_quoted_everywhere(mapper: str, name: str) -> None:
+    class Nasty(Model):
+        p = columns.Integer(primary_key=True)
+        c = columns.Integer(primary_key=True, db_field=name)
+        v = columns.Integer(db_field=name + "v")
+        s = columns.Set(columns.Integer, db_field=name + "s")
+
+    connection.execute(f"DROP TABLE IF EXISTS {Nasty.column_family_name()}")
+    synced(Nasty)
+    assert management.sync_table(Nasty) == []
+    row = Nasty.create(p=1, c=2, v=3, s={4})
+    row.v = 5
+    row.s.add(6)
+    row.save()
+    rows = Nasty.objects.filter(p=1, c__gte=1).order_by("-c").only(["v", "s"])
+    assert (rows.get().v, rows.get().s) == (5, {4, 6})
+    Nasty.objects(p=1, c=2).iff(v=5).update(v=7, s__remove={4})
+    table = NamedTable(mapper, "nasty")
+    found = table.filter(p=1, **{name: 2}).only([name, name + "v"]).get()
+    assert found == {name: 2, name + "v": 7}
+    row.delete()
+    assert Nasty.objects.count() == 0
+    management.drop_table(Nasty)
+
+
+@pytest.mark.parametrize("name", ["MixedCase", "select", "mixed_case"])
+def test_names_of_tables_are_quoted(mapper: str, name: str) -> None:
+    class Nasty(Model):
+        __table_name__ = name
+        __table_name_case_sensitive__ = True
+        p = columns.Integer(primary_key=True)
+
+    synced(Nasty)
+    Nasty.create(p=1)
+    assert NamedTable(mapper, name).get(p=1).p == 1
+    with ContextQuery(Nasty, keyspace=mapper) as context:
+        assert context.get(p=1) == Nasty(p=1)
+    management.drop_table(Nasty)
+
+
+def test_a_named_table_folds_capitals_as_today(mapper: str) -> None:
+    M.create(p=1)
+    assert NamedTable(mapper, "M").get(p=1).p == 1
