@@ -19,6 +19,7 @@ from cassandra.cqlengine.operators import (
     IsNotNullOperator,
 )
 from cassandra.encoder import ValueSequence
+from cassandra.util.cql_text import escape_name
 
 __all__ = [
     "AssignmentClause",
@@ -183,7 +184,7 @@ class WhereClause(BaseClause):
         return (self.field, type(self.operator), self.quote_field)
 
     def text(self, markers: Sequence[str]) -> str:
-        field = f'"{self.field}"' if self.quote_field else self.field
+        field = escape_name(self.field) if self.quote_field else self.field
         value = self.value
         shown = value.text(markers) if isinstance(value, QueryValue) else markers[0]
         return f"{field} {self.operator} {shown}"
@@ -225,7 +226,7 @@ class ConditionalClause(BaseClause):
         self.operator = operator or EqualsOperator()
 
     def text(self, markers: Sequence[str]) -> str:
-        return f'"{self.field}" {self.operator} {markers[0]}'
+        return f"{escape_name(self.field)} {self.operator} {markers[0]}"
 
     def context(self) -> list[Any]:
         if isinstance(self.operator, InOperator):
@@ -245,7 +246,7 @@ class IsNotNullClause(WhereClause):
         super().__init__(field, IsNotNullOperator(), "")
 
     def text(self, markers: Sequence[str]) -> str:
-        return f'"{self.field}" {self.operator}'
+        return f"{escape_name(self.field)} {self.operator}"
 
     def bound(self) -> list[Any]:
         return []
@@ -266,7 +267,7 @@ class AssignmentClause(BaseClause):
     __slots__ = ()
 
     def text(self, markers: Sequence[str]) -> str:
-        return f'"{self.field}" = {markers[0]}'
+        return f"{escape_name(self.field)} = {markers[0]}"
 
     def insert_tuple(self) -> tuple[str, int | None]:
         """Return the column and the number of its marker."""
@@ -321,7 +322,7 @@ class ContainerUpdateClause(AssignmentClause, metaclass=ContainerUpdateTypeMapMe
     def _name(self) -> str:
         """The quoted column, safe inside a template."""
         # `text` fills templates by str.format, which would take braces in a name for markers.
-        quoted = f'"{self.field}"'
+        quoted = escape_name(self.field)
         return quoted.replace("{", "{{").replace("}", "}}")
 
 
@@ -436,7 +437,8 @@ class CounterUpdateClause(AssignmentClause):
         # CQL changes counters by a difference only. The sign stands in the documented text, so the
         # number that is bound is never negative.
         sign = "-" if self.value < self.previous else "+"
-        return f'"{self.field}" = "{self.field}" {sign} {markers[0]}'
+        name = escape_name(self.field)
+        return f"{name} = {name} {sign} {markers[0]}"
 
     def bound(self) -> list[Any]:
         return [abs(self.value - self.previous)]
@@ -460,7 +462,7 @@ class FieldDeleteClause(BaseDeleteClause):
         super().__init__(field, None)
 
     def text(self, markers: Sequence[str]) -> str:
-        return f'"{self.field}"'
+        return escape_name(self.field)
 
     def bound(self) -> list[Any]:
         return []
@@ -482,7 +484,8 @@ class MapDeleteClause(BaseDeleteClause):
         self.previous = previous or {}
 
     def text(self, markers: Sequence[str]) -> str:
-        return ", ".join(f'"{self.field}"[{marker}]' for marker in markers)
+        name = escape_name(self.field)
+        return ", ".join(f"{name}[{marker}]" for marker in markers)
 
     def bound(self) -> list[Any]:
         value = self.value or {}

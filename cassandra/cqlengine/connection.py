@@ -15,6 +15,7 @@ from cassandra.cluster.cluster import Cluster
 from cassandra.cluster.session import Session
 from cassandra.consistency import ConsistencyLevel
 from cassandra.cqlengine.errors import CQLEngineException
+from cassandra.cqlengine.hooks import log_statement, with_rows_of
 from cassandra.cqlengine.statements import BaseCQLStatement
 from cassandra.errors import NoHostAvailable, UserTypeDoesNotExist
 from cassandra.query.prepared import PreparedStatement
@@ -195,6 +196,7 @@ class Connection:
                 self.lazy_connect = True
             raise
         self.adopt(connected, owned=True)
+        self._set_defaults()
         self.setup_session()
 
     async def asetup(self) -> None:
@@ -208,6 +210,7 @@ class Connection:
             await made.shutdown()
             raise
         self.adopt(connected, owned=True)
+        self._set_defaults()
         # Not by `setup_session`: on this kind of cluster, registering a type has to be awaited.
         for keyspace, types in list(udt_by_keyspace.items()):
             for type_name, klass in types.items():
@@ -217,6 +220,16 @@ class Connection:
                     )
                 except UserTypeDoesNotExist:
                     pass
+
+    def _set_defaults(self) -> None:
+        """What programs expect of the session of a connection: dicts, and its consistency."""
+        try:
+            self.session.row_factory = dict_factory
+            if self.consistency is not None:
+                self.session.default_consistency_level = self.consistency
+        except ValueError:
+            # The program's profiles decide; the mapper's statements have level and dicts anyway.
+            log.debug(format_log_context("the session has execution profiles", self.name))
 
     def setup_session(self) -> None:
         """Register the user types that were declared."""
@@ -291,6 +304,14 @@ def get_connection(name: Hashable = None) -> Connection:
     :param name: its name in the registry.
     :raises CQLEngineException: if there is none of that name, or connecting failed before.
     """
+    found = registered(name)
+    if found.session is None:
+        found.handle_lazy_connect()
+    return found
+
+
+def registered(name: Hashable = None) -> Connection:
+    """Return the connection `name`, connected or not; the default one for None."""
     found = _connections.get(DEFAULT_CONNECTION if name is None else name)
     if found is None:
         if name is None:
@@ -302,8 +323,6 @@ def get_connection(name: Hashable = None) -> Connection:
         raise CQLEngineException(
             f"Connection name '{name}' doesn't exist in the registry (which has {known or 'none'})."
         )
-    if found.session is None:
-        found.handle_lazy_connect()
     return found
 
 
@@ -327,10 +346,8 @@ def register_connection(
     :param cluster_options: keywords of the `Cluster`; None for none.
     :param default: make it the default connection.
     :param session: a session to use instead, of `cassandra.cluster` or of `cassandra.aio`.
-    :raises CQLEngineException: if the name is taken, or both a session and settings of a new
-        one are given.
+    :raises CQLEngineException: if both a session and settings of a new one are given.
     """
-    _check_free(name)
     if session is not None:
         if hosts is not None or consistency or lazy_connect or retry_connect or cluster_options:
             raise CQLEngineException(
@@ -351,16 +368,11 @@ def register_connection(
     return _add(name, made, default)
 
 
-def _check_free(name: Hashable) -> None:
-    if name in _connections:
-        raise CQLEngineException(
-            f"Trying to register connection {name!r}, which is in the registry already: "
-            "call unregister_connection first"
-        )
-
-
 def _add(name: Hashable, made: Connection, default: bool) -> Connection:
     with _registry:
+        if name in _connections:
+            # The one before is not closed: its session may be in use.
+            log.warning("Registering connection %r, which is in the registry already", name)
         _connections[name] = made
         if default:
             set_default_connection(name)
@@ -382,7 +394,6 @@ async def aregister_connection(
     :param cluster_options: keywords of the `Cluster`; None for none.
     :param default: make it the default connection.
     """
-    _check_free(name)
     made = Connection(name, hosts, consistency, cluster_options=cluster_options)
     await made.asetup()
     return _add(name, made, default)
@@ -456,6 +467,8 @@ def _replace_default(made: Connection, connect: bool = True) -> None:
     with _registry:
         previous = _connections.pop(DEFAULT_CONNECTION, None)
         if previous is not None:
+            if _connections.get("default") is previous:
+                del _connections["default"]
             log.debug("the default connection is replaced")
             # A connection that is registered under a name too is still in use.
             if previous not in _connections.values():
@@ -468,7 +481,8 @@ def _replace_default(made: Connection, connect: bool = True) -> None:
             if not made.retry_connect:
                 raise
     with _registry:
-        _connections[DEFAULT_CONNECTION] = made
+        # Under the name too by which programs ask for it, and shut it down.
+        _connections[DEFAULT_CONNECTION] = _connections["default"] = made
         _show_default(made)
 
 
@@ -565,7 +579,7 @@ def get_cluster(connection: Hashable | None = None) -> Any:
 
 def _rendered(
     found: Connection,
-    query: str | Statement | BaseCQLStatement,
+    query: str | Statement | PreparedStatement | BaseCQLStatement,
     params: object,
     consistency_level: int | None,
 ) -> tuple[Any, Any]:
@@ -575,6 +589,8 @@ def _rendered(
         query = SimpleStatement(str(query), fetch_size=query.fetch_size)
     elif isinstance(query, str):
         query = SimpleStatement(query)
+    elif isinstance(query, PreparedStatement):
+        query, params = query.bind(() if params is None else params), None
     elif not isinstance(query, Statement):
         raise CQLEngineException(f"a query is a str or a statement, not {query!r}")
     level = found.consistency if consistency_level is None else consistency_level
@@ -585,7 +601,7 @@ def _rendered(
 
 
 def execute(
-    query: str | Statement | BaseCQLStatement,
+    query: str | Statement | PreparedStatement | BaseCQLStatement,
     params: object = None,
     consistency_level: int | None = None,
     timeout: float | None = NOT_SET,
@@ -593,7 +609,7 @@ def execute(
 ) -> Any:
     """Execute a text or a statement; rows are dicts.
 
-    :param query: a text with markers, or a statement.
+    :param query: a text with markers, or a statement, a prepared one too.
     :param params: a sequence or a mapping, for ``%s`` and ``%(name)s``, or for ``?``.
     :param consistency_level: a value of `ConsistencyLevel`; None for the statement's, or the
         session's.
@@ -608,14 +624,16 @@ def execute(
             "connection.aexecute(...)"
         )
     statement, params = _rendered(found, query, params, consistency_level)
-    future = found.session.execute_async(statement, params, timeout=timeout)
-    # On the future: a session may be shared with code that expects other rows.
-    future.row_factory = dict_factory
-    return future.result()
+    if log.isEnabledFor(logging.DEBUG):
+        log_statement(log, found, getattr(statement, "query_string", statement), params)
+    result = found.session.execute(statement, params, timeout=timeout)
+    # On this result alone: a session may be shared with code that expects other rows.
+    with_rows_of(result, dict_factory)
+    return result
 
 
 async def aexecute(
-    query: str | Statement | BaseCQLStatement,
+    query: str | Statement | PreparedStatement | BaseCQLStatement,
     params: object = None,
     consistency_level: int | None = None,
     timeout: float | None = NOT_SET,
@@ -623,7 +641,7 @@ async def aexecute(
 ) -> Any:
     """`execute` on a connection of `cassandra.aio`.
 
-    :param query: a text with markers, or a statement.
+    :param query: a text with markers, or a statement, a prepared one too.
     :param params: a sequence or a mapping; None for none.
     :param consistency_level: a value of `ConsistencyLevel`; None for the statement's, or the
         session's.
@@ -636,6 +654,8 @@ async def aexecute(
             f"the connection {found.label} has a blocking session: use connection.execute(...)"
         )
     statement, params = _rendered(found, query, params, consistency_level)
+    if log.isEnabledFor(logging.DEBUG):
+        log_statement(log, found, getattr(statement, "query_string", statement), params)
     future = found.session.execute(statement, params, timeout=timeout)
     future.row_factory = dict_factory
     return await future
@@ -671,6 +691,7 @@ def _register(found: Connection, keyspace: str | None, type_name: str, klass: ty
 
 def __getattr__(name: str) -> Any:
     """``cql_cluster`` and ``cql_session``, as programs call the two of the default connection."""
-    if name in ("cql_cluster", "cql_session"):
-        return {"cql_cluster": cluster, "cql_session": session}[name]
+    known = {"cql_cluster": cluster, "cql_session": session}
+    if name in known:
+        return known[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

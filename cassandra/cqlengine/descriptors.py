@@ -28,6 +28,7 @@ __all__ = [
     "ConsistencyDescriptor",
     "IfExistsDescriptor",
     "IfNotExistsDescriptor",
+    "PartitionKeyDescriptor",
     "QuerySetDescriptor",
     "TTLDescriptor",
     "TimestampDescriptor",
@@ -66,6 +67,8 @@ class ColumnDescriptor:
         values.explicit |= 1 << self.position
 
     def __delete__(self, instance: BaseModel) -> None:
+        if self.column.primary_key:
+            raise AttributeError(f"cannot delete {self.column.label}: it is part of the key")
         self.__set__(instance, None)
 
 
@@ -105,6 +108,29 @@ def descriptor_of(column: Column[Any], position: int) -> ColumnDescriptor:
     if column.mutable:
         return _MutableDescriptor(column, position)
     return (_CounterDescriptor if column.is_counter else ColumnDescriptor)(column, position)
+
+
+class PartitionKeyDescriptor:
+    """``pk``: the partition key of an instance, its value or a tuple of its values.
+
+    On the class, of a model with one partition key column: that column, for filters.
+    """
+
+    def __get__(self, instance: BaseModel | None, owner: type[BaseModel]) -> Any:
+        names = tuple(owner.__mapping__.partition_keys)
+        if instance is None:
+            return getattr(owner, names[0]) if len(names) == 1 else self
+        values = tuple(getattr(instance, name) for name in names)
+        return values[0] if len(values) == 1 else values
+
+    def __set__(self, instance: BaseModel, value: object) -> None:
+        names = tuple(type(instance).__mapping__.partition_keys)
+        if len(names) != 1:
+            raise AttributeError(
+                f"the partition key of {type(instance).__name__} has {len(names)} columns "
+                f"({', '.join(names)}): set each of them, not pk"
+            )
+        setattr(instance, names[0], value)
 
 
 class AbstractModelException(CQLEngineException, AttributeError):

@@ -13,7 +13,12 @@ from typing import Any
 
 from cassandra.cqlengine import schema_changes
 from cassandra.cqlengine.columns.containers import resolve_udts
-from cassandra.cqlengine.connection import execute, format_log_context, get_cluster
+from cassandra.cqlengine.connection import (
+    default_keyspace,
+    execute,
+    format_log_context,
+    get_cluster,
+)
 from cassandra.cqlengine.errors import CQLEngineException
 from cassandra.cqlengine.models import BaseModel, Model
 from cassandra.cqlengine.named import NamedTable
@@ -21,7 +26,7 @@ from cassandra.cqlengine.running import Call, Operation, Request, arun, run, sim
 from cassandra.cqlengine.schema_changes import Field, ServerColumn
 from cassandra.cqlengine.usertype import UserType
 from cassandra.errors import AlreadyExists, InvalidRequest
-from cassandra.util.cql_text import protect_name
+from cassandra.util.cql_text import cql_string, protect_name
 
 __all__ = [
     "CQLENG_ALLOW_SCHEMA_MANAGEMENT",
@@ -87,7 +92,9 @@ def _names(names: Sequence[str] | None, what: str) -> list[str | None]:
 
 def _replicated(name: str, replication: Mapping[str, Any], durable_writes: bool) -> str:
     # CQL takes replication factors as text too, so one quoting serves the class and the numbers.
-    pairs = ", ".join(f"'{key}': '{value}'" for key, value in replication.items())
+    pairs = ", ".join(
+        f"{cql_string(str(key))}: {cql_string(str(value))}" for key, value in replication.items()
+    )
     return (
         f"CREATE KEYSPACE IF NOT EXISTS {protect_name(name)} "
         f"WITH replication = {{{pairs}}} AND durable_writes = {str(bool(durable_writes)).lower()}"
@@ -383,7 +390,7 @@ async def async_type(
 
 def _check_model(model: object) -> None:
     if not isinstance(model, type) or not issubclass(model, BaseModel):
-        raise ValueError(f"Models must be derived from base Model, not {model!r}.")
+        raise CQLEngineException(f"Models must be derived from base Model, not {model!r}.")
 
 
 def _sync_operation(
@@ -393,12 +400,13 @@ def _sync_operation(
     _check_model(model)
     if model.__abstract__:
         raise CQLEngineException(f"cannot create table from abstract model {model.__name__}")
+    schema_changes.check_options(model)
     texts: list[str] = []
     for connection in _names(connections, "connections"):
         for keyspace in _names(keyspaces, "keyspaces"):
             table = model.__mapping__.table_name(keyspace)
             # The schema tables hold names without the quotes of CQL.
-            name = table.partition(".")[0].strip('"') if keyspace is None else keyspace
+            name = keyspace or model.__keyspace__ or default_keyspace() or ""
             changes = _Changes(connection or model.__connection__, name, dry_run)
             yield from _sync_one(model, table, changes)
             texts += changes.texts
@@ -411,6 +419,12 @@ def _sync_one(model: type[BaseModel], table: str, changes: _Changes) -> Operatio
     # Not created here: only the program knows which replication it needs.
     if not found:
         raise CQLEngineException(f"Keyspace '{keyspace}' for model {model.__name__} does not exist")
+    if model.__default_ttl__ and "default_time_to_live" not in (model.__options__ or {}):
+        # With today's drivers it has no effect: rows of programs that set it must not expire now.
+        changes.warn(
+            f"{model.__name__}.__default_ttl__ = {model.__default_ttl__!r} has no effect: say "
+            f'__options__ = {{"default_time_to_live": {model.__default_ttl__!r}}}'
+        )
     types: list[type[UserType]] = []
     for column in model.__mapping__.order:
         resolve_udts(column, types)
@@ -418,7 +432,7 @@ def _sync_one(model: type[BaseModel], table: str, changes: _Changes) -> Operatio
     for type_model in dict.fromkeys(types):
         yield from _sync_type(type_model, changes)
     quoted = model.column_family_name(include_keyspace=False)
-    name = quoted.strip('"')
+    name = model._table_name()
     existing = yield from _columns(keyspace, name, connection)
     if not existing:
         yield from changes.make(schema_changes.create_table(model, table))

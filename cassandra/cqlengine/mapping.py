@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Mapping as AnyMapping
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from cassandra._forks import renew_in_child
 from cassandra.cqlengine.columns.base import Column
+from cassandra.cqlengine.columns.containers import List, Set
 from cassandra.cqlengine.connection import default_keyspace
 from cassandra.cqlengine.errors import CQLEngineException, ValidationError
 from cassandra.cqlengine.values import Values
@@ -24,6 +26,7 @@ __all__ = [
     "ModelException",
     "PolymorphicModelException",
     "StatementPlan",
+    "context_class",
 ]
 
 Arrange = Callable[[Sequence[Any], tuple[Any, ...]], Sequence[Any]]
@@ -83,6 +86,7 @@ class Mapping:
         self.columns = columns
         self.model: Any = None  # set when the class is there
         self.base: Mapping = self  # of the classes that share a table: the mapping of the first one
+        self.shares: Any = None  # the parent whose table it is, of a class that adds nothing to it
         self.classes: dict[Any, Any] = {}  # of the base: by discriminator value
         self.names = tuple(columns)
         self.order = tuple(columns.values())
@@ -122,6 +126,7 @@ class Mapping:
         self.terms: dict[str, Any] = {}
         self.tables: dict[str | None, str] = {}
         self.key_checks = tuple((at, self.order[at]) for at in self.key_positions)
+        self.contexts: dict[Any, Any] = {}  # of the model: by keyspace and connection
 
     # -- values of new instances ----------------------------------------------------------------
 
@@ -144,16 +149,13 @@ class Mapping:
         return self._with_defaults(row)
 
     def row_to_insert(self, given: dict[str, Any]) -> Values:
-        """`new_row` of values that are validated next, which converts those of stock columns.
-
-        :raises ValidationError: for names that no column has.
-        """
+        """`new_row` of values that are validated next, which converts those of stock columns."""
         row = Values(self.blank)
         explicit = 0
         for name, value in given.items():
             found = self.init.get(name)
             if found is None:
-                raise self.unknown_columns(given)
+                continue
             position, bit, _, to_python, mutable = found
             explicit |= bit
             if value is None:
@@ -283,6 +285,50 @@ class Mapping:
         return found
 
 
+def context_class(
+    model: Any, keyspace: str | None, connection: Hashable | None, own: bool = False
+) -> Any:
+    """Return the class of rows of `model` in another keyspace, or on another connection.
+
+    Instances write to where they were read. It is a subclass of the same name and table, unknown to
+    the model's other subclasses.
+
+    :param own: make a new class, which only the caller has.
+    """
+    origin, context = vars(model).get("__context_of__", model), (None, None)
+    if origin is not model:
+        context = vars(model)["__context__"]
+    where = (keyspace or context[0], context[1] if connection is None else connection)
+    if where == context and not own:
+        return model
+    known = origin.__mapping__.contexts
+    found = None if own else known.get(where)
+    if found is None:
+        found = _context_class(origin, *where)
+        if not own:
+            if len(known) >= MOST_SHAPES:
+                known.clear()
+            found = known.setdefault(where, found)
+    return found
+
+
+def _context_class(origin: Any, keyspace: str | None, connection: Hashable | None) -> Any:
+    names: dict[str, Any] = {
+        "__module__": origin.__module__,
+        "__qualname__": origin.__qualname__,
+        "__context_of__": origin,
+        "__context__": (keyspace, connection),
+    }
+    if keyspace is not None:
+        names["__keyspace__"] = keyspace
+    if connection is not None:
+        names["__connection__"] = connection
+    names["__table_name__"] = origin._table_name()
+    names["__table_name_case_sensitive__"] = origin.__table_name_case_sensitive__
+    names["__discriminator_value__"] = origin.__discriminator_value__
+    return type(origin)(origin.__name__, (origin,), names)
+
+
 _lock = threading.Lock()
 
 
@@ -299,7 +345,21 @@ def _converter(column: Column[Any]) -> Callable[[Any], Any] | None:
 
 def _early_converter(column: Column[Any]) -> Callable[[Any], Any] | None:
     """`_converter` of values that are validated next: stock columns convert then."""
-    return None if _is_stock(column) else _converter(column)
+    if not _is_stock(column):
+        return _converter(column)
+    return _as_collection(column) if isinstance(column, (List, Set)) else None
+
+
+def _as_collection(column: List[Any] | Set[Any]) -> Callable[[Any], Any]:
+    """Any iterable but texts, bytes and maps as the constructor takes it."""
+    as_they_are = (list if column.cql_name == "list" else set, str, bytes, AnyMapping)
+
+    def converted(value: Any) -> Any:
+        if isinstance(value, as_they_are) or not isinstance(value, Iterable):
+            return value  # validation copies it, or refuses it
+        return column.to_python(value)
+
+    return converted
 
 
 def _is_stock(column: Column[Any]) -> bool:
@@ -392,10 +452,13 @@ class InstanceRows:
         """Each row as an instance of the class that its discriminator names."""
         mapping = self._model.__mapping__
         at = mapping.index[mapping.discriminator or ""]
+        context = getattr(self._model, "__context__", None)
         made = []
         for raw, row in zip(rows, found, strict=True):
             model = mapping.class_of(row[at])
             if model is not self._model:
+                if context is not None:
+                    model = context_class(model, *context)
                 (row,) = model.__mapping__.rows(names, self._filled)((raw,), self._tail)
             instance = model.__new__(model)
             instance._row = row

@@ -17,6 +17,7 @@ from cassandra.cqlengine.descriptors import (
     ConsistencyDescriptor,
     IfExistsDescriptor,
     IfNotExistsDescriptor,
+    PartitionKeyDescriptor,
     QuerySetDescriptor,
     TimestampDescriptor,
     TTLDescriptor,
@@ -30,6 +31,7 @@ from cassandra.cqlengine.mapping import (
     ModelDefinitionException,
     ModelException,
     PolymorphicModelException,
+    context_class,
 )
 from cassandra.cqlengine.naming import snake_case
 from cassandra.cqlengine.options import DEFAULTS
@@ -40,7 +42,7 @@ from cassandra.cqlengine.query.expressions import ColumnQueryEvaluator
 from cassandra.cqlengine.query.model_queryset import ModelQuerySet
 from cassandra.cqlengine.running import Operation, arun, run
 from cassandra.cqlengine.values import Values, changed_positions, own
-from cassandra.util.cql_text import protect_name
+from cassandra.util.cql_text import escape_name, protect_name
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -103,7 +105,7 @@ def _columns_of(bases: Sequence[type], attrs: dict[str, Any]) -> dict[str, Colum
 
 def _check_names(name: str, columns: dict[str, Column[Any]]) -> None:
     for column_name in columns:
-        if column_name in _RESERVED:
+        if column_name in _RESERVED or column_name == "_row":
             raise ModelDefinitionException(
                 f"column '{column_name}' conflicts with built-in attribute/method"
             )
@@ -123,6 +125,11 @@ def _check_keys(name: str, columns: dict[str, Column[Any]], abstract: bool) -> N
         if abstract:
             return
         raise ModelDefinitionException(f"At least 1 primary key is required: {name} has none.")
+    for column in keys:
+        if column.is_counter:
+            raise ModelDefinitionException(
+                f"the counter '{column.column_name}' of {name} must not be part of the primary key"
+            )
     if not any(column.partition_key for column in keys):
         keys[0].partition_key = True
     for column in columns.values():
@@ -167,6 +174,7 @@ class ModelMetaClass(ABCMeta):
         mcs, name: str, bases: tuple[type, ...], attrs: dict[str, Any], **kwargs: Any
     ) -> ModelMetaClass:
         abstract = attrs.setdefault("__abstract__", False)
+        declares = any(isinstance(value, Column) for value in attrs.values())
         parents = [base for base in bases if isinstance(base, ModelMetaClass)]
         columns = _columns_of(bases, attrs)
         for column_name, column in columns.items():
@@ -191,13 +199,18 @@ class ModelMetaClass(ABCMeta):
                     "__qualname__": f"{attrs.get('__qualname__', name)}.{error}",
                 },
             )
-        made = super().__new__(mcs, name, bases, attrs, **kwargs)
+        made: Any = super().__new__(mcs, name, bases, attrs, **kwargs)
         mapping.model = made
+        ttl = (made.__options__ or {}).get("default_time_to_live")
+        if ttl is not None:
+            made.__default_ttl__ = ttl
         mapping.has_own_init = any(
             "__init__" in vars(cls) for cls in made.__mro__[:-1] if cls.__module__ != __name__
         )
+        if not abstract and not declares:
+            mapping.shares = _shared(columns, parents)
         _join_family(made, mapping, parents, abstract)
-        return made
+        return made  # type: ignore[no-any-return]
 
     def __init__(
         cls, name: str, bases: tuple[type, ...], attrs: dict[str, Any], **kwargs: Any
@@ -205,6 +218,14 @@ class ModelMetaClass(ABCMeta):
         super().__init__(name, bases, attrs)
         if "__mapping__" not in vars(cls):
             _adopt(cls)
+
+
+def _shared(columns: dict[str, Column[Any]], parents: Sequence[Any]) -> Any:
+    """The parent whose rows are those of a class that adds methods alone; None for others."""
+    tables = [parent for parent in parents if not parent.__abstract__]
+    if len(tables) != 1 or columns.keys() != tables[0].__mapping__.columns.keys():
+        return None
+    return tables[0]
 
 
 def _adopt(model: type[Any]) -> None:
@@ -291,6 +312,7 @@ class BaseModel(metaclass=ModelMetaClass):
     if_not_exists = IfNotExistsDescriptor()
     if_exists = IfExistsDescriptor()
     using = UsingDescriptor()
+    pk = PartitionKeyDescriptor()
 
     _row: Any
 
@@ -328,7 +350,7 @@ class BaseModel(metaclass=ModelMetaClass):
         setattr(self, key, val)
 
     def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
+        if not isinstance(other, BaseModel) or _origin(type(other)) is not _origin(type(self)):
             return False
         return self.values() == other.values()
 
@@ -348,16 +370,12 @@ class BaseModel(metaclass=ModelMetaClass):
     def __reduce__(self) -> tuple[Any, ...]:
         row = self._row
         state = (tuple(row), None if type(row) is tuple else (row.was, row.explicit, row.exposed))
-        return _restored, (type(self), *state, dict(getattr(self, "__dict__", {})))
+        kind: Any = type(self)
+        if "__context__" in vars(kind):  # no module has this class under its name
+            kind = (kind.__context_of__, *kind.__context__)
+        return _restored, (kind, *state, dict(getattr(self, "__dict__", {})))
 
     # -- what is known of the row ---------------------------------------------------------------
-
-    @property
-    def pk(self) -> Any:
-        """The partition key: its value, or a tuple of its values."""
-        names = self.__mapping__.partition_keys
-        values = tuple(getattr(self, name) for name in names)
-        return values[0] if len(values) == 1 else values
 
     def get_changed_columns(self) -> list[str]:
         """Return the names of the columns that were changed since the row was read or saved."""
@@ -396,9 +414,7 @@ class BaseModel(metaclass=ModelMetaClass):
         finally:
             row = own(self)
             how = row.how
-            if how is not DEFAULTS and (
-                how.batch or how.timestamp is not None or how.is_conditional
-            ):
+            if how is not DEFAULTS and (how.timestamp is not None or how.is_conditional):
                 row.how = how.for_later()
 
     def save(self) -> Self:
@@ -457,7 +473,7 @@ class BaseModel(metaclass=ModelMetaClass):
         return self
 
     def _batch(self, batch: BatchQuery | None) -> Self:
-        """Add the next write to `batch`; returns self."""
+        """Add the writes to `batch` until it is executed or its block is left; returns self."""
         row = own(self)
         if batch is not None and not isinstance(batch, BatchQuery):
             raise CQLEngineException("batch_obj must be a BatchQuery instance or None")
@@ -466,6 +482,8 @@ class BaseModel(metaclass=ModelMetaClass):
         if batch is not None and row.how.connection is not None:
             raise CQLEngineException("Cannot specify a connection on model in batch mode.")
         row.how = row.how.but(batch=batch)
+        if batch is not None:
+            batch.hold(row)
         return self
 
     def _class_batch(cls, batch: BatchQuery | None) -> ModelQuerySet[Any]:
@@ -483,15 +501,21 @@ class BaseModel(metaclass=ModelMetaClass):
         :param include_keyspace: with the keyspace in front.
         :raises CQLEngineException: if there is no keyspace.
         """
+        if include_keyspace:
+            return cls.__mapping__.table_name(None)
+        name = cls._table_name()
+        return escape_name(name) if cls.__table_name_case_sensitive__ else protect_name(name)
+
+    @classmethod
+    def _table_name(cls) -> str:
+        """The table's name as the server has it, without quotes."""
         name = cls.__table_name__
         if not name:
             base = cls.__mapping__.base.model
+            while base.__mapping__.shares is not None:
+                base = base.__mapping__.shares
             name = base.__table_name__ or snake_case(base.__name__)
-        if cls.__table_name_case_sensitive__:
-            name = f'"{name}"'
-        else:
-            name = protect_name(name.lower())
-        return cls.__mapping__.table_name(None) if include_keyspace else name
+        return name if cls.__table_name_case_sensitive__ else name.lower()
 
     # -- querysets ------------------------------------------------------------------------------
 
@@ -538,8 +562,10 @@ class BaseModel(metaclass=ModelMetaClass):
         :param kwargs: values by the attributes' names.
         :raises ValidationError: for unknown columns, and for values that columns cannot hold.
         """
-        rows: Any = cls.objects
-        made: Self = run(rows.creation(kwargs))
+        if not cls.__mapping__.columns.keys() >= kwargs.keys():
+            raise cls.__mapping__.unknown_columns(kwargs)
+        # By the queryset, which may be the program's.
+        made: Self = cls.objects.create(**kwargs)
         return made
 
     @classmethod
@@ -548,16 +574,24 @@ class BaseModel(metaclass=ModelMetaClass):
 
         :param kwargs: values by the attributes' names.
         """
-        rows: Any = cls.objects
-        made: Self = await arun(rows.creation(kwargs))
+        if not cls.__mapping__.columns.keys() >= kwargs.keys():
+            raise cls.__mapping__.unknown_columns(kwargs)
+        made: Self = await cls.objects.acreate(**kwargs)
         return made
 
 
+def _origin(model: Any) -> Any:
+    """The program's class, of one for another keyspace or connection."""
+    return vars(model).get("__context_of__", model)
+
+
 def _restored(
-    model: type[BaseModel], values: Sequence[Any], state: Any, attributes: dict[str, Any]
+    model: Any, values: Sequence[Any], state: Any, attributes: dict[str, Any]
 ) -> BaseModel:
     """An instance from what `BaseModel.__reduce__` says."""
-    instance = model.__new__(model)
+    if isinstance(model, tuple):
+        model = context_class(*model)
+    instance: BaseModel = model.__new__(model)
     if state is None:
         instance._row = tuple(values)
     else:
@@ -603,7 +637,7 @@ class Model(BaseModel):
     """*Optional.* Options of the table, for `sync_table`."""
 
     __default_ttl__: ClassVar[int | None] = None
-    """The old place of the table's ``default_time_to_live`` option."""
+    """The table's ``default_time_to_live`` option, for reading. It is set by `__options__`."""
 
     __discriminator_value__: ClassVar[Any] = None
     """*Optional.* What the discriminator column holds in rows of this class."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from cassandra.cqlengine.models import BaseModel, UsingDescriptor
 from cassandra.cqlengine.query.errors import DoesNotExist, MultipleObjectsReturned
 from cassandra.cqlengine.query.expressions import AbstractQueryableColumn
 from cassandra.cqlengine.query.model_queryset import ResultObject, SimpleQuerySet
+from cassandra.util.cql_text import escape_name, protect_name
 
 __all__ = [
     "AbstractQueryableColumn",
@@ -26,6 +28,10 @@ __all__ = [
     "UsingDescriptor",
     "get_cluster",
 ]
+
+
+# Names with capitals that are not quoted mean the same in small letters.
+_FOLDED = re.compile(r"[A-Za-z]\w*", re.ASCII)
 
 
 class QuerySetDescriptor:
@@ -67,7 +73,7 @@ class NamedColumn(AbstractQueryableColumn):
     def get_cql(self) -> str:
         """Return the quoted name."""
         # Always quoted: the name is the database's own, in which case counts.
-        return f'"{self.name}"'
+        return escape_name(self.name)
 
     @property
     def sub_types(self) -> list[Column[Any]]:
@@ -124,7 +130,28 @@ class NamedTable:
 
         :param include_keyspace: with the keyspace in front.
         """
-        return f"{self.keyspace}.{self.name}" if include_keyspace else self.name
+        return self.name_in(self.keyspace) if include_keyspace else self.name
+
+    def name_in(self, keyspace: str) -> str:
+        """Return the table's name in `keyspace`, as it stands in CQL.
+
+        :param keyspace: the keyspace's name.
+        """
+        given = keyspace + self.name
+        quoted = f"{protect_name(keyspace)}.{protect_name(self.name)}"
+        plain = _FOLDED.fullmatch(keyspace) and _FOLDED.fullmatch(self.name)
+        if given == given.lower() or not plain or self._is_known(keyspace):
+            return quoted
+        # Capitals are folded by the server, as with today's drivers, unless there is a table of
+        # just this name.
+        return f"{keyspace}.{self.name}"
+
+    def _is_known(self, keyspace: str) -> bool:
+        try:
+            known = get_cluster(self.__connection__).metadata.keyspaces.get(keyspace)
+        except CQLEngineException:  # not connected: only the text is wanted
+            return False
+        return known is not None and (self.name in known.tables or self.name in known.views)
 
     def partition_columns(self, connection: str | None = None) -> Sequence[str]:
         """Return the names of the partition key's columns, as the cluster has them.

@@ -55,10 +55,9 @@ class Options:
 
     def for_later(self) -> Options:
         """Return the options without those that are for one write."""
-        # A condition or a timestamp repeated by a later write could make that write a no-op.
-        return self.but(
-            batch=None, if_not_exists=False, if_exists=False, conditionals=(), timestamp=None
-        )
+        # A condition or a timestamp repeated by a later write could make that write a no-op. The
+        # batch stays until it lets its instances go: a write outside would overtake those in it.
+        return self.but(if_not_exists=False, if_exists=False, conditionals=(), timestamp=None)
 
     @property
     def is_conditional(self) -> bool:

@@ -9,11 +9,13 @@ is written once.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from cassandra.cqlengine.connection import Connection, get_connection
+from cassandra.cqlengine.connection import Connection, get_connection, log
 from cassandra.cqlengine.errors import CQLEngineException
+from cassandra.cqlengine.hooks import log_statement, with_rows_of
 from cassandra.cqlengine.options import NOT_SET
 from cassandra.query.row_factories import dict_factory
 from cassandra.query.statement import FETCH_SIZE_UNSET, SimpleStatement
@@ -62,6 +64,14 @@ class Request:
         self.fetch_size = fetch_size
         self.whole = False  # the result is a list of the rows of all pages
 
+    def shown(self) -> str:
+        """Return the text for logs."""
+        return self.text
+
+    def parameters(self) -> Sequence[Any]:
+        """Return the values for logs."""
+        return self.values
+
     def texts(self) -> Sequence[str]:
         """Return the texts to prepare."""
         return (self.text,)
@@ -86,7 +96,8 @@ class Request:
 class SimpleRequest(Request):
     """A text that is executed as it is.
 
-    Schema changes, and what programs pass to `connection.execute`.
+    Changes of the schema. Prepared statements are forgotten then, because they know the types of
+    before.
     """
 
     __slots__ = ()
@@ -140,11 +151,13 @@ def blocking(request: Request) -> Any:
         for text, known in prepared.items():
             prepared[text] = known or connection.keep(text, connection.session.prepare(text))
     statement, values = request.statement(prepared, connection.consistency)
-    # Not `execute`: it gives no future, on which the row factory of one request can be set.
-    future = connection.session.execute_async(statement, values, timeout=request.timeout)
-    # Rows are made when they are looked at, by whoever looks.
-    future.row_factory = request.factory
-    result = future.result()
+    if log.isEnabledFor(logging.DEBUG):
+        log_statement(log, connection, request.shown(), request.parameters())
+    # By `execute`, which programs wrap to see or stop each statement.
+    result = connection.session.execute(statement, values, timeout=request.timeout)
+    with_rows_of(result, request.factory)
+    if type(request) is SimpleRequest:
+        connection.prepared = {}
     return result.all() if request.whole else result
 
 
@@ -165,9 +178,13 @@ async def awaited(request: Request) -> Any:
         for text, one in zip(missing, made, strict=True):
             prepared[text] = connection.keep(text, one)
     statement, values = request.statement(prepared, connection.consistency)
+    if log.isEnabledFor(logging.DEBUG):
+        log_statement(log, connection, request.shown(), request.parameters())
     future = connection.session.execute(statement, values, request.timeout)
     future.row_factory = request.factory
     result = await future
+    if type(request) is SimpleRequest:
+        connection.prepared = {}
     return await result.fetch_all() if request.whole else result
 
 

@@ -218,11 +218,55 @@ def _check_key(model: type[BaseModel], table: str, existing: Mapping[str, Server
 
 def declared_options(model: type[BaseModel]) -> dict[str, Any]:
     """Return the options that a model declares."""
-    options = dict(model.__options__ or {})
-    if model.__default_ttl__:
-        # `__options__` names the server's option itself, so it decides over `__default_ttl__`.
-        options.setdefault("default_time_to_live", model.__default_ttl__)
-    return options
+    return dict(model.__options__ or {})
+
+
+# Of Cassandra and ScyllaDB, in all versions.
+_OPTIONS = frozenset(
+    [
+        "additional_write_policy",
+        "allow_auto_snapshot",
+        "bloom_filter_fp_chance",
+        "caching",
+        "cdc",
+        "comment",
+        "compaction",
+        "compression",
+        "crc_check_chance",
+        "dclocal_read_repair_chance",
+        "default_time_to_live",
+        "extensions",
+        "gc_grace_seconds",
+        "in_memory",
+        "incremental_backups",
+        "index_interval",
+        "max_index_interval",
+        "memtable",
+        "memtable_flush_period_in_ms",
+        "min_index_interval",
+        "nodesync",
+        "paxos_grace_seconds",
+        "per_partition_rate_limit",
+        "populate_io_cache_on_flush",
+        "read_repair",
+        "read_repair_chance",
+        "replicate_on_write",
+        "speculative_retry",
+        "storage_engine",
+        "synchronous_updates",
+        "tombstone_gc",
+    ]
+)
+
+
+def check_options(model: type[BaseModel]) -> None:
+    """Raise KeyError for an option that no server has."""
+    unknown = sorted(declared_options(model).keys() - _OPTIONS)
+    if unknown:
+        raise KeyError(
+            f"{model.__name__}.__options__ has unknown keys: {', '.join(unknown)}; "
+            f"options of tables are {', '.join(sorted(_OPTIONS))}"
+        )
 
 
 def _literal(name: str, value: object) -> str:
@@ -289,6 +333,11 @@ def create_index(name: str, table: str, column: Column[Any]) -> str:
     return f"CREATE INDEX IF NOT EXISTS {protect_name(name)} ON {table} ({column.cql})"
 
 
+def _index_name(table_name: str, field: str) -> str:
+    """The name that servers give to an index without one."""
+    return re.sub(r"\W", "", f"{table_name}_{field}_idx")
+
+
 def missing_indexes(
     model: type[BaseModel], table: str, table_name: str, targets: Iterable[str]
 ) -> list[str]:
@@ -298,11 +347,13 @@ def missing_indexes(
     :param targets: what the indexes that there are index, as the server says it.
     """
     # The target of an index on a collection names its part too: `values(tags)`, `keys(tags)`.
-    indexed = {re.sub(r"^\w+\((.*)\)$", r"\1", target).strip('"') for target in targets}
+    indexed = {
+        re.sub(r"^\w+\((.*)\)$", r"\1", target).strip('"').replace('""', '"') for target in targets
+    }
     plain_name = table_name.strip('"')
     # By column, not by the index's name: somebody may have created one with another name.
     return [
-        create_index(f"index_{plain_name}_{column.db_field_name}", table, column)
+        create_index(_index_name(plain_name, column.db_field_name), table, column)
         for column in model.__mapping__.order
         if column.index and column.db_field_name not in indexed
     ]

@@ -43,6 +43,7 @@ from cassandra.cqlengine.operators import (
     IsNotNullOperator,
 )
 from cassandra.query.statement import FETCH_SIZE_UNSET
+from cassandra.util.cql_text import escape_name
 
 if TYPE_CHECKING:
     from cassandra.cqlengine.columns.base import Column
@@ -83,21 +84,22 @@ __all__ = [
 
 Show = Callable[[BaseClause], str]
 Timestamp = int | datetime.datetime | datetime.timedelta | None
-_EPOCH = datetime.datetime(1970, 1, 1)
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _MICROSECOND = datetime.timedelta(microseconds=1)
 
 
 def microseconds_of(timestamp: Timestamp) -> int | None:
     """Return a timestamp in microseconds since 1970.
 
-    :param timestamp: a datetime (a naive one is UTC), a timedelta from now, or microseconds.
+    :param timestamp: a datetime (a naive one is local time), a timedelta from now, or microseconds.
     """
     if timestamp is None or isinstance(timestamp, int):
         return timestamp
     if isinstance(timestamp, datetime.timedelta):
         return int(time.time() * 1e6) + timestamp // _MICROSECOND
-    if timestamp.tzinfo is not None:
-        timestamp = timestamp.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+    if timestamp.tzinfo is None:
+        # Local time, unlike the values of columns: programs write `datetime.now()` here.
+        return int(time.mktime(timestamp.timetuple())) * 1_000_000 + timestamp.microsecond
     # Whole numbers: seconds as a float have too few bits for microseconds.
     return (timestamp - _EPOCH) // _MICROSECOND
 
@@ -106,8 +108,8 @@ class BaseCQLStatement(UnicodeMixin):
     """Base of the statements. Clauses are numbered in the order in which they are added.
 
     :param table: the table's name, with its keyspace, as it stands in the text.
-    :param timestamp: a datetime (a naive one is UTC), a timedelta from now, or microseconds; None
-        for none.
+    :param timestamp: a datetime (a naive one is local time), a timedelta from now, or
+        microseconds; None for none.
     :param where: the relations of WHERE; None for none.
     :param fetch_size: rows in a page; None for the session's default.
     :param conditionals: the conditions of IF; None for none.
@@ -272,11 +274,11 @@ class SelectStatement(BaseCQLStatement):
 
     def _selection(self) -> str:
         if self.distinct_fields:
-            names = ", ".join(f'"{name}"' for name in self.distinct_fields)
+            names = ", ".join(escape_name(name) for name in self.distinct_fields)
             return f"DISTINCT COUNT({names})" if self.count else f"DISTINCT {names}"
         if self.count:
             return "COUNT(*)"
-        return ", ".join(f'"{name}"' for name in self.fields) if self.fields else "*"
+        return ", ".join(escape_name(name) for name in self.fields) if self.fields else "*"
 
     def _text(self, show: Show, option: Callable[[object], str]) -> str:
         parts = [f"SELECT {self._selection()} FROM {self.table}", *self._where(show)]
@@ -301,8 +303,8 @@ class AssignmentStatement(BaseCQLStatement):
     :param assignments: the assignments; None for none.
     :param where: the relations of WHERE; None for none.
     :param ttl: seconds until what is written expires; None for the table's default.
-    :param timestamp: a datetime (a naive one is UTC), a timedelta from now, or microseconds; None
-        for none.
+    :param timestamp: a datetime (a naive one is local time), a timedelta from now, or
+        microseconds; None for none.
     :param conditionals: the conditions of IF; None for none.
     :raises StatementException: if a clause is of the wrong class.
     """
@@ -369,8 +371,8 @@ class InsertStatement(AssignmentStatement):
     :param assignments: the assignments; None for none.
     :param where: refused if it has relations: INSERT has no WHERE.
     :param ttl: seconds until what is written expires; None for the table's default.
-    :param timestamp: a datetime (a naive one is UTC), a timedelta from now, or microseconds; None
-        for none.
+    :param timestamp: a datetime (a naive one is local time), a timedelta from now, or
+        microseconds; None for none.
     :param if_not_exists: insert only if there is no such row.
     """
 
@@ -393,7 +395,7 @@ class InsertStatement(AssignmentStatement):
         raise StatementException("Cannot add where clauses to insert statements")
 
     def _text(self, show: Show, option: Callable[[object], str]) -> str:
-        names = ", ".join(f'"{clause.field}"' for clause in self.assignments)
+        names = ", ".join(escape_name(clause.field) for clause in self.assignments)
         values = ", ".join(_marker(show, clause) for clause in self.assignments)
         parts = [f"INSERT INTO {self.table} ({names}) VALUES ({values})"]
         if self.if_not_exists:
@@ -416,8 +418,8 @@ class UpdateStatement(AssignmentStatement):
     :param assignments: the assignments; None for none.
     :param where: the relations of WHERE; None for none.
     :param ttl: seconds until what is written expires; None for the table's default.
-    :param timestamp: a datetime (a naive one is UTC), a timedelta from now, or microseconds; None
-        for none.
+    :param timestamp: a datetime (a naive one is local time), a timedelta from now, or
+        microseconds; None for none.
     :param conditionals: the conditions of IF; None for none.
     :param if_exists: update only if there is such a row.
     """
@@ -480,8 +482,8 @@ class DeleteStatement(BaseCQLStatement):
     :param fields: the columns to delete, as names or clauses, or the name of one; None for whole
         rows.
     :param where: the relations of WHERE; None for none.
-    :param timestamp: a datetime (a naive one is UTC), a timedelta from now, or microseconds; None
-        for none.
+    :param timestamp: a datetime (a naive one is local time), a timedelta from now, or
+        microseconds; None for none.
     :param conditionals: the conditions of IF; None for none.
     :param if_exists: delete only if there is such a row.
     """

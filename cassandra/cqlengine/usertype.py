@@ -96,6 +96,11 @@ class UserTypeMetaClass(type):
                 )
             seen.add(column.db_field_name)
             attrs[field_name] = _FieldDescriptor(field_name, column)
+        for field_name, column in fields.items():
+            # By the name in the database too, unless that is another attribute's.
+            name_there = column.db_field_name
+            if name_there not in attrs and not any(hasattr(base, name_there) for base in bases):
+                attrs[name_there] = attrs[field_name]
         attrs["__fields__"] = fields
         return super().__new__(mcs, name, bases, attrs, **kwargs)
 

@@ -79,21 +79,28 @@ def changed_positions(values: Values, mapping: Mapping) -> list[int]:
     """Return the positions of the values that differ from the database's."""
     was = values.was
     if was is None:
-        # Defaults are not changes: they are written when the row is inserted.
+        # Defaults are not changes: they are written when the row is inserted. Null that was given
+        # is one: the row may have a value.
         given = values.explicit | values.exposed
         return [
             at
             for at, column in enumerate(mapping.order)
             if given >> at & 1
-            and not column.is_null(values[at])
-            and not (column.is_counter and values[at] == 0)
+            and (values.explicit >> at & 1 or not column.is_null(values[at]))
+            and not (column.is_counter and not values[at])
         ]
     found = []
     for at, value in enumerate(values):
         before = was[at]
-        if value is before:
+        explicit = values.explicit >> at & 1
+        if value is before and not explicit:
             continue
         column = mapping.order[at]
+        if explicit and column.is_null(value) and not column.is_counter:
+            # Null that was set is written even if none is known: others may have written since,
+            # and a column that was not read is null here.
+            found.append(at)
+            continue
         if column.mutable:
             if _differs(column, value, before):
                 found.append(at)

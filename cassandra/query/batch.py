@@ -214,6 +214,13 @@ class BatchStatement(Statement):
         return found
 
     @property
+    def query_string(self) -> str:
+        """The texts of the statements as one batch in CQL, for logs and tracers."""
+        kind = "" if self.batch_type is BatchType.LOGGED else f"{self.batch_type.name} "
+        texts = [one if isinstance(one, str) else one.query_string for one in self.entries]
+        return f"BEGIN {kind}BATCH {'; '.join(texts)} APPLY BATCH"
+
+    @property
     def _statements_and_parameters(self) -> list[tuple[bool, str | bytes, Any]]:
         """(is prepared, query id or text, parameters) of each statement, as tracers read it."""
         found: list[tuple[bool, str | bytes, Any]] = []

@@ -101,6 +101,11 @@ class BoundStatement(Statement):
         return self
 
     @property
+    def query_string(self) -> str:
+        """The text of the prepared statement."""
+        return self.prepared_statement.query_string
+
+    @property
     def values(self) -> list[Any]:
         """The serialized values: bytes, None for null, or `UNSET_VALUE`. Empty before `bind`."""
         return self.block.values() if self.block is not None else []

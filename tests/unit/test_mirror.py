@@ -74,7 +74,6 @@ GUARDED_BY = {
     "metadata/schema/dse.py": "drop_in/test_enterprise.py",
     # The mapper: parts of models and querysets that only work together.
     "cqlengine/columns/scalars.py": "cqlengine/columns/test_base.py",
-    "cqlengine/connection.py": "faults/test_faults_of_the_mapper.py",
     "cqlengine/descriptors.py": "cqlengine/test_models.py",
     "cqlengine/management.py": "../integration/cqlengine/test_management.py",
     "cqlengine/mapping.py": "cqlengine/test_models.py",

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
 
 from cassandra.cqlengine.errors import ValidationError
+from cassandra.util.cql_text import escape_name
 
 if TYPE_CHECKING:
     from cassandra.cqlengine.query.expressions import ColumnQueryEvaluator
@@ -300,7 +301,7 @@ class Column(Generic[T]):
         """Return the quoted name."""
         # Always quoted: attributes may have capitals, and servers fold unquoted names to lower
         # case.
-        return f'"{self.db_field_name}"'
+        return escape_name(self.db_field_name)
 
     def get_column_def(self) -> str:
         """Return the definition in CREATE TABLE."""
@@ -323,6 +324,9 @@ class Column(Generic[T]):
     def element_type(self) -> str:
         """The type as element of another: collections and user-defined types are frozen there."""
         return self.db_type
+
+    def __lt__(self, other: Column[Any]) -> bool:
+        return self.position < other.position
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.label}>"

@@ -14,6 +14,7 @@ from cassandra.cqlengine.columns.base import (
 )
 from cassandra.cqlengine.columns.scalars import BaseFloat, Integer
 from cassandra.cqlengine.errors import ValidationError
+from cassandra.util.cql_text import protect_name
 
 if TYPE_CHECKING:
     from cassandra.cqlengine.usertype import UserType
@@ -46,6 +47,10 @@ def _made(kind: Column[Any] | type[Column[Any]], owner: object) -> Column[Any]:
         raise ValidationError(f"the elements of {type(owner).__name__} are columns, not {kind!r}")
     if column.is_counter:
         raise ValidationError("counters cannot be elements of other columns")
+    if type(column) is Column:
+        raise ValidationError(
+            f"the elements of {type(owner).__name__} need a type: {column!r} has none"
+        )
     return column
 
 
@@ -355,9 +360,15 @@ class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
 
     def to_python(self, value: object) -> Any:
         if value is None:
-            return ()
+            return None
         pairs = zip(self.types, self._checked(value), strict=False)
-        return tuple(None if item is None else column.to_python(item) for column, item in pairs)
+        # Null is an empty collection inside of a tuple too.
+        return tuple(
+            None
+            if item is None and not isinstance(column, BaseContainerColumn)
+            else column.to_python(item)
+            for column, item in pairs
+        )
 
     @by_elements
     def to_database(self, value: Any) -> Any:
@@ -458,7 +469,7 @@ class UserDefinedType(Column[U], Generic[U]):
     def db_type(self) -> str:  # type: ignore[override]
         """The frozen type's name."""
         # Always frozen, because the mapper writes a value as a whole, never a single field.
-        return f"frozen<{self.user_type.type_name()}>"
+        return f"frozen<{protect_name(self.user_type.type_name())}>"
 
     @property
     def sub_types(self) -> list[Column[Any]]:

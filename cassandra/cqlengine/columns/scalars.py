@@ -81,9 +81,17 @@ class Text(Column[str]):
             raise ValidationError(
                 f"{self.label} {value!r} is longer than {self.max_length} characters"
             )
-        return value.decode() if isinstance(value, bytearray) else value
+        if not isinstance(value, bytearray):
+            return value
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            raise ValidationError(f"{self.label} {value!r} is not UTF-8") from None
 
     def to_filter(self, value: object) -> Any:
+        if not _checks_as_text(type(self)):
+            # A program's own column, of enums, JSON and the like: it knows what it takes.
+            return super().to_filter(value)
         # Of any length: parts of what is looked for, with LIKE.
         if not isinstance(value, str):
             raise ValidationError(f"{self.label} {value!r} ({type(value)}) is not a string")
@@ -101,6 +109,11 @@ class Ascii(Text):
         if value is not None and not value.isascii():
             raise ValidationError(f"{self.label} {value!r} has characters that are not ASCII")
         return value
+
+
+def _checks_as_text(kind: type[Text]) -> bool:
+    stock = kind.validate is Text.validate or kind.validate is Ascii.validate
+    return stock and kind.to_database is Column.to_database
 
 
 class Blob(Column[bytes]):
@@ -322,7 +335,10 @@ class Inet(Column[str]):
         try:
             # In normal form: two spellings of one IPv6 address are one value, and must not look
             # changed.
-            return str(ipaddress.ip_address(value))
+            address = ipaddress.ip_address(value)
+            mapped = getattr(address, "ipv4_mapped", None)
+            # As text such an address is stored as the four bytes that it maps.
+            return str(mapped if mapped is not None and isinstance(value, str) else address)
         except ValueError:
             raise ValidationError(f"{self.label} {value!r} is not an IP address") from None
 

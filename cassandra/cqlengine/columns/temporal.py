@@ -48,7 +48,14 @@ class DateTime(Column[datetime.datetime]):
 
     def validate(self, value: object) -> Any:
         value = super().validate(value)
-        return None if value is None else self._moment(value)
+        if value is None:
+            return None
+        moment = self._moment(value)
+        below = moment.microsecond % 1000
+        if below and moment.year < 1970:
+            # Towards 1970, as today's drivers round: keys were stored so.
+            moment += datetime.timedelta(microseconds=1000 - below)
+        return moment
 
     @reads_rows_as_they_are
     def to_python(self, value: object) -> Any:
@@ -61,7 +68,7 @@ class DateTime(Column[datetime.datetime]):
             return None
         if not isinstance(value, datetime.date):
             raise ValidationError(f"{self.label} {value!r} is not a datetime object")
-        moment = self._moment(value)
+        moment = self.validate(value)
         if moment.tzinfo is not None:
             moment = moment.astimezone(datetime.timezone.utc).replace(tzinfo=None)
         # Whole numbers: seconds as a float would round some milliseconds.

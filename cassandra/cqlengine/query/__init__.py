@@ -1,5 +1,6 @@
 """Queries: querysets, writes, batches, and their errors."""
 
+from cassandra.cqlengine import connection as conn
 from cassandra.cqlengine.clauses import (
     ConditionalClause,
     MapDeleteClause,
@@ -84,4 +85,5 @@ __all__ = [
     "ValidationError",
     "WhereClause",
     "check_applied",
+    "conn",
 ]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import datetime
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from cassandra.cqlengine.connection import DEFAULT_CONNECTION, format_log_context
@@ -13,7 +14,7 @@ from cassandra.cqlengine.options import NOT_SET
 from cassandra.cqlengine.query.errors import check_applied
 from cassandra.cqlengine.running import Operation, Request, arun, run
 from cassandra.cqlengine.statements import BaseCQLStatement, Timestamp, microseconds_of
-from cassandra.cqlengine.values import Kept
+from cassandra.cqlengine.values import Kept, Values
 from cassandra.query.batch import BatchStatement
 from cassandra.query.batch import BatchType as CBatchType
 
@@ -36,6 +37,10 @@ _TYPES = {
 }
 
 
+class _TimestampError(CQLEngineException, ValueError):
+    """A timestamp of a wrong type."""
+
+
 class BatchRequest(Request):
     """A batch of prepared statements.
 
@@ -55,6 +60,12 @@ class BatchRequest(Request):
         super().__init__("", (), connection, consistency=consistency, timeout=timeout)
         self.entries = entries
         self.batch_type = batch_type
+
+    def shown(self) -> str:
+        return "; ".join(text for text, _ in self.entries)
+
+    def parameters(self) -> Sequence[Any]:
+        return [list(values) for _, values in self.entries]
 
     def texts(self) -> Sequence[str]:
         # Batches often repeat one text, which is prepared once.
@@ -98,10 +109,14 @@ class BatchQuery:
     ) -> None:
         if isinstance(batch_type, CBatchType):
             batch_type = batch_type.name
+        if isinstance(batch_type, str):
+            batch_type = batch_type.upper()
         if batch_type not in _TYPES:
             raise ValueError(f"batch_type must be None or of BatchType, but is {batch_type!r}")
         if not isinstance(timestamp, (int, datetime.datetime, datetime.timedelta, type(None))):
-            raise ValueError(f"timestamp must be a datetime or a timedelta, but is {timestamp!r}")
+            raise _TimestampError(
+                f"timestamp must be a datetime or a timedelta, but is {timestamp!r}"
+            )
         self.batch_type: str | None = batch_type
         # Resolved now: all statements get the same one.
         self.timestamp = microseconds_of(timestamp)
@@ -112,6 +127,7 @@ class BatchQuery:
         self._execute_on_exception = execute_on_exception
         self._entries: list[tuple[str, Sequence[Any]]] = []
         self._kept: list[Kept] = []
+        self._held: list[Values] = []
         self._failed = False
         self._callbacks: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = []
         self._executed = False
@@ -161,10 +177,25 @@ class BatchQuery:
                 f"this one is for {names[0]}, the batch for {names[1]}"
             )
         # The values are bound now: later changes of the instance are not part of this statement.
-        self._entries.append((text, values))
+        self._entries.append((text, [_snapshot(value) for value in values]))
         self._conditional = self._conditional or conditional
         if kept is not None:
             self._kept.append(kept)
+
+    def hold(self, values: Values) -> None:
+        """Keep an instance in the batch until it is executed, or its block is left.
+
+        :param values: the values of the instance, whose options name this batch.
+        """
+        self._held.append(values)
+
+    def _let_go(self) -> None:
+        """Instances write by themselves again."""
+        held, self._held = self._held, []
+        for values in held:
+            # The instance may be in another batch meanwhile.
+            if values.how.batch is self:
+                values.how = values.how.but(batch=None)
 
     def consistency(self, consistency: int) -> BatchQuery:
         """Set the consistency level; returns self.
@@ -204,10 +235,12 @@ class BatchQuery:
     def _operation(self) -> Operation[None]:
         if self._executed and self.warn_multiple_exec:
             warnings.warn(
-                format_log_context("Batch executed multiple times", self._connection),
+                "Batch executed multiple times: "
+                + format_log_context("each time with the statements added since", self._connection),
                 stacklevel=4,
             )
         self._executed = True
+        self._let_go()  # before the request: callbacks may write what they were told about
         if self._entries:
             request = BatchRequest(
                 list(self._entries),
@@ -260,8 +293,16 @@ class BatchQuery:
 
     def _forget(self) -> None:
         """Nothing was written: instances that were saved twice go back to before the first time."""
+        self._let_go()
         for kept in reversed(self._kept):
             kept.swap()
+
+
+def _snapshot(value: Any) -> Any:
+    """The value as it is now: the program may change collections and bytes in place."""
+    if isinstance(value, (str, bytes)) or not isinstance(value, Collection):
+        return value
+    return bytes(value) if isinstance(value, memoryview) else copy.deepcopy(value)
 
 
 for _class in (BatchQuery, BatchType):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cassandra.cqlengine.connection import get_connection
+from cassandra.cqlengine.connection import registered
+from cassandra.cqlengine.mapping import context_class
 
 __all__ = ["ContextQuery"]
 
@@ -32,9 +33,9 @@ class ContextQuery:
                 raise ValueError("Models must be derived from base Model.")
         if connection is not None:
             # An unknown name fails here, and not at the first query of the block.
-            get_connection(connection)
+            registered(connection)
         # Copies: other threads go on with the models, on their own keyspace and connection.
-        self.models = [_copy(model, keyspace, connection) for model in args]
+        self.models = [context_class(model, keyspace, connection, own=True) for model in args]
 
     def __enter__(self) -> Any:
         return self.models[0] if len(self.models) == 1 else tuple(self.models)
@@ -48,20 +49,6 @@ class ContextQuery:
 
     async def __aexit__(self, *details: object) -> None:
         return None
-
-
-def _copy(model: Any, keyspace: str | None, connection: str | None) -> Any:
-    """A subclass of the same name and table, unknown to the model's other subclasses."""
-    names: dict[str, Any] = {"__module__": model.__module__, "__context_of__": model}
-    if keyspace is not None:
-        names["__keyspace__"] = keyspace
-    if connection is not None:
-        names["__connection__"] = connection
-    # Without the quotes, which the copy adds again where the name needs them.
-    names["__table_name__"] = model.column_family_name(include_keyspace=False).strip('"')
-    names["__table_name_case_sensitive__"] = model.__table_name_case_sensitive__
-    names["__discriminator_value__"] = model.__discriminator_value__
-    return type(model)(model.__name__, (model,), names)
 
 
 ContextQuery.__module__ = "cassandra.cqlengine.query"

@@ -55,12 +55,14 @@ def execute_write(
     text: str,
     values: Sequence[Any],
     kept: Kept | None = None,
+    instance: BaseModel | None = None,
 ) -> Operation[None]:
     """Execute a prepared write, or add it to the batch.
 
     :raises LWTException: if it is conditional and was not applied.
     """
-    connection = how.connection or model.__connection__
+    # An instance may have a connection of its own.
+    connection = how.connection or (model if instance is None else instance).__connection__
     if how.batch is not None:
         how.batch.add_bound(text, values, how.is_conditional, connection, kept)
         return
@@ -101,7 +103,7 @@ def _written(instance: BaseModel, values: Values, write: Write) -> Operation[Non
     """Execute `write`, and take note of it."""
     how = values.how
     kept = None if how.batch is None else Kept(values)
-    yield from execute_write(type(instance), how, *write, kept)
+    yield from execute_write(type(instance), how, *write, kept, instance)
     commit(values, instance.__mapping__)
 
 
@@ -118,7 +120,7 @@ def _insert(mapping: Mapping, values: Values) -> Write:
             wire = wires[at]
             bound.append(value if wire is None else wire(value))
             mask |= 1 << at
-        elif explicit >> at & 1:
+        elif explicit >> at & 1 and not mapping.order[at].primary_key:
             bound.append(None)
             mask |= 1 << at
     _check_keys(mapping, values, mask)
@@ -254,6 +256,8 @@ def _add_change(statement: UpdateStatement, mapping: Mapping, values: Values, at
     else:
         # Null is an empty collection: what is added is added to what others have written since.
         known = values.was is not None and column.update_clause is not None
+        if values.explicit >> at & 1 and column.is_null(before):
+            known = False  # assigned, not added to: the row may have elements that others wrote
         previous = _wired(mapping, at, column.to_python(before)) if known else None
         statement.add_update(column, _wired(mapping, at, value), previous=previous)
 
@@ -332,7 +336,7 @@ def delete(instance: BaseModel) -> Operation[None]:
     bound: list[Any] = [] if timestamp is None else [timestamp]
     bound += [_wired(mapping, at, values[at]) for at in mapping.key_positions]
     bound += [clause.value for clause in how.conditionals]
-    yield from execute_write(model, how, known.text, bound)
+    yield from execute_write(model, how, known.text, bound, instance=instance)
 
 
 class DMLQuery:
@@ -345,8 +349,8 @@ class DMLQuery:
     :param batch: takes the writes; None executes them.
     :param ttl: seconds until what is written expires; None for the table's default.
     :param consistency: a `ConsistencyLevel`; None for the connection's.
-    :param timestamp: of the writes: a datetime (a naive one is UTC), a timedelta from now, or
-        microseconds.
+    :param timestamp: of the writes: a datetime (a naive one is local time), a timedelta from now,
+        or microseconds.
     :param if_not_exists: insert only if there is no such row.
     :param conditional: conditions of IF; None for none.
     :param timeout: seconds for a request; None for the session's default.

@@ -18,7 +18,7 @@ from cassandra.cqlengine.columns.base import Column
 from cassandra.cqlengine.connection import default_keyspace
 from cassandra.cqlengine.errors import CQLEngineException, ValidationError
 from cassandra.cqlengine.functions import QueryValue, Token
-from cassandra.cqlengine.mapping import InstanceRows, StatementPlan
+from cassandra.cqlengine.mapping import InstanceRows, StatementPlan, context_class
 from cassandra.cqlengine.operators import (
     BaseWhereOperator,
     ContainsOperator,
@@ -37,6 +37,7 @@ from cassandra.cqlengine.query.expressions import filter_value
 from cassandra.cqlengine.query.queryset import AbstractQuerySet, is_fixed, is_lookup
 from cassandra.cqlengine.running import Operation, arun, run
 from cassandra.cqlengine.statements import Timestamp, UpdateStatement
+from cassandra.util.cql_text import escape_name
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -92,6 +93,13 @@ class SimpleQuerySet(AbstractQuerySet[ResultObject]):
 
     def _terms_of(self, name: str, value: object) -> WhereClause:
         column, operator = split_operator(name)
+        if isinstance(value, Token):
+            if column != _PK_TOKEN:
+                raise QueryException(
+                    f"Token() values may only be compared to '{_PK_TOKEN}', not by {name}"
+                )
+            keys = ", ".join(escape_name(key) for key in self._partition_columns())
+            return WhereClause(f"token({keys})", operator, value, quote_field=False)
         if value is None:
             raise CQLEngineException(f"None values on filter are not allowed ({name})")
         return WhereClause(column, operator, value)
@@ -105,7 +113,7 @@ class SimpleQuerySet(AbstractQuerySet[ResultObject]):
     @property
     def column_family_name(self) -> str:
         if self._how.keyspace is not None:
-            return f"{self._how.keyspace}.{self.model.name}"
+            return str(self.model.name_in(self._how.keyspace))
         return str(self.model.column_family_name())
 
     def _partition_columns(self) -> Sequence[str]:
@@ -148,6 +156,11 @@ class ModelQuerySet(AbstractQuerySet[T]):
             return mapping.columns[name], _EQUALS
         if name == _PK_TOKEN:
             return _PK_TOKEN, _EQUALS
+        if name.lower().endswith("__token"):
+            raise QueryException(
+                f"Token() values may only be compared to the '{_PK_TOKEN}' virtual column, not "
+                f"by {name}"
+            )
         column_name, operator = split_operator(name)
         if column_name == _PK_TOKEN:
             return _PK_TOKEN, operator
@@ -208,6 +221,8 @@ class ModelQuerySet(AbstractQuerySet[T]):
             if column.custom_index:
                 return
             if isinstance(clause.operator, LikeOperator):
+                if column.index:
+                    return
                 continue
             if (column.primary_key or column.index) and is_lookup(clause):
                 return
@@ -230,16 +245,28 @@ class ModelQuerySet(AbstractQuerySet[T]):
         return [
             (at, mapping.order[mapping.db_index[clause.field]])
             for at, clause in enumerate(self._where)
-            if clause.quote_field and is_fixed(clause)
+            if self._fixes(clause)
         ]
+
+    def _fixes(self, clause: WhereClause) -> bool:
+        """Return True if the filter says what instances hold in its column.
+
+        Values of collections, tuples and user-defined types are bound in another form than
+        instances have them in: such columns are read.
+        """
+        if not clause.quote_field or not is_fixed(clause):
+            return False
+        mapping = self.model.__mapping__
+        return not mapping.order[mapping.db_index[clause.field]].sub_types
 
     def _fields(self) -> list[str]:
         mapping = self.model.__mapping__
-        if self._listed is not None and self._listed:
+        narrowed = self._only_fields or self._defer_fields
+        if self._listed is not None and (self._listed or not narrowed):
             return [mapping.columns[name].db_field_name for name in self._listed]
         if not self._only_fields and not self._defer_fields and mapping.has_other_columns():
             return []  # rows of subclasses have columns that this class does not know
-        fixed = {clause.field for clause in self._where if clause.quote_field and is_fixed(clause)}
+        fixed = {clause.field for clause in self._where if self._fixes(clause)}
         if not self._only_fields and not self._defer_fields and not fixed:
             return []
         names = [n for n in self._only_fields or mapping.names if n not in self._defer_fields]
@@ -274,11 +301,18 @@ class ModelQuerySet(AbstractQuerySet[T]):
         return known
 
     def _factory(self, select: StatementPlan) -> Any:
-        values = select.fixed_values(self._where)
         if self._listed is not None:
-            fixed = dict(zip(select.fixed_names, values, strict=True))
+            fixed = {column.db_field_name: self._where[at].value for at, column in select.fixed}
             return _ListRows(self.model, self._listed, self._flat, fixed)
-        return InstanceRows(self.model, select.fixed_names, values)
+        values = select.fixed_values(self._where)
+        return InstanceRows(self._of_rows(), select.fixed_names, values)
+
+    def _of_rows(self) -> Any:
+        """The class of instances: what `using` says holds for them too."""
+        how = self._how
+        if how.keyspace is None and how.connection is None:
+            return self.model
+        return context_class(self.model, how.keyspace, how.connection)
 
     def _partition_columns(self) -> Sequence[str]:
         keys = self.model.__mapping__.partition_keys.values()
@@ -300,7 +334,7 @@ class ModelQuerySet(AbstractQuerySet[T]):
         return fields
 
     def values_list(self, *fields: str, **kwargs: Any) -> ModelQuerySet[Any]:
-        """Return a queryset of lists of values, in the order of `fields`.
+        """Return a queryset of lists of values as the database has them, in the order of `fields`.
 
         Without fields the lists have all columns.
 
@@ -375,9 +409,9 @@ class ModelQuerySet(AbstractQuerySet[T]):
     # -- writing --------------------------------------------------------------------------------
 
     def create(self, **kwargs: Any) -> T:
-        """Insert a row and return its instance.
+        """Insert a row and return its instance. Unlike `Model.create`, it ignores unknown names.
 
-        :raises ValidationError: for unknown columns, and for values that columns cannot hold.
+        :raises ValidationError: for values that columns cannot hold.
         :raises LWTException: after `if_not_exists`, if the row exists.
         """
         made: T = run(self.creation(kwargs))
@@ -396,11 +430,9 @@ class ModelQuerySet(AbstractQuerySet[T]):
 
         :param values: values by the attributes' names.
         """
-        model, how = self.model, self._how
+        model, how = self._of_rows(), self._how
         mapping = model.__mapping__
         if mapping.has_own_init:
-            if not mapping.columns.keys() >= values.keys():
-                raise mapping.unknown_columns(values)
             instance = model(**values)
         else:
             instance = model.__new__(model)
@@ -409,10 +441,12 @@ class ModelQuerySet(AbstractQuerySet[T]):
         if how is not DEFAULTS:
             row.how = how
         yield from save(instance)
-        if how.batch is not None or how.is_conditional or how.timestamp is not None:
-            # These were for this one statement; ttl, keyspace and connection stay with the
+        if how.is_conditional or how.timestamp is not None:
+            # These were for this one statement; ttl, keyspace, connection and batch stay with the
             # instance.
             row.how = how.for_later()
+        if how.batch is not None:
+            how.batch.hold(row)
         return instance
 
     def _delete(self) -> Operation[None]:
@@ -502,6 +536,8 @@ def _assign(
         value = column.validate(value)
         wire = column.wire
         value = value if wire is None else wire(value)
+    if operation is not None and not value:
+        return  # nothing is added or taken away
     statement.add_update(column, value, operation=operation)
 
 
@@ -537,10 +573,8 @@ class _ListRows:
             values = []
             for column in wanted:
                 field = column.db_field_name
-                value = row[at[field]] if field in at else self._fixed.get(field)
-                values.append(
-                    column.to_python(value) if column.mutable or column.converts else value
-                )
+                # As the database has them: programs convert these themselves.
+                values.append(row[at[field]] if field in at else self._fixed.get(field))
             made.append(values[0] if self._flat else values)
         return made
 

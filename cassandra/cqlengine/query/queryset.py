@@ -17,11 +17,12 @@ from cassandra.cqlengine.operators import (
 )
 from cassandra.cqlengine.options import DEFAULTS, Options
 from cassandra.cqlengine.query.batch import BatchQuery
-from cassandra.cqlengine.query.errors import QueryException
+from cassandra.cqlengine.query.errors import QueryException, check_applied
 from cassandra.cqlengine.running import Operation, Request, arun, awaited, blocking, run
 from cassandra.cqlengine.statements import DeleteStatement, SelectStatement
 from cassandra.query.row_factories import tuple_factory
 from cassandra.query.statement import FETCH_SIZE_UNSET
+from cassandra.util.cql_text import escape_name
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -246,7 +247,7 @@ class AbstractQuerySet(Generic[T]):
 
     def _ordering(self, colname: str) -> str:
         column, order = self._get_ordering_condition(colname)
-        return f'"{column}" {order}'
+        return f"{escape_name(column)} {order}"
 
     def _get_ordering_condition(self, colname: str) -> tuple[str, str]:
         """The column's name in the database, and ASC or DESC; programs' subclasses call it too."""
@@ -352,6 +353,8 @@ class AbstractQuerySet(Generic[T]):
         if keyspace is not None:
             changes["keyspace"] = keyspace
         if connection is not None:
+            if self._how.batch is not None:
+                raise CQLEngineException("Cannot specify a connection on model in batch mode.")
             changes["connection"] = connection
         return self._but(**changes)
 
@@ -540,6 +543,7 @@ class AbstractQuerySet(Generic[T]):
         """Delete the rows of the filters, which must name the partition key.
 
         :raises QueryException: if they do not.
+        :raises LWTException: if it is conditional and was not applied.
         """
         run(self._delete())
 
@@ -549,13 +553,15 @@ class AbstractQuerySet(Generic[T]):
 
     def _delete(self) -> Operation[None]:
         statement = self._delete_statement(None)
-        yield Request(
+        result = yield Request(
             statement.prepared(),
             statement.bound(),
             self._how.connection or self.model.__connection__,
             consistency=self._how.consistency,
             timeout=self._how.timeout,
         )
+        if self._how.is_conditional:
+            check_applied(result)
 
     def _delete_statement(self, timestamp: int | None) -> DeleteStatement:
         given = {

@@ -54,7 +54,7 @@ def test_columns_are_added_and_never_dropped(mapper: str) -> None:
         == [
             f'ALTER TABLE {mapper}.grown ADD "b" set<int>',
             f'ALTER TABLE {mapper}.grown ADD "c" text',
-            f'CREATE INDEX IF NOT EXISTS index_grown_c ON {mapper}.grown ("c")',
+            f'CREATE INDEX IF NOT EXISTS grown_c_idx ON {mapper}.grown ("c")',
         ]
     )
     assert column_types(mapper, "grown") == {
@@ -73,7 +73,7 @@ def test_a_dry_run_prints(mapper: str, capsys: pytest.CaptureFixture[str]) -> No
     printed = capsys.readouterr().out.splitlines()
     assert printed == [
         f'CREATE TABLE IF NOT EXISTS {mapper}.dry ("id" int, "c" text, PRIMARY KEY (("id")));',
-        f'CREATE INDEX IF NOT EXISTS index_dry_c ON {mapper}.dry ("c");',
+        f'CREATE INDEX IF NOT EXISTS dry_c_idx ON {mapper}.dry ("c");',
     ]
     assert column_types(mapper, "dry") == {}
 
@@ -213,7 +213,7 @@ def test_several_keyspaces_and_dropping(mapper: str) -> None:
 
 
 def test_mistakes(mapper: str) -> None:
-    with pytest.raises(ValueError, match="derived from base Model"):
+    with pytest.raises(CQLEngineException, match="derived from base Model"):
         management.sync_table(4)  # type: ignore[arg-type]
     with pytest.raises(CQLEngineException, match="abstract"):
         management.sync_table(model("Base", __abstract__=True))
@@ -259,8 +259,6 @@ def test_a_lazy_connection_by_name(mapper: str, node: Any) -> None:
     made.objects.using(connection="lazy").create(id=1)
     assert made.objects.using(connection="lazy").get(id=1).id == 1
     assert connection.get_cluster("lazy") is connection.get_session("lazy").cluster
-    with pytest.raises(CQLEngineException, match="already"):
-        connection.register_connection("lazy", ["127.0.0.1"])
     connection.unregister_connection("lazy")
     with pytest.raises(CQLEngineException, match="doesn't exist"):
         connection.get_session("lazy")

@@ -169,7 +169,6 @@ def test_each_column_alone_is_updated_blindly_and_taken_away(name: str) -> None:
     assert found.get_changed_columns() == [name]
     found.save()
     empty: Any = {
-        "a_tuple": (),
         "a_list": [],
         "a_set": set(),
         "a_map": {},

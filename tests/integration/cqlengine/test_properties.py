@@ -172,7 +172,8 @@ def same(model: Any, found: Any, made: Any) -> None:
         if column.is_null(ours) or ours == ():
             assert column.is_null(theirs) or theirs == (), name
         else:
-            assert shape(theirs) == shape(ours), name
+            # As rows are read: null collections inside of tuples are empty ones.
+            assert shape(theirs) == shape(column.to_python(ours)), name
 
 
 def shape(value: Any) -> Any:

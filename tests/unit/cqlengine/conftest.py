@@ -5,6 +5,7 @@ connection.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
 
@@ -36,9 +37,14 @@ class FakePrepared:
 
 
 class FakeResult:
-    def __init__(self, session: FakeSession, future: Any) -> None:
+    def __init__(self, session: FakeSession) -> None:
         self.column_names = list(session.names)
-        self._rows = future.row_factory(self.column_names, [tuple(row) for row in session.rows])
+        self.response_future: Any = SimpleNamespace(row_factory=None)
+        self._raw = [tuple(row) for row in session.rows]
+
+    @cached_property
+    def _rows(self) -> Any:
+        return self.response_future.row_factory(self.column_names, self._raw)
 
     @property
     def was_applied(self) -> bool:
@@ -79,17 +85,11 @@ class FakeSession:
         self.prepared.append(text)
         return FakePrepared(text)
 
-    def execute_async(self, statement: Any, parameters: Any = None, timeout: Any = None) -> Any:
+    def execute(self, statement: Any, parameters: Any = None, timeout: Any = None) -> Any:
         self.done.append(Recorded(statement, parameters, timeout))
-        future = SimpleNamespace(row_factory=None)
-
-        def result() -> FakeResult:
-            if self.error is not None:
-                raise self.error
-            return FakeResult(self, future)
-
-        future.result = result
-        return future
+        if self.error is not None:
+            raise self.error
+        return FakeResult(self)
 
     @property
     def last(self) -> tuple[str | None, Any]:

@@ -13,7 +13,12 @@ from cassandra.cqlengine.naming import snake_case
         ("Person", "person"),
         ("ExampleModel", "example_model"),
         ("HTTPLog", "httplog"),
-        ("Level2Cache", "level2_cache"),
+        # Digits are neither small nor capital letters, as with today's drivers.
+        ("Level2Cache", "level2cache"),
+        ("OAuth2Token", "oauth2token"),
+        ("S3Object", "s3object"),
+        ("_Private", "private"),
+        ("__VeryPrivate", "very_private"),
         ("a" * 60, "a" * 48),
         ("Long" + "X" * 60, "x" * 48),
     ],

@@ -24,7 +24,8 @@ def test_what_is_for_one_write_does_not_stay() -> None:
     batch: Any = object()
     once = {"batch": batch, "if_exists": True, "if_not_exists": True, "timestamp": 5}
     later = DEFAULTS.but(**once, conditionals=(1,), ttl=7, consistency=4).for_later()
-    assert values(later) == {**values(DEFAULTS), "ttl": 7, "consistency": 4}
+    # A batch lets its instances go by itself: later writes must not overtake those in it.
+    assert values(later) == {**values(DEFAULTS), "ttl": 7, "consistency": 4, "batch": batch}
 
 
 @pytest.mark.parametrize(

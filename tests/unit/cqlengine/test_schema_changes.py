@@ -28,8 +28,12 @@ class Place(UserType):
 
 class Visit(Model):
     __keyspace__ = "ks"
-    __options__ = {"comment": "10", "gc_grace_seconds": 5, "compaction": {"class": "X", "on": True}}
-    __default_ttl__ = 60
+    __options__ = {
+        "comment": "10",
+        "gc_grace_seconds": 5,
+        "compaction": {"class": "X", "on": True},
+        "default_time_to_live": 60,
+    }
     guest = columns.Integer(partition_key=True)
     town = columns.Text(partition_key=True)
     day = columns.Integer(primary_key=True, clustering_order="DESC")
@@ -148,5 +152,5 @@ def test_options_that_differ() -> None:
 def test_indexes_are_looked_for_by_column(target: str) -> None:
     assert missing_indexes(Visit, "ks.visit", "visit", [target]) == []
     assert missing_indexes(Visit, "ks.visit", '"visit"', ["other"]) == [
-        'CREATE INDEX IF NOT EXISTS index_visit_note ON ks.visit ("note")'
+        'CREATE INDEX IF NOT EXISTS visit_note_idx ON ks.visit ("note")'
     ]

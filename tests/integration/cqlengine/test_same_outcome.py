@@ -1,0 +1,699 @@
+"""Programs whose outcome is that of today's drivers: nothing is lost or written elsewhere."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import enum
+import json
+import pickle
+import time
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cassandra import ConsistencyLevel
+from cassandra.cluster import Session
+from cassandra.cqlengine import ValidationError, columns, connection, functions, management
+from cassandra.cqlengine.models import Model, ModelDefinitionException
+from cassandra.cqlengine.named import NamedTable
+from cassandra.cqlengine.query import (
+    BatchQuery,
+    BatchType,
+    ContextQuery,
+    LWTException,
+    QueryException,
+)
+from cassandra.cqlengine.usertype import UserType
+from cassandra.testing import LocalCluster
+from tests.integration.conftest import new_keyspace_name
+
+from .conftest import synced
+
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("mapper")]
+
+
+class Kind(enum.Enum):
+    A = "a"
+    B = "b"
+
+
+class EnumText(columns.Text):
+    def validate(self, value: Any) -> Any:
+        return None if value is None else Kind(value)
+
+    def to_python(self, value: Any) -> Any:
+        return None if value is None else Kind(value)
+
+    def to_database(self, value: Any) -> Any:
+        return value.value if isinstance(value, Kind) else value
+
+
+class Point(UserType):
+    x = columns.Integer()
+    at = columns.DateTime()
+
+
+class M(Model):
+    p = columns.Integer(primary_key=True)
+    a = columns.Integer()
+    s = columns.Set(columns.Integer)
+    l = columns.List(columns.Integer)  # noqa: E741
+    m = columns.Map(columns.Integer, columns.Integer)
+
+
+class Enums(Model):
+    p: Any = EnumText(primary_key=True)
+    k: Any = EnumText()
+    s: Any = columns.Set(EnumText)
+
+
+class Places(Model):
+    p = columns.Integer(primary_key=True)
+    q = columns.UserDefinedType(Point, primary_key=True)
+    t = columns.Tuple(columns.Integer, columns.DateTime)
+    d = columns.Date(primary_key=True)
+
+
+class Json(columns.Text):
+    def validate(self, value: Any) -> Any:
+        return value
+
+    def to_python(self, value: Any) -> Any:
+        return json.loads(value) if isinstance(value, str) else value
+
+    def to_database(self, value: Any) -> Any:
+        return json.dumps(value)
+
+
+class Document(Model):
+    p = columns.Integer(primary_key=True)
+    j: Any = Json()
+    s = columns.Set(columns.Integer)
+    m = columns.Map(columns.Integer, columns.Integer)
+    t: Any = columns.Tuple(columns.Set(columns.Integer), columns.Integer)
+
+
+class Moment(Model):
+    p = columns.DateTime(primary_key=True)
+    host = columns.Inet(primary_key=True)
+
+
+class Animal(Model):
+    p = columns.Integer(primary_key=True)
+    kind = columns.Text(discriminator_column=True)
+    a = columns.Integer()
+
+
+class Cat(Animal):
+    __discriminator_value__ = "cat"
+    lives = columns.Integer()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tables(mapper: str) -> None:
+    synced(M, Enums, Places, Document, Moment, Animal, Cat)
+
+
+@pytest.fixture(autouse=True)
+def empty(tables: None) -> None:
+    for model in (M, Enums, Places, Document, Moment, Animal):
+        connection.execute(f"TRUNCATE {model.column_family_name()}")
+
+
+@pytest.fixture
+def other(mapper: str) -> Iterator[str]:
+    """Another keyspace with the same tables."""
+    name = new_keyspace_name()
+    management.create_keyspace_simple(name, 1)
+    management.sync_table(M, keyspaces=[name])
+    management.sync_table(Animal, keyspaces=[name])
+    management.sync_table(Cat, keyspaces=[name])
+    yield name
+    management.drop_keyspace(name)
+
+
+# -- the keyspace and the connection -----------------------------------------------------------
+
+
+def _read(other: str, how: str) -> Any:
+    rows: Any = M.objects.using(keyspace=other)
+    if how == "context":
+        with ContextQuery(M, keyspace=other) as context:
+            return context.get(p=1)
+    found: dict[str, Any] = {
+        "get": lambda: rows.get(p=1),
+        "first": rows.first,
+        "iteration": lambda: next(iter(rows)),
+    }
+    return found[how]()
+
+
+@pytest.mark.parametrize("how", ["get", "first", "iteration", "context"])
+def test_instances_write_to_the_keyspace_that_they_were_read_from(other: str, how: str) -> None:
+    M.objects.using(keyspace=other).create(p=1, a=1)
+    there = M.objects.using(keyspace=other)
+    found = _read(other, how)
+    assert type(found).__keyspace__ == other
+    assert isinstance(found, M)
+    found.a = 2
+    found.save()
+    assert there.get(p=1).a == 2
+    found.update(a=3)
+    assert there.get(p=1).a == 3
+    with BatchQuery() as batch:
+        found.batch(batch).update(a=4)
+    assert pickle.loads(pickle.dumps(found)) == found == there.get(p=1)
+    pickle.loads(pickle.dumps(found)).update(a=5)
+    assert there.get(p=1).a == 5
+    assert M.objects.count() == 0
+    M.create(p=1, a=7)
+    found.delete()
+    assert there.count() == 0
+    assert M.get(p=1).a == 7
+
+
+def test_created_instances_stay_in_their_keyspace(other: str) -> None:
+    made = M.objects.using(keyspace=other).create(p=1, a=1)
+    pickle.loads(pickle.dumps(made)).update(a=2)
+    assert M.objects.using(keyspace=other).get(p=1).a == 2
+    assert M.objects.count() == 0
+
+
+def test_subclasses_on_one_table_stay_in_their_keyspace(other: str) -> None:
+    with ContextQuery(Cat, keyspace=other) as context:
+        context.create(p=1, lives=9)
+    for rows in (Animal.objects.using(keyspace=other), Cat.objects.using(keyspace=other)):
+        found = rows.get(p=1)
+        assert isinstance(found, Cat)
+        found.update(lives=found.lives - 1)
+    with ContextQuery(Animal, keyspace=other) as context:
+        context.get(p=1).update(lives=3)
+    assert Animal.objects.count() == 0
+    assert Cat.objects.using(keyspace=other).get(p=1).lives == 3
+
+
+def test_instances_write_to_the_connection_that_they_were_read_on(
+    mapper: str, node: LocalCluster
+) -> None:
+    connection.register_connection(
+        "second", node.contact_points, cluster_options={"port": node.port}
+    )
+    try:
+        M.create(p=1, a=1)
+        found = M.objects.using(connection="second").get(p=1)
+        assert type(found).__connection__ == "second"
+        found.update(a=2)
+        assert M.get(p=1).a == 2
+    finally:
+        connection.unregister_connection("second")
+    with pytest.raises(connection.CQLEngineException, match="second"):
+        found.update(a=3)
+
+
+async def test_awaited_instances_write_to_their_keyspace(other: str, awaited: str) -> None:
+    rows = M.objects.using(keyspace=other, connection=awaited)
+    await rows.acreate(p=1, a=1)
+    found = await rows.aget(p=1)
+    await found.aupdate(a=2)
+    (found,) = await rows.aall()
+    assert found.a == 2
+    await found.adelete()
+    assert await rows.acount() == 0
+    assert M.objects.count() == 0
+
+
+def test_filters_by_collections_types_and_tuples_leave_values_whole(mapper: str) -> None:
+    moment = datetime.datetime(2024, 2, 29, 12)
+    point = Point(x=1, at=moment)
+    Places.create(p=1, q=point, t=(1, moment), d=datetime.date(2024, 2, 29))
+    rows = Places.objects.filter(p=1, q=point, t=(1, moment), d="2024-02-29").allow_filtering()
+    for found in (rows.get(), Places.objects.filter(p=1, q=point).get()):
+        assert found.q == point
+        assert found.q.at == moment
+        assert found.t == (1, moment)
+        assert str(found.d) == "2024-02-29"
+        found.t = (2, moment)
+        found.save()
+    assert Places.objects.count() == 1
+
+
+def test_settings_of_a_connection_are_those_of_its_session(node: LocalCluster) -> None:
+    made = connection.register_connection(
+        "settings",
+        node.contact_points,
+        consistency=ConsistencyLevel.QUORUM,
+        cluster_options={"port": node.port},
+    )
+    try:
+        assert made.session.default_consistency_level == ConsistencyLevel.QUORUM
+        row = connection.get_session("settings").execute("SELECT key FROM system.local").one()
+        assert row == {"key": "local"}
+    finally:
+        connection.unregister_connection("settings")
+
+
+# -- names, timestamps, nulls ------------------------------------------------------------------
+
+
+def test_names_of_tables_and_types() -> None:
+    for name, table in {
+        "OAuth2Token": "oauth2token",
+        "S3Object": "s3object",
+        "_Private": "private",
+        "ExampleModel": "example_model",
+    }.items():
+        model: Any = type(name, (Model,), {"p": columns.Integer(primary_key=True)})
+        assert model.column_family_name(include_keyspace=False) == table
+        kind: Any = type(name, (UserType,), {"x": columns.Integer()})
+        assert kind.type_name() == table
+
+
+@pytest.fixture(params=["America/New_York", "Asia/Tokyo"])
+def zone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    if not hasattr(time, "tzset"):
+        pytest.skip("the zone of a process cannot be set here")
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", request.param)
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("zone")
+def test_naive_timestamps_are_local_time() -> None:
+    later = datetime.timedelta(seconds=5)
+    M.create(p=8, a=1)
+    M.objects(p=8).timestamp(datetime.datetime.now() + later).delete()
+    assert M.objects(p=8).count() == 0
+    M.create(p=9, a=1)
+    with BatchQuery(timestamp=datetime.datetime.now() + later) as batch:
+        M.objects(p=9).batch(batch).update(a=2)
+    assert M.get(p=9).a == 2
+    M.objects(p=9).timestamp(datetime.datetime.now() + 2 * later).update(a=3)
+    assert M.get(p=9).a == 3
+
+
+@pytest.mark.parametrize("how", ["update", "assigned", "deferred"])
+def test_nulls_that_were_set_are_written(how: str) -> None:
+    M.create(p=4, a=1, s={5}, l=[5], m={5: 5})
+    empty: dict[str, Any] = {"a": None, "s": set(), "l": [], "m": {}}
+    if how == "update":
+        M(p=4).update(**empty)
+    else:
+        blind = how == "assigned"
+        row = M(p=4).save() if blind else M.objects.defer(["a", "s", "l", "m"]).get(p=4)
+        for name, value in empty.items():
+            setattr(row, name, value)
+        assert row.get_changed_columns() == ["a", "s", "l", "m"]
+        row.save()
+        assert row.get_changed_columns() == []
+    found: Any = M.get(p=4)
+    assert (found.a, found.s, found.l, found.m) == (None, set(), [], {})
+
+
+def test_an_assigned_set_replaces() -> None:
+    M.create(p=1, s={5})
+    row = M(p=1, a=2).save()
+    row.s = {1}
+    row.save()
+    assert M.get(p=1).s == {1}
+    M.create(p=2, s={5})
+    M(p=2).update(s={1})
+    assert M.get(p=2).s == {1}
+    row = M(p=1, a=2).save()
+    row.s.add(7)
+    row.save()
+    assert M.get(p=1).s == {1, 7}
+
+
+# -- batches -----------------------------------------------------------------------------------
+
+
+def test_an_instance_stays_in_its_batch() -> None:
+    batch = BatchQuery()
+    row = M.batch(batch).create(p=1, a=1)
+    row.a = 2
+    row.save()
+    assert M.objects.count() == 0
+    batch.execute()
+    assert M.get(p=1).a == 2
+    row.update(a=3)
+    assert M.get(p=1).a == 3  # no longer in the batch
+
+    row, batch = M.get(p=1), BatchQuery()
+    row.batch(batch)
+    row.update(a=9)
+    row.delete()
+    batch.execute()
+    assert M.objects.count() == 0
+
+    row, batch = M.create(p=1), BatchQuery()
+    row.batch(batch).save()
+    row.delete()
+    assert M.objects.count() == 1
+
+
+def test_an_instance_leaves_its_batch_with_the_block() -> None:
+    row = M.create(p=1, a=1)
+    with contextlib.suppress(RuntimeError), BatchQuery() as batch:
+        row.batch(batch).update(a=2)
+        raise RuntimeError
+    row.save()
+    assert M.get(p=1).a == 2
+
+
+def test_values_of_a_batch_are_those_at_save() -> None:
+    batch = BatchQuery()
+    row = M(p=1, a=1, s={1}, l=[1], m={1: 1})
+    row.batch(batch).save()
+    row.a = 50
+    row.s.add(7)
+    row.l.append(7)
+    row.m[7] = 7
+    batch.execute()
+    found = M.get(p=1)
+    assert (found.a, found.s, found.l, found.m) == (1, {1}, [1], {1: 1})
+
+
+# -- filters, conditions, types ----------------------------------------------------------------
+
+
+def test_columns_on_top_of_text_can_be_filtered_by() -> None:
+    Enums.create(p=Kind.A, k=Kind.B, s={Kind.A})
+    assert Enums.get(p=Kind.A).k is Kind.B
+    assert Enums.objects.filter(p__in=[Kind.A, Kind.B]).count() == 1
+    assert Enums.objects.filter(Enums.p == Kind.A).get().p is Kind.A
+    rows = Enums.objects.filter(p=Kind.A)
+    rows.iff(k=Kind.B).update(k=Kind.A)
+    rows.update(s__add={Kind.B})
+    assert rows.get().s == {Kind.A, Kind.B}
+    assert Enums.objects.filter(s__contains=Kind.B).allow_filtering().count() == 1
+    rows.delete()
+    assert Enums.objects.count() == 0
+
+
+def test_a_failed_condition_of_a_named_table_raises(mapper: str) -> None:
+    M.create(p=1, a=1)
+    rows = NamedTable(mapper, "m").objects.filter(p=1)
+    with pytest.raises(LWTException):
+        rows.iff(a=9).delete()
+    rows.iff(a=1).delete()
+    assert M.objects.count() == 0
+
+
+def test_a_default_ttl_of_the_class_has_no_effect_but_a_warning(mapper: str) -> None:
+    class Expiring(Model):
+        __default_ttl__ = 3600
+        p = columns.Integer(primary_key=True)
+
+    class Optioned(Model):
+        __options__ = {"default_time_to_live": 3600}
+        p = columns.Integer(primary_key=True)
+
+    for _ in range(2):
+        with pytest.warns(UserWarning, match="Expiring.__default_ttl__"):
+            management.sync_table(Expiring)
+    synced(Optioned)
+    assert Optioned.__default_ttl__ == 3600
+    text = "SELECT default_time_to_live AS t FROM system_schema.tables WHERE keyspace_name=%s"
+    found = [
+        connection.execute(f"{text} AND table_name=%s", (mapper, name)).one()["t"]
+        for name in ("expiring", "optioned")
+    ]
+    assert found == [0, 3600]
+
+
+def test_values_follow_a_changed_type(mapper: str) -> None:
+    class F(UserType):
+        __type_name__ = "f"
+        x = columns.Integer()
+
+    class F2(UserType):
+        __type_name__ = "f"
+        x = columns.Integer()
+        y = columns.Integer()
+
+    class M3(Model):
+        p = columns.Integer(primary_key=True)
+        f = columns.UserDefinedType(F)
+
+    class M4(Model):
+        __table_name__ = "m3"
+        p = columns.Integer(primary_key=True)
+        f = columns.UserDefinedType(F2)
+
+    synced(M3)
+    M3.create(p=1, f=F(x=1))
+    synced(M4)
+    M4.create(p=2, f=F2(x=1, y=2))
+    assert M4.get(p=2).f == F2(x=1, y=2)
+
+
+def test_a_queryset_ignores_unknown_names_and_a_model_refuses_them() -> None:
+    M.objects.create(p=3, zz=3)
+    M.objects.if_not_exists().create(p=4, zz=3)
+    assert sorted(row.p for row in M.objects) == [3, 4]
+    with pytest.raises(ValidationError, match="Incorrect columns passed: zz"):
+        M.create(p=5, zz=3)
+
+
+def test_lists_of_values_are_those_of_the_database() -> None:
+    Document.create(p=1, j={"a": [1]}, s={2, 1}, m={1: 2})
+    rows = Document.objects.filter(p=1)
+    assert list(rows.values_list("j", flat=True)) == ['{"a": [1]}']
+    ((found_set, found_map),) = rows.values_list("s", "m")
+    assert (found_set[0], type(found_set).__name__) == (1, "SortedSet")
+    assert (found_map[1], type(found_map).__name__) == (2, "OrderedMapSerializedKey")
+    assert rows.get().j == {"a": [1]}
+
+
+def test_prepared_statements_are_executed(mapper: str) -> None:
+    prepared = connection.get_session().prepare(f"INSERT INTO {mapper}.m (p, a) VALUES (?, ?)")
+    connection.execute(prepared, (1, 2))
+    connection.execute(prepared.bind((2, 3)))
+    assert [M.get(p=1).a, M.get(p=2).a] == [2, 3]
+
+
+def test_the_partition_key_of_the_class() -> None:
+    M.create(p=1, a=2)
+    model: Any = M
+    assert M.filter(model.pk == 1).get().a == 2
+    assert M.get(model.pk.in_([1])).a == 2
+    row: Any = M(a=7)
+    row.pk = 7
+    row.save()
+    assert (M.get(p=7).a, row.pk) == (7, 7)
+    places: Any = Places(p=1)
+    assert places.pk == 1
+
+
+def test_a_subclass_that_adds_nothing_shares_the_table(mapper: str) -> None:
+    class Sub(M):
+        def double(self) -> int:
+            return 2 * self.a
+
+    class Further(Sub):
+        pass
+
+    class More(M):
+        b = columns.Integer()
+
+    M.create(p=1, a=4)
+    assert Sub.get(p=1).double() == Further.get(p=1).double() == 8
+    assert More.column_family_name() == f"{mapper}.more"
+
+
+@pytest.mark.parametrize(
+    "values", [range(3), (one for one in range(3)), {0: 1, 1: 1, 2: 1}.keys(), deque(range(3))]
+)
+def test_any_iterable_is_taken_for_a_list(values: Any) -> None:
+    M.create(p=1, l=values)
+    assert M.get(p=1).l == [0, 1, 2]
+
+
+def test_any_iterable_is_taken_for_a_set() -> None:
+    many: list[Any] = [(1, 2), [2, 1], map(int, "12")]
+    for values in many:
+        M.create(p=1, s=values)
+        assert M.get(p=1).s == {1, 2}
+    text: Any = "12"
+    with pytest.raises(ValidationError):
+        M.create(p=1, s=text)
+
+
+def test_early_moments_and_mapped_addresses_are_stored_as_today(mapper: str) -> None:
+    Moment.create(p=datetime.datetime(1960, 1, 2, 3, 4, 5, 999), host="::ffff:1.2.3.4")
+    assert connection.execute(f"SELECT * FROM {mapper}.moment").one() == {
+        "p": datetime.datetime(1960, 1, 2, 3, 4, 5, 1000),
+        "host": "1.2.3.4",
+    }
+    rows = Moment.objects.filter(p=datetime.datetime(1960, 1, 2, 3, 4, 5, 999))
+    assert rows.filter(host="::ffff:1.2.3.4").count() == 1
+
+
+def test_collections_in_tuples() -> None:
+    Document.create(p=1)
+    assert Document.get(p=1).t is None
+    Document.create(p=2, t=(None, 2))
+    assert Document.get(p=2).t == (set(), 2)
+
+
+def test_small_things() -> None:
+    assert BatchQuery("unlogged").batch_type == BatchType.Unlogged
+    wrong: Any = "x"
+    with pytest.raises(connection.CQLEngineException):
+        BatchQuery(timestamp=wrong)
+    with pytest.raises(QueryException):
+        M.objects.filter(p__token=functions.Token(0))
+    with pytest.raises(ValidationError):
+        columns.Text().validate(bytearray(b"\xff"))
+    with pytest.raises(ModelDefinitionException, match="_row"):
+        type("Rows", (Model,), {"_row": columns.Integer(primary_key=True)})
+    with pytest.raises(ValidationError):
+        columns.Set(columns.Column)
+
+    class Short(UserType):
+        long = columns.Integer(db_field="xx")
+
+    value: Any = Short(long=5)
+    assert value.xx == 5
+
+
+def test_indexes_have_the_names_of_the_server(mapper: str) -> None:
+    class Indexed(Model):
+        p = columns.Integer(primary_key=True)
+        a = columns.Integer(index=True)
+
+    synced(Indexed, Indexed)
+    rows = connection.execute(
+        "SELECT index_name FROM system_schema.indexes WHERE keyspace_name=%s", (mapper,)
+    )
+    assert "indexed_a_idx" in [row["index_name"] for row in rows]
+
+
+def test_who_wraps_execute_sees_each_statement(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    execute = Session.execute
+
+    def wrapped(self: Any, query: Any, *args: Any, **kwargs: Any) -> Any:
+        seen.append(getattr(query, "query_string", query).split()[0])
+        return execute(self, query, *args, **kwargs)
+
+    monkeypatch.setattr(Session, "execute", wrapped)
+    row = M.create(p=1, a=1)
+    row.update(a=2)
+    assert [found.a for found in M.objects] == [2]
+    with BatchQuery() as batch:
+        row.batch(batch).delete()
+    connection.execute("SELECT key FROM system.local")
+    assert M.objects.consistency(ConsistencyLevel.ONE).count() == 0
+    assert seen == ["INSERT", "UPDATE", "SELECT", "BEGIN", "SELECT", "SELECT"]
+
+
+def test_empty_changes_of_collections_send_nothing() -> None:
+    M.create(p=1, a=1, s={1}, l=[1], m={1: 1})
+    rows = M.objects(p=1)
+    rows.update(s__add=set(), l__append=[], m__update={})
+    rows.update(s__remove=set(), l__prepend=[], a=2)
+    found = M.get(p=1)
+    assert (found.a, found.s, found.l, found.m) == (2, {1}, [1], {1: 1})
+
+
+def test_static_columns_without_a_clustering_key(mapper: str) -> None:
+    class Static(Model):
+        p = columns.Integer(primary_key=True)
+        c = columns.Integer(primary_key=True, default=5)
+        s = columns.Integer(static=True)
+
+    synced(Static)
+    Static.create(p=1, c=None, s=7)
+    row = connection.execute(f"SELECT * FROM {mapper}.static").one()
+    assert row == {"p": 1, "c": None, "s": 7}
+
+
+def test_tokens_of_named_tables(mapper: str) -> None:
+    for p in range(5):
+        M.create(p=p)
+    table = NamedTable(mapper, "m")
+    after = [row.p for row in table.filter(pk__token__gt=functions.Token(1))]
+    assert after == [row.p for row in M.filter(pk__token__gt=functions.Token(1))]
+    with pytest.raises(QueryException):
+        table.filter(p__gt=functions.Token(1))
+
+
+def test_mistakes_are_told_early() -> None:
+    class Optional(Model):
+        __options__ = {"coment": "x"}
+        p = columns.Integer(primary_key=True)
+
+    wrong: Any = object
+    with pytest.raises(KeyError, match="coment"):
+        management.sync_table(Optional)
+    with pytest.raises(connection.CQLEngineException, match="derived from base Model"):
+        management.sync_table(wrong)
+    row = M(p=1)
+    with pytest.raises(AttributeError):
+        del row.p
+    counter = columns.Counter()
+    counter.primary_key = True
+    with pytest.raises(ModelDefinitionException, match="counter"):
+        type("Counted", (Model,), {"p": columns.Integer(primary_key=True), "c": counter})
+    first, second = columns.Integer(), columns.Text()
+    declared: list[Any] = [second, first]
+    assert sorted(declared) == [first, second]
+    batch = BatchQuery()
+    batch.execute()
+    with pytest.warns(UserWarning, match=r"^Batch executed multiple times"):
+        batch.execute()
+
+
+NASTY = ['a"b', 'x" int); DROP', "MixedCase", "with space", "select", "semi;colon", "it's", "1st"]
+
+
+@pytest.mark.parametrize("name", NASTY)
+def test_names_are_quoted_everywhere(mapper: str, name: str) -> None:
+    class Nasty(Model):
+        p = columns.Integer(primary_key=True)
+        c = columns.Integer(primary_key=True, db_field=name)
+        v = columns.Integer(db_field=name + "v")
+        s = columns.Set(columns.Integer, db_field=name + "s")
+
+    connection.execute(f"DROP TABLE IF EXISTS {Nasty.column_family_name()}")
+    synced(Nasty)
+    assert management.sync_table(Nasty) == []
+    row = Nasty.create(p=1, c=2, v=3, s={4})
+    row.v = 5
+    row.s.add(6)
+    row.save()
+    rows = Nasty.objects.filter(p=1, c__gte=1).order_by("-c").only(["v", "s"])
+    assert (rows.get().v, rows.get().s) == (5, {4, 6})
+    Nasty.objects(p=1, c=2).iff(v=5).update(v=7, s__remove={4})
+    table = NamedTable(mapper, "nasty")
+    found = table.filter(p=1, **{name: 2}).only([name, name + "v"]).get()
+    assert found == {name: 2, name + "v": 7}
+    row.delete()
+    assert Nasty.objects.count() == 0
+    management.drop_table(Nasty)
+
+
+@pytest.mark.parametrize("name", ["MixedCase", "select", "mixed_case"])
+def test_names_of_tables_are_quoted(mapper: str, name: str) -> None:
+    class Nasty(Model):
+        __table_name__ = name
+        __table_name_case_sensitive__ = True
+        p = columns.Integer(primary_key=True)
+
+    synced(Nasty)
+    Nasty.create(p=1)
+    assert NamedTable(mapper, name).get(p=1).p == 1
+    with ContextQuery(Nasty, keyspace=mapper) as context:
+        assert context.get(p=1) == Nasty(p=1)
+    management.drop_table(Nasty)
+
+
+def test_a_named_table_folds_capitals_as_today(mapper: str) -> None:
+    M.create(p=1)
+    assert NamedTable(mapper, "M").get(p=1).p == 1

@@ -1,0 +1,64 @@
+"""The registry of connections."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+from cassandra.cqlengine import CQLEngineException, columns, connection
+from cassandra.cqlengine.models import Model
+from cassandra.cqlengine.query import BatchQuery, ContextQuery
+
+from .conftest import FakeSession
+
+
+class Registered(Model):
+    __keyspace__ = "ks"
+    p = columns.Integer(primary_key=True)
+    a = columns.Integer()
+
+
+def test_the_default_connection_has_a_name(session: FakeSession) -> None:
+    assert connection.get_connection("default") is connection.get_connection()
+    connection.unregister_connection("default")
+    with pytest.raises(CQLEngineException):
+        connection.get_connection()
+
+
+def test_a_name_registered_again_replaces(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING)
+    made: list[Any] = [FakeSession(), FakeSession()]
+    for one in made:
+        connection.register_connection("again", session=one)
+    assert connection.get_session("again") is made[1]
+    assert "in the registry already" in caplog.text
+    connection.unregister_connection("again")
+
+
+def test_a_connection_of_an_instance_counts_for_its_writes(session: FakeSession) -> None:
+    other: Any = FakeSession()
+    connection.register_connection("other", session=other)
+    row: Any = Registered(p=1, a=2)
+    row.__connection__ = "other"
+    row.save()
+    row.delete()
+    assert (len(other.done), len(session.done)) == (2, 0)
+    connection.unregister_connection("other")
+
+
+def test_a_batch_takes_no_connection_of_a_queryset() -> None:
+    with pytest.raises(CQLEngineException, match="batch mode"):
+        Registered.objects.batch(BatchQuery()).using(connection="other")
+
+
+def test_a_context_connects_with_its_first_statement(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = connection.register_connection("later", ["192.0.2.1"], lazy_connect=True)
+    tried: list[str] = []
+    monkeypatch.setattr(made, "setup", lambda: tried.append("connect"))
+    with ContextQuery(Registered, connection="later"):
+        assert tried == []
+    connection.unregister_connection("later")
+    with pytest.raises(CQLEngineException):
+        ContextQuery(Registered, connection="later")
