@@ -148,7 +148,9 @@ def test_a_data_centre_that_no_node_is_in(node: FakeNode) -> None:
         Cluster(
             [node.address], port=node.port, execution_profiles={EXEC_PROFILE_DEFAULT: profile}
         ) as cluster,
-        pytest.raises(NoHostAvailable, match=r"'us-east', the local_dc.*nodes are in 'datacenter1'"),
+        pytest.raises(
+            NoHostAvailable, match=r"'us-east', the local_dc.*nodes are in 'datacenter1'"
+        ),
     ):
         cluster.connect()
 
