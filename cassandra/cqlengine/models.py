@@ -314,6 +314,9 @@ class BaseModel(metaclass=ModelMetaClass):
     using = UsingDescriptor()
     pk = PartitionKeyDescriptor()
 
+    __dmlquery__: ClassVar[Any] = dml.DMLQuery
+    """*Optional.* A subclass of `DMLQuery` whose methods write the instances."""
+
     _row: Any
 
     def __init__(self, **values: Any) -> None:
@@ -423,7 +426,8 @@ class BaseModel(metaclass=ModelMetaClass):
         :raises ValidationError: if a column cannot hold its value, or the key is not complete.
         :raises LWTException: if it is conditional and was not applied.
         """
-        run(self._write(dml.save(self)))
+        if not dml.by_program(self, "save"):
+            run(self._write(dml.save(self)))
         return self
 
     async def asave(self) -> Self:
@@ -441,7 +445,11 @@ class BaseModel(metaclass=ModelMetaClass):
             cannot hold.
         :raises LWTException: if it is conditional and was not applied.
         """
-        run(self._write(dml.update(self, values)))
+        if self.__dmlquery__ is dml.DMLQuery:
+            run(self._write(dml.update(self, values)))
+            return self
+        dml.assign(self, values)
+        dml.by_program(self, "update")
         return self
 
     async def aupdate(self, **values: Any) -> Self:
@@ -454,7 +462,8 @@ class BaseModel(metaclass=ModelMetaClass):
 
     def delete(self) -> None:
         """Delete the row."""
-        run(self._write(dml.delete(self)))
+        if not dml.by_program(self, "delete"):
+            run(self._write(dml.delete(self)))
 
     async def adelete(self) -> None:
         """`delete` on a connection of `cassandra.aio`."""

@@ -42,11 +42,13 @@ from cassandra.cqlengine.operators import (
     InOperator,
     IsNotNullOperator,
 )
+from cassandra.cqlengine.options import NOT_SET
 from cassandra.query.statement import FETCH_SIZE_UNSET
 from cassandra.util.cql_text import escape_name
 
 if TYPE_CHECKING:
     from cassandra.cqlengine.columns.base import Column
+    from cassandra.cqlengine.operators import BaseWhereOperator
 
 __all__ = [
     "FETCH_SIZE_UNSET",
@@ -150,12 +152,24 @@ class BaseCQLStatement(UnicodeMixin):
         clause.set_context_id(self.context_counter)
         self.context_counter += clause.get_context_size()
 
-    def add_where(self, clause: WhereClause) -> None:
-        """Add a relation to WHERE.
+    def add_where(
+        self,
+        clause: WhereClause | Column[Any],
+        operator: BaseWhereOperator | None = None,
+        value: object = None,
+        quote_field: bool = True,
+    ) -> None:
+        """Add a relation to WHERE: a clause, or a column with an operator and a value.
 
-        :param clause: the relation.
-        :raises StatementException: if `clause` is not a `WhereClause`.
+        :param clause: the relation, or the column.
+        :param operator: an instance of a `BaseWhereOperator`, if a column is given.
+        :param value: the value, as the program has it.
+        :param quote_field: False if the column's name is an expression, such as ``token("id")``.
+        :raises StatementException: if `clause` is neither a `WhereClause` nor a column.
         """
+        if operator is not None and not isinstance(clause, WhereClause):
+            wire = value if isinstance(value, QueryValue) else clause.to_database(value)
+            clause = WhereClause(clause.db_field_name, operator, wire, quote_field)
         if not isinstance(clause, WhereClause):
             raise StatementException(
                 f"only instances of WhereClause can be added to WHERE, got {clause!r}"
@@ -326,12 +340,17 @@ class AssignmentStatement(BaseCQLStatement):
         for clause in assignments or ():
             self.add_assignment(clause)
 
-    def add_assignment(self, clause: AssignmentClause) -> None:
-        """Add the assignment of a column.
+    def add_assignment(
+        self, clause: AssignmentClause | Column[Any], value: object = NOT_SET
+    ) -> None:
+        """Add the assignment of a column: a clause, or a column and its value.
 
-        :param clause: the assignment.
-        :raises StatementException: if `clause` is not an `AssignmentClause`.
+        :param clause: the assignment, or the column.
+        :param value: the value, as the program has it, if a column is given.
+        :raises StatementException: if `clause` is neither an `AssignmentClause` nor a column.
         """
+        if value is not NOT_SET and not isinstance(clause, AssignmentClause):
+            clause = AssignmentClause(clause.db_field_name, clause.to_database(value))
         if not isinstance(clause, AssignmentClause):
             raise StatementException(
                 f"only instances of AssignmentClause can be assigned, got {clause!r}"
@@ -390,7 +409,13 @@ class InsertStatement(AssignmentStatement):
         super().__init__(table, assignments, where, ttl, timestamp)
         self.if_not_exists = if_not_exists
 
-    def add_where(self, clause: WhereClause) -> None:
+    def add_where(
+        self,
+        clause: WhereClause | Column[Any],
+        operator: BaseWhereOperator | None = None,
+        value: object = None,
+        quote_field: bool = True,
+    ) -> None:
         # CQL has no INSERT ... WHERE: the assignments name the row.
         raise StatementException("Cannot add where clauses to insert statements")
 

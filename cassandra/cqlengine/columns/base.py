@@ -315,6 +315,10 @@ class Column(Generic[T]):
         """The type's CQL name."""
         return self.db_type
 
+    def cql_parameterized_type(self) -> str:
+        """Return the type's CQL name, with its parameters."""
+        return self.db_type
+
     @property
     def sub_types(self) -> list[Column[Any]]:
         """The columns of the elements."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import datetime
+import re
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 from cassandra.cqlengine.connection import DEFAULT_CONNECTION, format_log_context
@@ -80,6 +82,31 @@ class BatchRequest(Request):
         return batch, None
 
 
+class QueuedStatement:
+    """A statement of a batch, as programs look at it.
+
+    :param text: of the prepared statement.
+    :param values: its values.
+    """
+
+    def __init__(self, text: str, values: Sequence[Any]) -> None:
+        self._text = text
+        self._values = values
+
+    def __str__(self) -> str:
+        numbers = count()
+        # A quoted name may have a question mark in it.
+        return re.sub(
+            r'"(?:[^"]|"")*"|\?',
+            lambda found: f"%({next(numbers)})s" if found[0] == "?" else found[0],
+            self._text,
+        )
+
+    def get_context(self) -> dict[str, Any]:
+        """Return the values by the names that the text has for them."""
+        return {str(number): value for number, value in enumerate(self._values)}
+
+
 class BatchQuery:
     """Collects writes and executes them together, as one request.
 
@@ -135,6 +162,11 @@ class BatchQuery:
         self._conditional = False
 
     # -- filling --------------------------------------------------------------------------------
+
+    @property
+    def queries(self) -> list[QueuedStatement]:
+        """The statements that wait, each with ``str()`` and `get_context`."""
+        return [QueuedStatement(text, values) for text, values in self._entries]
 
     def add_query(self, query: BaseCQLStatement) -> None:
         """Add a statement.

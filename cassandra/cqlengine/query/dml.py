@@ -17,7 +17,7 @@ from cassandra.cqlengine.clauses import (
 from cassandra.cqlengine.errors import ValidationError
 from cassandra.cqlengine.mapping import Mapping, StatementPlan
 from cassandra.cqlengine.operators import EqualsOperator
-from cassandra.cqlengine.options import Options
+from cassandra.cqlengine.options import NOT_SET, Options
 from cassandra.cqlengine.query.errors import check_applied
 from cassandra.cqlengine.running import Operation, Request, run
 from cassandra.cqlengine.statements import (
@@ -278,14 +278,10 @@ def _add_rest(
         )
 
 
-def update(instance: BaseModel, changes: dict[str, Any]) -> Operation[BaseModel]:
-    """Write `changes` and what else has changed since the row was read.
-
-    If it fails, the instance is as it was before the call.
-    """
+def check_changes(instance: BaseModel, changes: dict[str, Any]) -> None:
+    """Raise ValidationError for names that are no columns, and for another primary key."""
     model = type(instance)
-    mapping = model.__mapping__
-    values = own(instance)
+    mapping, values = model.__mapping__, own(instance)
     for name in changes:
         column = mapping.columns.get(name)
         if column is None:
@@ -299,10 +295,27 @@ def update(instance: BaseModel, changes: dict[str, Any]) -> Operation[BaseModel]
                     f"Cannot apply update to primary key '{name}' for "
                     f"{model.__module__}.{model.__name__}"
                 )
+
+
+def assign(instance: BaseModel, changes: dict[str, Any], checked: bool = False) -> None:
+    """Set the attributes that `changes` names."""
+    if not checked:
+        check_changes(instance, changes)
+    for name, value in changes.items():
+        setattr(instance, name, value)
+
+
+def update(instance: BaseModel, changes: dict[str, Any]) -> Operation[BaseModel]:
+    """Write `changes` and what else has changed since the row was read.
+
+    If it fails, the instance is as it was before the call.
+    """
+    mapping = instance.__mapping__
+    values = own(instance)
+    check_changes(instance, changes)
     before, explicit, exposed = list(values), values.explicit, values.exposed
     try:
-        for name, value in changes.items():
-            setattr(instance, name, value)
+        assign(instance, changes, checked=True)
         if mapping.discriminator is not None:
             mapping.set_discriminator(values)
         instance.validate()
@@ -339,10 +352,44 @@ def delete(instance: BaseModel) -> Operation[None]:
     yield from execute_write(model, how, known.text, bound, instance=instance)
 
 
+def by_program(instance: Any, step: str) -> bool:
+    """Have the `__dmlquery__` of a model write `instance`, if that is a class of the program's.
+
+    :param instance: an instance of a model.
+    :param step: "save", "update" or "delete".
+    :returns: False if the model has none of its own.
+    """
+    kind = instance.__dmlquery__
+    if kind is DMLQuery:
+        return False
+    row = own(instance)
+    how = row.how
+    query = kind(
+        type(instance),
+        instance,
+        batch=how.batch,
+        ttl=how.ttl,
+        consistency=how.consistency,
+        timestamp=how.timestamp,
+        if_not_exists=how.if_not_exists,
+        conditional=how.conditionals,
+        timeout=how.timeout,
+        if_exists=how.if_exists,
+    )
+    try:
+        getattr(query, step)()
+    finally:
+        # What is for one write alone is forgotten after it.
+        if how.timestamp is not None or how.is_conditional:
+            row.how = how.for_later()
+    return True
+
+
 class DMLQuery:
     """The writes of one instance, with the options given.
 
-    Programs use the methods of the instance.
+    Programs use the methods of the instance. A model whose `__dmlquery__` is a subclass has that
+    one called for each write of an instance.
 
     :param model: the model's class.
     :param instance: the instance to write; without one, writes raise ValidationError.
@@ -353,7 +400,7 @@ class DMLQuery:
         or microseconds.
     :param if_not_exists: insert only if there is no such row.
     :param conditional: conditions of IF; None for none.
-    :param timeout: seconds for a request; None for the session's default.
+    :param timeout: seconds for a request; None for no limit, by default the session's.
     :param if_exists: update or delete only if there is such a row.
     """
 
@@ -367,7 +414,7 @@ class DMLQuery:
         timestamp: Timestamp = None,
         if_not_exists: bool = False,
         conditional: Sequence[ConditionalClause] | None = None,
-        timeout: float | None = None,
+        timeout: float | None = NOT_SET,
         if_exists: bool = False,
     ) -> None:
         self.model = model
@@ -380,7 +427,7 @@ class DMLQuery:
             if_not_exists=if_not_exists,
             conditionals=tuple(conditional or ()),
             if_exists=if_exists,
-            **({} if timeout is None else {"timeout": timeout}),
+            timeout=timeout,
         )
 
     def batch(self, batch_obj: BatchQuery | None) -> DMLQuery:
@@ -395,7 +442,9 @@ class DMLQuery:
         if self.instance is None:
             raise ValidationError(f"there is no instance of {self.model.__name__} to write")
         values = own(self.instance)
-        before, values.how = values.how, self._how
+        before = values.how
+        # The instance belongs to a keyspace and a connection, whatever else is asked for.
+        values.how = self._how.but(keyspace=before.keyspace, connection=before.connection)
         try:
             run(operation(self.instance))
         finally:

@@ -27,7 +27,7 @@ from cassandra.cqlengine.operators import (
     LikeOperator,
 )
 from cassandra.cqlengine.options import DEFAULTS
-from cassandra.cqlengine.query.dml import execute_write, save, timestamp_of
+from cassandra.cqlengine.query.dml import by_program, execute_write, save, timestamp_of
 from cassandra.cqlengine.query.errors import (
     IfExistsWithCounterColumn,
     IfNotExistsWithCounterColumn,
@@ -414,7 +414,7 @@ class ModelQuerySet(AbstractQuerySet[T]):
         :raises ValidationError: for values that columns cannot hold.
         :raises LWTException: after `if_not_exists`, if the row exists.
         """
-        made: T = run(self.creation(kwargs))
+        made: T = run(self.creation(kwargs, by_program))
         return made
 
     async def acreate(self, **kwargs: Any) -> T:
@@ -425,10 +425,13 @@ class ModelQuerySet(AbstractQuerySet[T]):
         made: T = await arun(self.creation(kwargs))
         return made
 
-    def creation(self, values: dict[str, Any]) -> Operation[Any]:
+    def creation(
+        self, values: dict[str, Any], write: Callable[[Any, str], bool] | None = None
+    ) -> Operation[Any]:
         """Return the operation that inserts a row of `values`; it returns the instance.
 
         :param values: values by the attributes' names.
+        :param write: writes the instance, unless it returns False; None for nothing of the kind.
         """
         model, how = self._of_rows(), self._how
         mapping = model.__mapping__
@@ -440,7 +443,8 @@ class ModelQuerySet(AbstractQuerySet[T]):
         row = instance._row
         if how is not DEFAULTS:
             row.how = how
-        yield from save(instance)
+        if write is None or not write(instance, "save"):
+            yield from save(instance)
         if how.is_conditional or how.timestamp is not None:
             # These were for this one statement; ttl, keyspace, connection and batch stay with the
             # instance.

@@ -45,6 +45,16 @@ class AbstractQuerySet(Generic[T]):
 
     # What most querysets leave as it is stands here, so that making and copying one costs little.
     _how: Options = DEFAULTS
+
+    @property
+    def _connection(self) -> str | None:
+        # Programs set it on a queryset of their own.
+        return self._how.connection
+
+    @_connection.setter
+    def _connection(self, name: str | None) -> None:
+        self._how = self._how.but(connection=name)
+
     _where: tuple[WhereClause, ...] = ()
     _order: tuple[str, ...] = ()
     _limit: int | None = DEFAULT_LIMIT

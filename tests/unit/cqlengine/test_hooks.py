@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 
-from cassandra.cqlengine import columns, connection
+from cassandra.cqlengine import ValidationError, columns, connection
 from cassandra.cqlengine.hooks import log_statement, with_rows_of
 from cassandra.cqlengine.models import Model
-from cassandra.cqlengine.query import ModelQuerySet
+from cassandra.cqlengine.operators import EqualsOperator, GreaterThanOperator
+from cassandra.cqlengine.query import BatchQuery, DMLQuery, ModelQuerySet
+from cassandra.cqlengine.query.batch import QueuedStatement
+from cassandra.cqlengine.statements import SelectStatement, StatementException, UpdateStatement
 
 from .conftest import FakeSession
 
@@ -61,3 +64,80 @@ def test_other_results_of_a_wrapper_are_left_as_they_are() -> None:
 def test_create_asks_the_queryset_of_the_program(session: FakeSession) -> None:
     Seen.create(p=1)
     assert Asked.made[-1] == {"p": 1}
+
+
+class Watched(DMLQuery):
+    calls: list[str] = []
+
+    def save(self) -> None:
+        self.calls.append("save")
+        super().save()
+
+    def update(self) -> None:
+        self.calls.append("update")
+        super().update()
+
+    def delete(self) -> None:
+        self.calls.append("delete")
+        super().delete()
+
+
+class Hooked(Model):
+    __keyspace__ = "ks"
+    __dmlquery__ = Watched
+    p = columns.Integer(primary_key=True)
+    a = columns.Integer()
+
+
+def test_writes_go_through_the_query_of_the_program(session: FakeSession) -> None:
+    Watched.calls.clear()
+    one = Hooked.create(p=1, a=1)
+    one.a = 2
+    one.save()
+    one.update(a=3)
+    one.delete()
+    assert Watched.calls == ["save", "save", "update", "delete"]
+    with pytest.raises(ValidationError, match="no column named: b"):
+        one.update(b=1)
+    assert Seen.__dmlquery__ is DMLQuery
+
+
+def test_batches_show_their_statements(session: FakeSession) -> None:
+    batch = BatchQuery()
+    DMLQuery(Seen, Seen(p=5, a=6)).batch(batch).save()
+    (queued,) = batch.queries
+    assert str(queued) == 'INSERT INTO ks.seen ("p", "a") VALUES (%(0)s, %(1)s)'
+    assert queued.get_context() == {"0": 5, "1": 6}
+
+
+def test_a_question_mark_in_a_name_is_no_marker() -> None:
+    assert str(QueuedStatement('SELECT "a?""?" = ?', [1])) == 'SELECT "a?""?" = %(0)s'
+
+
+def test_statements_take_columns_and_values() -> None:
+    column = columns.Integer()
+    column.set_column_name("a")
+    select = SelectStatement("ks.t")
+    select.add_where(column, GreaterThanOperator(), "1")
+    assert (str(select), select.get_context()) == (
+        'SELECT * FROM ks.t WHERE "a" > %(0)s',
+        {"0": 1},
+    )
+    update = UpdateStatement("ks.t")
+    update.add_assignment(column, 5)
+    update.add_where(column, EqualsOperator(), 6)
+    assert str(update) == 'UPDATE ks.t SET "a" = %(0)s WHERE "a" = %(1)s'
+    assert update.get_context() == {"0": 5, "1": 6}
+    with pytest.raises(StatementException, match="operator must be"):
+        select.add_where(column, "=", 1)  # type: ignore[arg-type]
+    with pytest.raises(StatementException, match="only instances of WhereClause"):
+        select.add_where(column)
+    with pytest.raises(StatementException, match="only instances of AssignmentClause"):
+        update.add_assignment(column)
+
+
+def test_the_connection_of_a_queryset_may_be_set() -> None:
+    rows: Any = Seen.objects
+    assert rows._connection is None
+    rows._connection = "other"
+    assert rows.filter(p=1)._connection == "other"
