@@ -96,7 +96,7 @@ cdef RequestBase _request_for(
     request.on_done = on_done
     request.target_host = _option(options, _HOST, "host")
     vectors = _setting(statement, plain, _VECTOR_TYPE, "vector_type")
-    request.vectors = vectors or session.default_vector_type
+    request.vectors = vectors or session._default_vector_type
     request._timer_slot = -1
     return request
 

@@ -92,7 +92,7 @@ def request_for(
     timeout = options.timeout
     request.timeout = profile.request_timeout if timeout is NOT_SET else timeout
     request.target_host = options.host
-    request.vectors = statement.vector_type or session.default_vector_type
+    request.vectors = statement.vector_type or session._default_vector_type
     return request
 
 

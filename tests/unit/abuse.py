@@ -87,7 +87,7 @@ def execute(statement: Any) -> None:
         default_fetch_size=100,
         timestamp_generator=None,
         use_client_timestamp=True,
-        default_vector_type="list",
+        _default_vector_type="list",
     )
     for wire_format in (4, 0x105):
         engine: Any = SimpleNamespace(core=SimpleNamespace(wire_format=wire_format))

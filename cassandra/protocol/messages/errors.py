@@ -365,8 +365,8 @@ class AlreadyExistsException(ConfigurationException):
 
     @classmethod
     def read_info(cls, cursor: Cursor, protocol_version: int) -> dict[str, Any]:
-        # For a keyspace the table is an empty string (section 8); callers expect None.
-        return {"keyspace": cursor.string(), "table": cursor.string() or None}
+        # For a keyspace the table is an empty string (section 8).
+        return {"keyspace": cursor.string(), "table": cursor.string()}
 
     def to_exception(self) -> Exception:
         return errors.AlreadyExists(**self.info)

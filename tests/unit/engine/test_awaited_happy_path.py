@@ -116,10 +116,9 @@ async def test_settings_of_the_session_count_at_each_execution() -> None:
     with node_with_rows() as node:
         async with connected(node, execution_profiles=profile()) as (_, session):
             select = await session.prepare(QUERY)
-            session.default_vector_type = "no such form"
             with pytest.raises(ValueError, match="no such form"):
-                session.execute(select, (7,))
-            session.default_vector_type = "list"
+                session.default_vector_type = "no such form"
+            assert session.default_vector_type == "list"
             session.use_client_timestamp = False
             session.timestamp_generator = None
             session.default_fetch_size = None

@@ -656,7 +656,7 @@ class TestBoundRequest:
             timestamp_generator=lambda: 77,
             use_client_timestamp=True,
             default_fetch_size=5,
-            default_vector_type="list",
+            _default_vector_type="list",
         )
         given = {
             "profile": profile(),
@@ -739,7 +739,7 @@ class TestBoundRequest:
         statement.vector_type = "array"
         session: Any = SimpleNamespace(
             timestamp_generator=lambda: 77, use_client_timestamp=True, default_fetch_size=5,
-            default_vector_type="list",
+            _default_vector_type="list",
         )  # fmt: skip
         options = CallOptions(profile(), trace=True, paging_state=b"p")
         body = QueryBody("SELECT 1")

@@ -119,7 +119,7 @@ def settings(twins: Twins, profile: Any) -> dict[str, Any]:
         timestamp_generator=None,
         use_client_timestamp=True,
         default_fetch_size=5,
-        default_vector_type="list",
+        _default_vector_type="list",
     )
     body_class: Any = type("RequestBody", (twins.flight.ExecuteBodyBase,), {"decodes": False})
     statement: Any = Statement()

@@ -153,8 +153,8 @@ def test_a_pool_of_forked_processes_makes_its_own() -> None:
 def test_after_a_fork_the_child_is_told_and_can_make_its_own() -> None:
     done = run_python(FORK)
     assert done.stdout.splitlines() == [
-        "ConnectionShutdown True",
-        "ConnectionShutdown True",
+        "SessionShutdown True",
+        "SessionShutdown True",
         "ConnectionShutdown True",
         "own []",
         "parent []",

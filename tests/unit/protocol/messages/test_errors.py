@@ -81,7 +81,7 @@ ERRORS: list[tuple[int, int, bytes, str, Any, Any]] = [
     (0x2400, 4, string("k") + string("t"), "AlreadyExistsException",
     {"keyspace": "k", "table": "t"}, errors.AlreadyExists),
     (0x2400, 4, string("k") + string(""), "AlreadyExistsException",
-    {"keyspace": "k", "table": None}, errors.AlreadyExists),
+    {"keyspace": "k", "table": ""}, errors.AlreadyExists),
     (0x2500, 4, short(2) + b"id", "PreparedQueryNotFound", b"id", None),
     (0x7777, 4, b"", "ErrorMessage", None, None),
 ]  # fmt: skip
