@@ -19,12 +19,12 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # by its path, from anywhere
 
-from benchmarks import null_server, peers
-from benchmarks._requirements import need
+from benchmarks._lib import null_server, peers
+from benchmarks._lib.requirements import need
 
 HERE = Path(__file__).resolve().parent
-BUILDING = HERE / "_worker_batches.py"
-EXECUTING = HERE / "_worker_requests.py"
+BUILDING = HERE / "_lib" / "worker_batches.py"
+EXECUTING = HERE / "_lib" / "worker_requests.py"
 PASSES = 2
 CASES = "batch of 50"
 BUILD_TARGET = 10.0  # times as fast as `add` of the fastest peer

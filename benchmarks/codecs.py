@@ -2,7 +2,7 @@
 
     python benchmarks/codecs.py [--json FILE] [--no-peers]
 
-Each driver runs the same cases in a process of its own (_worker_codecs.py), one after the other,
+Each driver runs the same cases in a process of its own (worker_codecs.py), one after the other,
 twice; the least time of each counts. The floor is a loop in C that swaps the bytes of 768 floats,
 compiled plainly and for AVX2. The same cases run under pytest-benchmark: ``pytest
 benchmarks/codecs.py``.
@@ -21,17 +21,17 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # by its path, from anywhere
 
-from benchmarks import peers
-from benchmarks._requirements import need
-from benchmarks._tables import show_table
+from benchmarks._lib import peers
+from benchmarks._lib.requirements import need
+from benchmarks._lib.tables import show_table
 
 need("geomet", "numpy", "pytest")
 
 import pytest  # noqa: E402
 
-from benchmarks import _worker_codecs  # noqa: E402
+from benchmarks._lib import worker_codecs  # noqa: E402
 
-SCRIPT = Path(_worker_codecs.__file__).resolve()
+SCRIPT = Path(worker_codecs.__file__).resolve()
 PASSES = 2
 
 FLOOR = r"""
@@ -116,7 +116,7 @@ def targets(floor_ns: float) -> dict[str, tuple[float | None, float | None]]:
     """Return each case's targets in ns. -1 in the cases stands for three floors and 150 ns."""
     found: dict[str, tuple[float | None, float | None]] = {
         name: (3 * floor_ns + 150 if writing == -1 else writing, reading)
-        for name, _, _, writing, reading in _worker_codecs.cases()
+        for name, _, _, writing, reading in worker_codecs.cases()
     }
     for form in ("array.array", "NumPy"):
         found[f"vector<float,768> read as {form}"] = (None, 3 * floor_ns + 250)
@@ -170,7 +170,7 @@ def main() -> None:
     arguments.json.write_text(json.dumps(result, indent=1))
     show_table(rows(result), names=2)
     print(
-        f"\nns per call, least of {PASSES} runs of {_worker_codecs.REPEATS} repeats. "
+        f"\nns per call, least of {PASSES} runs of {worker_codecs.REPEATS} repeats. "
         f"768 floats swapped by bare C: {result['floor']} ns, "
         f"with AVX2 {result['floor_avx2']} ns."
     )
@@ -178,12 +178,12 @@ def main() -> None:
     print(f"written to {arguments.json}", file=sys.stderr)
 
 
-@pytest.mark.parametrize("name", [case[0] for case in _worker_codecs.cases()])
+@pytest.mark.parametrize("name", [case[0] for case in worker_codecs.cases()])
 @pytest.mark.parametrize("what", ["write", "read"])
 def test_codec(benchmark: Any, name: str, what: str) -> None:
     """Run one case under pytest-benchmark, in the lane in use."""
-    cqltype, value = next((case[1], case[2]) for case in _worker_codecs.cases() if case[0] == name)
-    write, read = _worker_codecs.coding(cqltype)
+    cqltype, value = next((case[1], case[2]) for case in worker_codecs.cases() if case[0] == name)
+    write, read = worker_codecs.coding(cqltype)
     if what == "write":
         benchmark(write, value)
     else:

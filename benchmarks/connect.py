@@ -2,7 +2,7 @@
 
     python -m benchmarks.connect
 
-Every figure is the best of several processes, in turns, against `benchmarks.null_server`: wall and
+Every figure is the best of several processes, in turns, against `_lib.null_server`: wall and
 CPU milliseconds of the first connect of a process, after the import (of uvloop too), and of the
 second one. The targets are 7 ms of wall time and 6 ms of CPU for the first.
 """
@@ -17,10 +17,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # by its path, from anywhere
 
-from benchmarks import null_server, peers
-from benchmarks._requirements import need
+from benchmarks._lib import null_server, peers
+from benchmarks._lib.requirements import need
 
-WORKER = Path(__file__).with_name("_worker_connect.py")
+WORKER = Path(__file__).with_name("_lib") / "worker_connect.py"
 TARGETS = {"wall": 7.0, "cpu": 6.0}
 
 

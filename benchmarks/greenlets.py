@@ -16,8 +16,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # started by its path
 
-from benchmarks import null_server
-from benchmarks._requirements import need
+from benchmarks._lib import null_server
+from benchmarks._lib.requirements import need
 
 PATCHES = {
     "threads": "",

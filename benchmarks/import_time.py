@@ -23,7 +23,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # by its path, from anywhere
 
-from benchmarks._tables import show_table
+from benchmarks._lib.tables import show_table
 from benchmarks.instructions import collected
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -4,7 +4,7 @@
 
 A busy machine does not move this figure. A process that makes some requests is compared with one
 that makes three times as many, so that imports, connecting and preparing cancel out. The server is
-`benchmarks.null_server`, a process of its own that is not counted. Needs valgrind and uvloop.
+`_lib.null_server`, a process of its own that is not counted. Needs valgrind and uvloop.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # by its path, from anywhere
 
-from benchmarks import null_server, peers
-from benchmarks._requirements import need
+from benchmarks._lib import null_server, peers
+from benchmarks._lib.requirements import need
 
-WORKER = Path(__file__).with_name("_worker_instructions.py")
+WORKER = Path(__file__).with_name("_lib") / "worker_instructions.py"
 REQUESTS = 2_000  # of one pass of the worker
 FEW, MANY = 1, 3  # passes
 

@@ -1,7 +1,7 @@
 """What the object mapper costs the client, beside the drivers on PyPI (``python -m
 benchmarks.mapper``).
 
-All of them talk to `benchmarks.null_server`, in processes of their own and in turns. Figures are
+All of them talk to `_lib.null_server`, in processes of their own and in turns. Figures are
 microseconds of CPU of the client's process a call, the best pass of all rounds; for memory they are
 bytes an instance that was read.
 """
@@ -15,9 +15,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # started by its path
 
-from benchmarks import null_server, peers
+from benchmarks._lib import null_server, peers
 
-WORKER = Path(__file__).with_name("_worker_mapper.py")
+WORKER = Path(__file__).with_name("_lib") / "worker_mapper.py"
 
 # How many times cheaper than cassandra-driver each is to be.
 TARGETS = {

@@ -10,7 +10,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # by its path, from anywhere
 
-from benchmarks._peers_messages import compare
+from benchmarks._lib.peers_messages import compare
 
 # Nanoseconds of the compiled lane.
 TARGETS = {

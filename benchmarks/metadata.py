@@ -21,14 +21,14 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # run as a script, from anywhere
 
-from benchmarks import peers
-from benchmarks._requirements import need
-from benchmarks.null_server import OPTIONS as OPTIONS_OPCODE
-from benchmarks.null_server import QUERY, RESULT, SUPPORTED, Rule, running, string
+from benchmarks._lib import peers
+from benchmarks._lib.null_server import OPTIONS as OPTIONS_OPCODE
+from benchmarks._lib.null_server import QUERY, RESULT, SUPPORTED, Rule, running, string
+from benchmarks._lib.requirements import need
 from cassandra.testing.fake.system_tables import SCHEMA_TABLES, SCHEMA_TABLES_OF_5_0
 from cassandra.testing.fake.values import encode_row, parse_type
 
-WORKER = Path(__file__).with_name("_worker_metadata.py")
+WORKER = Path(__file__).with_name("_lib") / "worker_metadata.py"
 TARGETS = {"both": 4.0, "touched": 3.0}  # a peer's figure over ours
 
 Row = dict[str, Any]

@@ -19,11 +19,11 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # by its path, from anywhere
 
-from benchmarks import peers
-from benchmarks._requirements import need
-from benchmarks._tables import show_table
+from benchmarks._lib import peers
+from benchmarks._lib.requirements import need
+from benchmarks._lib.tables import show_table
 
-SCRIPT = Path(__file__).resolve().parent / "_worker_plans.py"
+SCRIPT = Path(__file__).resolve().parent / "_lib" / "worker_plans.py"
 PASSES = 2
 FIRST = "first host and token, TokenAware(DCAware)"
 TARGETS = {FIRST: 1000.0, "get_replicas(keyspace, key)": 1000.0}  # ns

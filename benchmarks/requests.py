@@ -2,7 +2,7 @@
 
     python -m benchmarks.requests
 
-All of them talk to `benchmarks.null_server`, which answers at once, in processes of their own and
+All of them talk to `_lib.null_server`, which answers at once, in processes of their own and
 in turns. Figures are microseconds of CPU of the client's process for a request (of a page for a
 row), the best pass of all rounds. strace counts system calls for a request, if it is installed.
 """
@@ -22,10 +22,10 @@ from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # by its path, from anywhere
 
-from benchmarks import null_server, peers
-from benchmarks._requirements import need
+from benchmarks._lib import null_server, peers
+from benchmarks._lib.requirements import need
 
-WORKER = Path(__file__).with_name("_worker_requests.py")
+WORKER = Path(__file__).with_name("_lib") / "worker_requests.py"
 
 # Microseconds of client CPU.
 TARGETS: dict[str, dict[str, float]] = {

@@ -16,9 +16,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # by its path, from anywhere
 
-from benchmarks import peers
-from benchmarks._peers_messages import WORKER, Times, own_lanes, peer_lanes, table
-from benchmarks._requirements import need
+from benchmarks._lib import peers
+from benchmarks._lib.peers_messages import WORKER, Times, own_lanes, peer_lanes, table
+from benchmarks._lib.requirements import need
 
 FRAMES = ("5000 x 5, DataFrame of rows", "5000 x 5, DataFrame of arrays")
 

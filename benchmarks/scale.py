@@ -2,7 +2,7 @@
 
     python -m benchmarks.scale [--only nodes] [--most 1000] [--idle 35]
 
-Each size runs in a process of its own against `benchmarks.null_server`, which answers at as many
+Each size runs in a process of its own against `_lib.null_server`, which answers at as many
 addresses of 127.0.0.0/8 as there are nodes. Figures: wall time of `connect` and until every pool is
 open, client CPU of both, CPU of a blocking insert alone and of one with 100 in flight, memory above
 that of the import, CPU of the idle process as a share of one processor, wall time of `shutdown`.
@@ -29,9 +29,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # by its path, from anywhere
 
-from benchmarks import metadata, null_server, peers
-from benchmarks._requirements import need
-from benchmarks.null_server import (
+from benchmarks import metadata
+from benchmarks._lib import null_server, peers
+from benchmarks._lib.null_server import (
     INET,
     QUERY,
     RESULT,
@@ -43,8 +43,9 @@ from benchmarks.null_server import (
     rows,
     string,
 )  # fmt: skip
+from benchmarks._lib.requirements import need
 
-WORKER = Path(__file__).with_name("_worker_scale.py")
+WORKER = Path(__file__).with_name("_lib") / "worker_scale.py"
 USUAL = {"nodes": 3, "connections": 1, "sessions": 1, "prepared": 1, "threads": 1,
          "requests": 20_000, "idle": 0.0, "tables": 0}  # fmt: skip
 SIZES = {

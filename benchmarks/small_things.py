@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # by its path, 
 
 from benchmarks.instructions import collected, environment
 
-WORKER = Path(__file__).with_name("_worker_small_things.py")
+WORKER = Path(__file__).with_name("_lib") / "worker_small_things.py"
 FEW = 100  # calls of the shorter run
 SIDES = ("ours", "floor")
 

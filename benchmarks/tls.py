@@ -2,7 +2,7 @@
 
     python -m benchmarks.tls
 
-A relay in a process of its own speaks TLS in front of `benchmarks.null_server`; only the client's
+A relay in a process of its own speaks TLS in front of `_lib.null_server`; only the client's
 own CPU is counted. Figures are those of `benchmarks.requests`, each plain and over TLS, then the
 microseconds of client CPU and of wall time that opening a connection takes: plain, by a full
 handshake, and by a resumed session, with and without a client certificate, for keys of several
@@ -27,8 +27,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # started by its path
 
-from benchmarks import null_server, peers
-from benchmarks._requirements import need
+from benchmarks._lib import null_server, peers
+from benchmarks._lib.requirements import need
 from benchmarks.requests import Lane, measure, our_lanes
 
 CASES = ["insert, 100 in flight", "page of 5,000 rows"]

@@ -2,7 +2,7 @@
 
     python benchmarks/type_calls.py [--json FILE] [--no-peers] [--check]
 
-Each driver runs the same cases in a process of its own (_worker_type_calls.py), one after the
+Each driver runs the same cases in a process of its own (worker_type_calls.py), one after the
 other, several times in turn, so that a busy machine slows all of them; the least time of each
 counts. ``--check`` ends with 1 if a call of the compiled lane costs more than the fastest peer's.
 """
@@ -17,11 +17,11 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # by its path, from anywhere
 
-from benchmarks import peers
-from benchmarks._tables import show_table
-from benchmarks._worker_type_calls import CALLS
+from benchmarks._lib import peers
+from benchmarks._lib.tables import show_table
+from benchmarks._lib.worker_type_calls import CALLS
 
-SCRIPT = Path(__file__).resolve().parent / "_worker_type_calls.py"
+SCRIPT = Path(__file__).resolve().parent / "_lib" / "worker_type_calls.py"
 PASSES = 3
 OURS = "turbocql c"
 

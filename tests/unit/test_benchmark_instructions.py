@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import _worker_instructions, instructions
+from benchmarks import instructions
+from benchmarks._lib import worker_instructions
 
 REPORT = """\
 ==7== Events    : Ir
@@ -65,8 +66,8 @@ def test_a_row_says_whether_its_target_is_met() -> None:
 
 
 def test_table_and_worker_know_the_same_cases() -> None:
-    assert [case.name for case in instructions.CASES] == list(_worker_instructions.CASES)
-    assert _worker_instructions.REQUESTS == instructions.REQUESTS
+    assert [case.name for case in instructions.CASES] == list(worker_instructions.CASES)
+    assert worker_instructions.REQUESTS == instructions.REQUESTS
 
 
 def test_without_valgrind_it_says_so(tmp_path: Path) -> None:

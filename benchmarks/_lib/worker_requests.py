@@ -1,6 +1,6 @@
 """Times requests against the null server through one driver's face, in any environment.
 
-    _worker_requests.py FACE ADDRESS PORT [CASE ...]
+    worker_requests.py FACE ADDRESS PORT [CASE ...]
 
 FACE is "blocking" (any driver with this family's API), "aio" and "aio-asyncio" (turbocql's asyncio
 face on uvloop and on asyncio's own loop), "acsylla", "scyllapy" (both on uvloop). Prints one JSON

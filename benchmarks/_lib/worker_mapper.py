@@ -1,7 +1,7 @@
 """Times the object mapper against the null server, in whatever environment it is run: any driver
 with this family's API.
 
-    _worker_mapper.py ADDRESS PORT
+    worker_mapper.py ADDRESS PORT
 
 Prints one JSON object: microseconds of CPU of this process a call (a row for iteration), the best
 of several passes, and bytes of memory for each instance that was read.

@@ -1,6 +1,6 @@
 """Makes requests to the null server, for `benchmarks.instructions` to count what they take.
 
-    _worker_instructions.py CASE ADDRESS PORT PASSES
+    worker_instructions.py CASE ADDRESS PORT PASSES
 
 Each pass makes the same `REQUESTS` requests, so that a run of more passes has more of them and
 nothing else. TURBOCQL_BENCH_WITHOUT names pairs of twins whose Python modules serve in place of

@@ -1,6 +1,6 @@
 """Measures one size of one thing for `benchmarks.scale`, in a process of its own.
 
-    _worker_scale.py ADDRESS PORT SETTINGS
+    worker_scale.py ADDRESS PORT SETTINGS
 
 SETTINGS is a JSON object: nodes, connections (a node), sessions, prepared (statements asked for),
 threads, requests, idle (seconds to watch). Prints one JSON object.

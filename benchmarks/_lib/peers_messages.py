@@ -1,7 +1,7 @@
 """The comparison of messages and rows with the peer drivers, in one run.
 
-The peers' environments are those of `benchmarks.peers`. Every driver's times come from processes of
-their own that run `benchmarks._worker_messages`. The drivers take turns, round by round, so that
+The peers' environments are those of `_lib.peers`. Every driver's times come from processes of
+their own that run `_lib.worker_messages`. The drivers take turns, round by round, so that
 other work of the machine falls on all of them.
 """
 
@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks import peers
-from benchmarks._requirements import need
+from benchmarks._lib import peers
+from benchmarks._lib.requirements import need
 
-WORKER = Path(__file__).with_name("_worker_messages.py")
+WORKER = Path(__file__).with_name("worker_messages.py")
 
 Times = dict[str, float]
 

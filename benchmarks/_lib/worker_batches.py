@@ -1,6 +1,6 @@
 """Times the building of batches through one driver's public API, in any environment.
 
-    _worker_batches.py ADDRESS PORT
+    worker_batches.py ADDRESS PORT
 
 Prints one JSON object: for each case the least microseconds for 100 bound statements, and how many
 memory blocks of Python stay allocated for each of them.
