@@ -1,49 +1,155 @@
-"""Other drivers to measure beside: each from PyPI in a virtual environment outside the tree.
+"""Runs programs with this driver, and with others from PyPI in environments outside the clone.
 
 They own the same import package, so they can never share an environment with this driver or with
 each other. Environments are made once, under ``$TURBOCQL_BENCH_CACHE`` or
 ``~/.cache/turbocql/bench``. Only their public API is called.
+
+This driver is the one that the benchmark's own process imports: the installed one, unless
+``PYTHONPATH``, an editable installation or ``python -m`` say otherwise.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
 import sys
+import sysconfig
 import venv
 from collections.abc import Mapping, Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-TREE = Path(__file__).resolve().parents[2]
+from benchmarks._lib.report import Benchmark
+
 PEERS = ("cassandra-driver", "scylla-driver")
 _NOT_INHERITED = ("PYTHONPATH", "CASS_DRIVER_IMPL", "PYTHONDONTWRITEBYTECODE")
 
 
+class WorkerFailed(Exception):
+    """A program has ended with an error; the message has the end of what it printed."""
+
+
 def cache() -> Path:
-    """Return the directory of the environments."""
+    """Return the directory of the environments, which exists."""
     base = os.environ.get("TURBOCQL_BENCH_CACHE")
-    return Path(base) if base else Path.home() / ".cache" / "turbocql" / "bench"
+    folder = Path(base) if base else Path.home() / ".cache" / "turbocql" / "bench"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+# -- this driver -----------------------------------------------------------------------------------
+
+
+def lanes() -> tuple[str, ...]:
+    """Return the implementations of this driver that can be measured: "c" and "python"."""
+    return ("c", "python") if importlib.util.find_spec("cassandra._accel.flight") else ("python",)
+
+
+def own_lanes(bench: Benchmark) -> list[str]:
+    """Return the columns of this driver, the compiled one first; say if there is none."""
+    if len(lanes()) == 1:
+        bench.note(
+            "turbocql is installed without its compiled modules (pip install . builds them if "
+            "there is a C compiler): pure Python is measured"
+        )
+    return [f"turbocql {lane}" for lane in lanes()]
+
+
+def own_settings() -> dict[str, str]:
+    """Return the variables by which a process imports the driver that this one imports."""
+    spec = importlib.util.find_spec("cassandra")
+    assert spec is not None
+    assert spec.origin is not None
+    root = str(Path(spec.origin).resolve().parent.parent)
+    places = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
+    installed = any(os.path.realpath(place) == root for place in places)
+    path = [] if installed else [root]
+    path += [place for place in [os.environ.get("PYTHONPATH")] if place]
+    return {"PYTHONPATH": os.pathsep.join(path)} if path else {}
+
+
+def inherited() -> dict[str, str]:
+    """Return the environment variables that every measured process gets."""
+    return {key: value for key, value in os.environ.items() if key not in _NOT_INHERITED}
+
+
+def run_ours(lane: str, script: Path, arguments: Sequence[str] = ()) -> Any:
+    """Run `script` with this driver, in the lane "python" or "c"."""
+    settings = {**own_settings(), "CASS_DRIVER_IMPL": lane}
+    return run(sys.executable, script, arguments, settings)
+
+
+# -- the others ------------------------------------------------------------------------------------
+
+
+def home_of(peer: str) -> Path:
+    """Return the folder of a peer's environment."""
+    return cache() / f"{peer}-py{sys.version_info.major}.{sys.version_info.minor}"
+
+
+def missing(peer: str, extra: Sequence[str] = ("numpy",)) -> list[str]:
+    """Return the distributions that the environment of `peer` lacks."""
+    done = home_of(peer) / "installed"
+    there = done.read_text().split() if done.exists() else []
+    return [name for name in (peer, *extra) if name not in there]
 
 
 def environment(peer: str, extra: Sequence[str] = ("numpy",)) -> Path:
     """Return the Python executable of the environment of `peer`, a distribution's name.
 
-    The environment is made if it is absent, or lacks one of `extra`.
+    The environment is made if it is absent, or lacks one of `extra`; pip shows its progress.
     """
-    home = cache() / f"{peer}-py{sys.version_info.major}.{sys.version_info.minor}"
+    home = home_of(peer)
     python = home / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
-    done = home / "installed"
-    there = done.read_text().split() if done.exists() else []
-    missing = [name for name in (peer, *extra) if name not in there]
-    if missing:
-        print(f"installing {', '.join(missing)} into {home}", file=sys.stderr)
+    wanted = missing(peer, extra)
+    if wanted:
+        done = home / "installed"
+        there = done.read_text().split() if done.exists() else []
         if not there:
             venv.create(home, with_pip=True, clear=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", *missing], check=True)
-        done.write_text("\n".join([*there, *missing]))
+        subprocess.run(
+            [python, "-m", "pip", "install", "--disable-pip-version-check", *wanted],
+            check=True,
+            stdout=sys.stderr,
+        )
+        done.write_text("\n".join([*there, *wanted]))
     return python
+
+
+def prepare(
+    bench: Benchmark, names: Sequence[str] = PEERS, extra: Sequence[str] = ("numpy",)
+) -> list[str]:
+    """Return those of `names` that can be measured, after making their environments.
+
+    Each one that is to be made, or that is left out, is named first.
+    """
+    if bench.options.no_peers:
+        return []
+    there: list[str] = []
+    for name in names:
+        if not missing(name, extra):
+            there.append(name)
+        elif bench.options.quick:
+            bench.note(f"{name} is left out: it is not installed yet, and --quick installs nothing")
+        else:
+            bench.say(f"installing {name} from PyPI into {cache()}: about half a minute, once")
+            try:
+                environment(name, extra)
+                there.append(name)
+            except subprocess.CalledProcessError:
+                bench.note(f"{name} is left out: it cannot be installed")
+    bench.versions.update((name, version_of(name)) for name in there)
+    return there
+
+
+def version_of(peer: str) -> str:
+    """Return the version of `peer` in its environment."""
+    places = [str(place) for place in home_of(peer).glob("[Ll]ib*/**/site-packages")]
+    found = next(iter(metadata.distributions(name=peer, path=places)), None)
+    return "unknown" if found is None else found.version
 
 
 def run(
@@ -51,31 +157,35 @@ def run(
 ) -> Any:
     """Run `script` by `python`, and return the JSON on the last line of its output.
 
-    Every driver imports modules compiled to bytecode before, as installed ones are: this tree's are
-    written in the first round.
+    Every driver imports modules compiled to bytecode before, as installed ones are: those of a
+    source tree are written in the first round.
 
     :param settings: further environment variables.
+    :raises WorkerFailed: if it ends with an error.
     """
-    inherited = {key: value for key, value in os.environ.items() if key not in _NOT_INHERITED}
     done = subprocess.run(
         [str(python), str(script), *arguments],
-        env={**inherited, **settings},
+        env={**inherited(), **settings},
         cwd=cache(),
-        check=True,
-        stdout=subprocess.PIPE,
+        capture_output=True,
         text=True,
     )
+    if done.returncode:
+        ends = done.stderr.strip()[-2000:]
+        raise WorkerFailed(f"{script.name} failed with {done.returncode}:\n{ends}")
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def run_peer(peer: str, script: Path, arguments: Sequence[str] = ()) -> Any:
-    """Run `script` with the driver `peer`."""
-    return run(environment(peer), script, arguments, {})
+def run_peer(
+    peer: str, script: Path, arguments: Sequence[str] = (), extra: Sequence[str] = ("numpy",)
+) -> Any:
+    """Run `script` with the driver `peer`, in its environment."""
+    return run(environment(peer, extra), script, arguments, {})
 
 
-def run_ours(lane: str, script: Path, arguments: Sequence[str] = ()) -> Any:
-    """Run `script` with this tree, in the lane "python" or "c"."""
-    cache().mkdir(parents=True, exist_ok=True)
-    return run(
-        sys.executable, script, arguments, {"PYTHONPATH": str(TREE), "CASS_DRIVER_IMPL": lane}
-    )
+def run_any(column: str, script: Path, arguments: Sequence[str] = ()) -> Any:
+    """Run `script` with the driver of a column: "turbocql c", "turbocql python" or a peer."""
+    name, _, lane = column.partition(" ")
+    if name == "turbocql":
+        return run_ours(lane, script, arguments)
+    return run_peer(name, script, arguments)

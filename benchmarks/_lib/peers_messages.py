@@ -1,14 +1,12 @@
 """The comparison of messages and rows with the peer drivers, in one run.
 
-The peers' environments are those of `_lib.peers`. Every driver's times come from processes of
-their own that run `_lib.worker_messages`. The drivers take turns, round by round, so that
-other work of the machine falls on all of them.
+The peers' environments are those of `_lib.peers`. Every driver's times come from processes of their
+own that run `_lib.worker_messages`. The drivers take turns, round by round, so that other work of
+the machine falls on all of them.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import shutil
 import subprocess
 import sys
@@ -17,7 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks._lib import peers
-from benchmarks._lib.requirements import need
+from benchmarks._lib.report import Benchmark
+from benchmarks._lib.tables import least_over
 
 WORKER = Path(__file__).with_name("worker_messages.py")
 
@@ -33,25 +32,15 @@ class Lane(NamedTuple):
     api: str
 
 
-def peer_lanes(peer: str, extra: Sequence[str] = ("numpy",)) -> list[Lane]:
-    """Return a peer's lanes: as it is installed, and without its compiled modules.
-
-    If it cannot be installed, there are none, and a line says why.
-    """
-    try:
+def peer_lanes(bench: Benchmark, extra: Sequence[str] = ("numpy",)) -> list[Lane]:
+    """Return the peers' lanes: as they are installed, and without their compiled modules."""
+    lanes = []
+    for peer in peers.prepare(bench, extra=extra):
         python = peers.environment(peer, extra)
-    except subprocess.CalledProcessError as error:
-        print(f"{peer} cannot be installed: {error}", file=sys.stderr)
-        return []
-    return [
-        Lane(peer, str(python), {}, "api"),
-        Lane(
-            f"{peer}, pure",
-            str(python),
-            {"PYTHONPATH": str(without_compiled_modules(peer, python))},
-            "api",
-        ),
-    ]
+        pure = {"PYTHONPATH": str(without_compiled_modules(peer, python))}
+        lanes.append(Lane(peer, str(python), {}, "api"))
+        lanes.append(Lane(f"{peer}, pure", str(python), pure, "api"))
+    return lanes
 
 
 def without_compiled_modules(peer: str, python: Path) -> Path:
@@ -70,57 +59,55 @@ def without_compiled_modules(peer: str, python: Path) -> Path:
     return home
 
 
-def own_lanes() -> list[Lane]:
+def own_lanes(bench: Benchmark, apis: Sequence[str] = ("engine", "api")) -> list[Lane]:
     """Return our lanes: the engine's functions and the drop-in messages, compiled and pure."""
-    here = {"PYTHONPATH": str(peers.TREE)}
+    names = peers.own_lanes(bench)
+    settings = peers.own_settings()
     return [
-        Lane(f"turbocql {impl} {api}", sys.executable, {**here, "CASS_DRIVER_IMPL": impl}, api)
-        for api in ("engine", "api")
-        for impl in ("c", "python")
+        Lane(f"{name} {api}", sys.executable, {**settings, "CASS_DRIVER_IMPL": lane}, api)
+        for api in apis
+        for name, lane in zip(names, peers.lanes(), strict=True)
     ]
 
 
-def compare(group: str, targets: dict[str, float], description: str) -> None:
-    """Measure `group` ("messages" or "rows") in every lane, print the table and write the JSON."""
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument(
-        "--rounds", type=int, default=3, help="each lane's best of so many processes"
-    )
-    parser.add_argument("--json", type=Path, help="write the times there, in nanoseconds")
-    parser.add_argument("--no-peers", action="store_true", help="measure this driver alone")
-    options = parser.parse_args()
-    need("geomet", "numpy")
-    peers.cache().mkdir(parents=True, exist_ok=True)
-    lanes = own_lanes()
-    if not options.no_peers:
-        lanes += [lane for peer in peers.PEERS for lane in peer_lanes(peer)]
+def times_of(bench: Benchmark, group: str, lanes: Sequence[Lane]) -> dict[str, Times]:
+    """Return the nanoseconds of every case by lane, the best of the rounds."""
     times: dict[str, Times] = {lane.name: {} for lane in lanes}
-    for _ in range(options.rounds):
-        for lane in lanes:
-            for case, spent in peers.run(
-                lane.python, WORKER, (group, lane.api), lane.settings
-            ).items():
-                times[lane.name][case] = min(spent, times[lane.name].get(case, spent))
-    print(table(times, targets))
-    if options.json:
-        options.json.write_text(
-            json.dumps({"unit": "ns", "targets": targets, "times": times}, indent=2) + "\n"
-        )
+    with bench.progress(bench.options.rounds * len(lanes)) as bar:
+        for _ in range(bench.options.rounds):
+            for lane in lanes:
+                bar.step(lane.name)
+                found = peers.run(lane.python, WORKER, (group, lane.api), lane.settings)
+                for case, spent in found.items():
+                    times[lane.name][case] = min(spent, times[lane.name].get(case, spent))
+    return times
 
 
-def table(times: dict[str, Times], targets: dict[str, float]) -> str:
-    """Return a line for each case: nanoseconds in every lane, and the compiled lane's target."""
-    cases = list(next(iter(times.values())))
-    lanes = list(times)
-    width = max(map(len, cases))
-    lines = [
-        " " * width
-        + "".join(f"{index:>12}" for index in range(1, len(lanes) + 1))
-        + f"{'target 1':>12}"
-    ]
-    for case in cases:
-        cells = "".join(f"{times[lane].get(case, float('nan')):>12,.0f}" for lane in lanes)
-        target = f"{targets[case]:>12,.0f}" if case in targets else " " * 12
-        lines.append(f"{case:<{width}}{cells}{target}")
-    legend = [f"{index}: {lane}" for index, lane in enumerate(lanes, 1)]
-    return "\n".join(["nanoseconds, best of all rounds", *lines, *legend])
+def by_case(times: dict[str, Times], unit: float = 1.0) -> dict[str, dict[str, float | None]]:
+    """Return rows of a table from the times by lane.
+
+    :param unit: nanoseconds of the table's unit.
+    """
+    cases = dict.fromkeys(case for found in times.values() for case in found)
+    return {
+        case: {
+            lane: None if (spent := found.get(case)) is None else spent / unit
+            for lane, found in times.items()
+        }
+        for case in cases
+    }
+
+
+def compare(group: str, targets: dict[str, float], bench: Benchmark) -> None:
+    """Measure `group` ("messages" or "rows") in every lane, and show the table."""
+    bench.add("--rounds", type=int, default=3, help="each lane's best of so many processes")
+    bench.start(rounds=1)
+    lanes = own_lanes(bench) + peer_lanes(bench)
+    times = times_of(bench, group, lanes)
+    rows = by_case(times)
+    ours = lanes[0].name
+    others = [lane.name for lane in lanes if not lane.name.startswith("turbocql")]
+    bench.show("nanoseconds", rows, {"peer / ours": least_over(rows, ours, others)})
+    for case, target in targets.items():
+        found = times[ours][case]
+        bench.target(f"{case}: {found:,.0f} ns, at most {target:,.0f}", found <= target)

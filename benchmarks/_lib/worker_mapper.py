@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 import time
 import tracemalloc
 from collections.abc import Iterator
 from typing import Any
 
-PASSES = 7
+QUICK = bool(os.environ.get("TURBOCQL_BENCH_QUICK"))
+PASSES = 2 if QUICK else 7
 CALLS = 1_000
 ROWS = 5_000
 

@@ -19,7 +19,8 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
-PASSES = 7
+QUICK = bool(os.environ.get("TURBOCQL_BENCH_QUICK"))
+PASSES = 2 if QUICK else 7
 IN_FLIGHT = 100
 ONE_AT_A_TIME = 2_000
 MANY = 10_000
