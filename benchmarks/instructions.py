@@ -4,8 +4,8 @@
 
 A busy machine does not move this figure. A process that makes some requests is compared with one
 that makes three times as many, so that imports, connecting and preparing cancel out. The server is
-`_lib.null_server`, a process of its own that is not counted. Needs valgrind;
-uvloop is used if it is installed, as the driver does.
+`_lib.null_server`, a process of its own that is not counted. Needs valgrind; aio runs on uvloop if
+that is installed.
 """
 
 from __future__ import annotations

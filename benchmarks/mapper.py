@@ -85,16 +85,6 @@ def measure(bench: Benchmark, drivers: list[str]) -> Rows:
     return rows
 
 
-def ratios_of(rows: Rows, ours: str) -> dict[str, float | None]:
-    """Return the fastest peer's figure over ours: for awaited calls, that of its blocking one."""
-    beside = {
-        case: {**rows.get(AWAITED.get(case, case), {}), ours: row[ours]}
-        for case, row in rows.items()
-        if ours in row
-    }
-    return least_over(beside, ours, peers.PEERS)
-
-
 def main() -> int:
     bench = Benchmark(
         __doc__,
@@ -109,7 +99,8 @@ def main() -> int:
     drivers = [*peers.own_lanes(bench), *peers.prepare(bench)]
     rows = measure(bench, drivers)
     ours = drivers[0]
-    bench.show("us of client CPU", rows, {"peer / ours": ratios_of(rows, ours)})
+    ratios = least_over(rows, ours, peers.PEERS, AWAITED)
+    bench.show("us of client CPU", rows, {"peer / ours": ratios})
     for case, target in TARGETS.items():
         theirs = rows.get(case, {}).get(PEER)
         if theirs is not None:

@@ -2,9 +2,9 @@
 
     python benchmarks/requests.py [--no-peers] [CASE ...]
 
-All of them talk to `_lib.null_server`, which answers at once, in processes of their own and
-in turns. Figures are microseconds of CPU of the client's process for a request (of a page for a
-row), the best pass of all rounds. strace counts system calls for a request, if it is installed. aio is
+All of them talk to `_lib.null_server`, which answers at once, in processes of their own and in
+turns. Figures are microseconds of CPU of the client's process for a request (of a page for a row),
+the best pass of all rounds. strace counts system calls for a request, if it is installed. aio is
 measured on uvloop, if that is installed, and on asyncio's own loop.
 """
 
@@ -54,6 +54,10 @@ PEERS = {
 }
 
 
+# What the other drivers have for the same work.
+BESIDE = {"batch of 50 by add_many, 100 in flight": "batch of 50 bound inserts, 100 in flight"}
+
+
 def peer_lanes(bench: Benchmark) -> list[Lane]:
     """Return the lanes of the other drivers that can be measured."""
     extra = ("numpy", "uvloop")
@@ -99,6 +103,18 @@ def system_calls(lane: Lane, address: str, port: int) -> float | None:
                 return None
             counts.append(int(total[1]))
     return (counts[1] - counts[0]) / 100_000
+
+
+def ratios_of(
+    us: dict[str, dict[str, float | None]], lanes: list[str]
+) -> dict[str, dict[str, float | None]]:
+    """Return the ratios to blocking peers, and to those on asyncio."""
+    blocking = [peer for peer, face in PEERS.items() if face == "blocking"]
+    others = PEERS.keys() - set(blocking)
+    return {
+        "peer / blocking": least_over(us, "blocking", blocking, BESIDE),
+        f"peer / {lanes[0]}": least_over(us, lanes[0], others, BESIDE),
+    }
 
 
 def judge(bench: Benchmark, best: Best) -> None:
@@ -151,8 +167,7 @@ def main() -> int:
         best = measure(bench, lanes, address, port, options.cases)
         names = [lane.name for lane in lanes]
         us, rates = rows_of(best, "us"), rows_of(best, "rate")
-        ours = "blocking"
-        bench.show("us of client CPU", us, {"peer / blocking": least_over(us, ours, PEERS)})
+        bench.show("us of client CPU", us, ratios_of(us, names))
         bench.show("requests a second", rates)
         judge(bench, best)
         judge_blocking(bench, best)

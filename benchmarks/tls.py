@@ -1,4 +1,4 @@
-"""What TLS adds to the cost of a request for the client, beside cassandra-driver.
+"""The cost that TLS adds to a request for the client, beside cassandra-driver.
 
     python benchmarks/tls.py [--openings]
 

@@ -95,15 +95,20 @@ def aligned(cells: Sequence[Sequence[str]]) -> list[str]:
 
 
 def least_over(
-    rows: Mapping[str, Row], ours: str, others: Collection[str]
+    rows: Mapping[str, Row],
+    ours: str,
+    others: Collection[str],
+    beside: Mapping[str, str] | None = None,
 ) -> dict[str, float | None]:
     """Return, by case, the least of the other columns' figures over ours; cases without are absent.
 
     :param others: the columns that count; those that a case lacks do not.
+    :param beside: for cases of ours alone, the case of the others that does the same work.
     """
     found: dict[str, float | None] = {}
     for case, row in rows.items():
-        known = [value for name in others if (value := row.get(name)) is not None]
+        theirs = rows.get((beside or {}).get(case, case), {})
+        known = [value for name in others if (value := theirs.get(name)) is not None]
         own = row.get(ours)
         if known and own:
             found[case] = min(known) / own
