@@ -104,7 +104,7 @@ def main() -> int:
         __doc__,
         "Batches built and executed, us of client CPU",
         takes="1 minute",
-        quick="8 s",
+        quick="5 s",
         with_peers=True,
     )
     bench.add("--passes", type=int, default=2, help="the least of so many counts")

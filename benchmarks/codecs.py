@@ -139,7 +139,7 @@ def main() -> int:
         __doc__,
         "Values of each type to bytes and back, ns a value",
         takes="1 minute",
-        quick="10 s",
+        quick="5 s",
         with_peers=True,
     )
     bench.add("--passes", type=int, default=2, help="the least of so many counts")

@@ -89,7 +89,7 @@ def main() -> int:
     bench = Benchmark(
         __doc__,
         "The object mapper, us of client CPU a call and bytes an instance",
-        takes="1 minute",
+        takes="90 s",
         quick="6 s",
         with_peers=True,
     )

@@ -61,7 +61,7 @@ def main() -> int:
     bench = Benchmark(
         __doc__,
         "Schema metadata of many tables, seconds of client CPU and MB",
-        takes="2 minutes",
+        takes="1 minute",
         quick="6 s",
         with_peers=True,
     )

@@ -77,7 +77,7 @@ def main() -> int:
     bench = Benchmark(
         __doc__,
         "Query plans and replicas, ns a statement, and the ring's building",
-        takes="2 minutes",
+        takes="1 minute",
         quick="6 s",
         with_peers=True,
     )

@@ -152,7 +152,7 @@ def main() -> int:
     bench = Benchmark(
         __doc__,
         "Requests to a server that answers at once, us of client CPU each",
-        takes="3 minutes",
+        takes="5 minutes",
         quick="10 s",
         with_peers=True,
     )

@@ -25,8 +25,8 @@ def main() -> int:
     bench = Benchmark(
         __doc__,
         "Decoding of a page of rows and of one row, ns a page",
-        takes="2 minutes",
-        quick="8 s",
+        takes="30 s",
+        quick="3 s",
         with_peers=True,
     )
     compare("rows", TARGETS, bench)

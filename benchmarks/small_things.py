@@ -99,7 +99,7 @@ def main(arguments: list[str] | None = None) -> int:
         __doc__,
         "Instructions of small calls, beside the least that they can take",
         takes="3 minutes",
-        quick="10 s",
+        quick="15 s",
     )
     bench.add("--pure", action="store_true", help="without the compiled modules")
     bench.add("cases", nargs="*", metavar="CASE", help="words that the names hold")

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks._lib.report import Benchmark
+from benchmarks._lib.requirements import has
 
 PEERS = ("cassandra-driver", "scylla-driver")
 _NOT_INHERITED = ("PYTHONPATH", "CASS_DRIVER_IMPL", "PYTHONDONTWRITEBYTECODE")
@@ -45,25 +46,31 @@ def cache() -> Path:
 
 def lanes() -> tuple[str, ...]:
     """Return the implementations of this driver that can be measured: "c" and "python"."""
-    return ("c", "python") if importlib.util.find_spec("cassandra._accel.flight") else ("python",)
+    is_compiled = has("cassandra") and has("cassandra._accel.flight")
+    return ("c", "python") if is_compiled else ("python",)
 
 
 def own_lanes(bench: Benchmark) -> list[str]:
     """Return the columns of this driver, the compiled one first; say if there is none."""
     if len(lanes()) == 1:
         bench.note(
-            "turbocql is installed without its compiled modules (pip install . builds them if "
-            "there is a C compiler): pure Python is measured"
+            f"pure Python is measured: {package_root() / 'cassandra'} has no compiled modules "
+            "(pip install . builds them if there is a C compiler)"
         )
     return [f"turbocql {lane}" for lane in lanes()]
 
 
-def own_settings() -> dict[str, str]:
-    """Return the variables by which a process imports the driver that this one imports."""
+def package_root() -> Path:
+    """Return the folder of the driver's package that this process imports."""
     spec = importlib.util.find_spec("cassandra")
     assert spec is not None
     assert spec.origin is not None
-    root = str(Path(spec.origin).resolve().parent.parent)
+    return Path(spec.origin).resolve().parent.parent
+
+
+def own_settings() -> dict[str, str]:
+    """Return the variables by which a process imports the driver that this one imports."""
+    root = str(package_root())
     places = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
     installed = any(os.path.realpath(place) == root for place in places)
     path = [] if installed else [root]

@@ -30,7 +30,7 @@ def draw(tables: Sequence[Table], title: str, path: Path) -> None:
 
     heights = [1 + 0.18 * len(table.rows) * (len(table.columns) + 1) for table in tables]
     figure, grid = pyplot.subplots(
-        len(tables), 1, figsize=(10, 1 + sum(heights)), squeeze=False,
+        len(tables), 1, figsize=(12, 1 + sum(heights)), squeeze=False,
         gridspec_kw={"height_ratios": heights}, layout="constrained",
     )  # fmt: skip
     figure.suptitle(title)
@@ -57,4 +57,4 @@ def bars(axes: object, table: Table) -> None:
     axes.set_yticks([place + 0.4 - thickness / 2 for place in range(len(cases))], cases)
     axes.invert_yaxis()
     axes.set_title(table.title, loc="left", fontsize="medium")
-    axes.legend(fontsize="small")
+    axes.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1.01, 1.0))

@@ -79,6 +79,7 @@ class Benchmark:
         self.notes: list[str] = []
         self.targets: list[tuple[str, bool]] = []
         self.versions: dict[str, str] = {}
+        self._began = time.monotonic()
         self.options = argparse.Namespace()
         self._takes, self._quick = takes, quick
         self._with_peers = with_peers
@@ -205,6 +206,7 @@ class Benchmark:
             "subject": self.subject,
             "quick": self.options.quick,
             "date": datetime.date.today().isoformat(),
+            "seconds": round(time.monotonic() - self._began, 1),
             "machine": machine(),
             "driver": {
                 "version": cassandra.__version__,
