@@ -1,6 +1,6 @@
 """Batches beside the drivers on PyPI, in one run, against a server that answers at once.
 
-    python -m benchmarks.batches [--no-peers] [--json FILE]
+    python benchmarks/batches.py [--no-peers]
 
 Building: 100 statements of five columns are bound and put into a batch. The figures are us of CPU,
 and the memory blocks that stay allocated for each row. Executing: the CPU of the client for a batch
@@ -11,120 +11,119 @@ machine figures of CPU grow for all alike.
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # by its path, from anywhere
+from benchmarks._lib import null_server, peers
+from benchmarks._lib.report import Benchmark
+from benchmarks._lib.requirements import has
+from benchmarks._lib.tables import least_over
 
-from benchmarks import null_server, peers
-from benchmarks._requirements import need
-
-HERE = Path(__file__).resolve().parent
-BUILDING = HERE / "_worker_batches.py"
-EXECUTING = HERE / "_worker_requests.py"
-PASSES = 2
+LIB = Path(__file__).resolve().parent / "_lib"
+BUILDING = LIB / "worker_batches.py"
+EXECUTING = LIB / "worker_requests.py"
 CASES = "batch of 50"
 BUILD_TARGET = 10.0  # times as fast as `add` of the fastest peer
 BLOCKS_TARGET = 3.0  # a row
 EXECUTE_TARGET = 40.0  # us
+EXTRA = {"acsylla": ("uvloop",)}
+# What the other drivers have for the same work.
+BESIDE = {
+    "add_many": "add",
+    "batch of 50 by add_many, blocking": "batch of 50 bound inserts, blocking",
+    "batch of 50 by add_many, aio": "batch of 50 bound inserts, aio",
+}
+
+Rows = dict[str, dict[str, float]]
 
 
 def run(driver: str, script: Path, arguments: list[str]) -> Any:
     """Return the output of `script` in the environment of `driver`."""
-    if driver in (*peers.PEERS, "acsylla"):
-        extra = ("uvloop",) if driver == "acsylla" else ("numpy",)
-        return peers.run(peers.environment(driver, extra), script, arguments, {})
-    return peers.run_ours(driver.partition(" ")[2], script, arguments)
+    if driver in EXTRA:
+        return peers.run_peer(driver, script, arguments, EXTRA[driver])
+    return peers.run_any(driver, script, arguments)
 
 
-def measure(drivers: list[str]) -> dict[str, Any]:
-    """Return each driver's costs: of building, (us, blocks a row) by case, and of executing.
+def keep(rows: Rows, case: str, driver: str, figure: float) -> None:
+    """Keep the least of all passes."""
+    row = rows.setdefault(case, {})
+    row[driver] = min(figure, row.get(driver, figure))
 
-    The latter are us by face and case.
-    """
-    found: dict[str, Any] = {driver: {"build": {}, "execute": {}} for driver in drivers}
-    with null_server.running() as (address, port):
+
+def measure(bench: Benchmark, drivers: list[str]) -> tuple[Rows, Rows, Rows]:
+    """Return us of building, blocks a row, and us of executing; by case and driver."""
+    build: Rows = {}
+    memory: Rows = {}
+    execute: Rows = {}
+    passes = bench.options.passes
+    with null_server.running() as (address, port), bench.progress(passes * len(drivers)) as bar:
         place = [address, str(port)]
-        for _ in range(PASSES):
+        for _ in range(passes):
             for driver in drivers:
+                bar.step(driver)
                 if driver != "acsylla":
                     for case, (time, blocks) in run(driver, BUILDING, place).items():
-                        known = found[driver]["build"].get(case, [time, blocks])
-                        found[driver]["build"][case] = [min(known[0], time), min(known[1], blocks)]
+                        keep(build, case, driver, time)
+                        keep(memory, case, driver, blocks)
                 for face in faces(driver):
                     for case, figures in run(driver, EXECUTING, [face, *place, CASES]).items():
-                        name = f"{case.partition(',')[0]}, {face}"
-                        known = found[driver]["execute"].get(name, figures["us"])
-                        found[driver]["execute"][name] = min(known, figures["us"])
-    return found
+                        kind = face.partition("-")[0]
+                        name = f"{case.partition(',')[0]}, {'aio' if kind == 'acsylla' else kind}"
+                        keep(execute, name, driver, figures["us"])
+    return build, memory, execute
 
 
 def faces(driver: str) -> list[str]:
+    """Return the faces of the worker to run with a driver."""
     if driver == "acsylla":
         return ["acsylla"]
-    return ["blocking"] if driver in peers.PEERS else ["blocking", "aio"]
+    if driver in peers.PEERS:
+        return ["blocking"]
+    return ["blocking", "aio" if has("uvloop") else "aio-asyncio"]
 
 
-def verdict(met: bool) -> str:
-    return "met" if met else "MISSED"
-
-
-def report(found: dict[str, Any]) -> list[str]:
-    """Return the figures and the targets as lines of text."""
-    lines = []
-    for driver, figures in found.items():
-        for case, (time, blocks) in figures["build"].items():
-            lines.append(
-                f"{driver:20} building 100 by {case:32} {time:9.1f} us {blocks:6.2f} blocks a row"
-            )
-        for case, time in figures["execute"].items():
-            lines.append(f"{driver:20} {case:48} {time:9.1f} us")
-    ours = found["turbocql c"]
-    many, blocks = ours["build"]["add_many"]
-    others = [
-        figures["build"]["add"][0] for driver, figures in found.items() if driver in peers.PEERS
-    ]
+def judge(bench: Benchmark, ours: str, build: Rows, memory: Rows, execute: Rows) -> None:
+    """Compare with the targets."""
+    many = build["add_many"][ours]
+    others = [build["add"][peer] for peer in peers.PEERS if peer in build["add"]]
     if others:
         ratio = min(others) / many
-        lines.append(
-            f"add_many beside the fastest peer's add: {ratio:.0f} times as fast; "
-            f"target {BUILD_TARGET:.0f}: {verdict(ratio >= BUILD_TARGET)}"
-        )
-    lines.append(
-        f"blocks a row by add_many: {blocks:.2f}; "
-        f"target {BLOCKS_TARGET:.0f}: {verdict(blocks <= BLOCKS_TARGET)}"
-    )
-    for case, time in ours["execute"].items():
-        lines.append(
-            f"{case}: {time:.1f} us; target {EXECUTE_TARGET:.0f}: {verdict(time <= EXECUTE_TARGET)}"
-        )
-    return lines
+        text = f"add_many beside the fastest peer's add: {ratio:.0f} times as fast"
+        bench.target(f"{text}, at least {BUILD_TARGET:.0f}", ratio >= BUILD_TARGET)
+    blocks = memory["add_many"][ours]
+    text = f"blocks a row by add_many: {blocks:.2f}, at most {BLOCKS_TARGET:.0f}"
+    bench.target(text, blocks <= BLOCKS_TARGET)
+    for case, row in execute.items():
+        text = f"{case}: {row[ours]:.1f} us, at most {EXECUTE_TARGET:.0f}"
+        bench.target(text, row[ours] <= EXECUTE_TARGET)
 
 
-def main() -> None:
-    """Measure, print, write the JSON."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+def main() -> int:
+    bench = Benchmark(
+        __doc__,
+        "Batches built and executed, us of client CPU",
+        takes="1 minute",
+        quick="5 s",
+        with_peers=True,
     )
-    parser.add_argument("--no-peers", action="store_true", help="leave the other drivers out")
-    parser.add_argument(
-        "--json", type=Path, default=peers.cache() / "batches.json", help="where the JSON goes"
-    )
-    arguments = parser.parse_args()
-    need("geomet", "numpy")
-    drivers = [
-        "turbocql c",
-        "turbocql python",
-        *(() if arguments.no_peers else (*peers.PEERS, "acsylla")),
-    ]
-    found = measure(drivers)
-    arguments.json.parent.mkdir(parents=True, exist_ok=True)
-    arguments.json.write_text(json.dumps(found, indent=1))
-    print("\n".join(report(found)))
+    bench.add("--passes", type=int, default=2, help="the least of so many counts")
+    bench.start(passes=1)
+    bench.need_program("cc")
+    drivers = [*peers.own_lanes(bench), *peers.prepare(bench)]
+    drivers += peers.prepare(bench, ("acsylla",), EXTRA["acsylla"])
+    if not has("uvloop"):
+        bench.note("aio runs on asyncio's own loop: uvloop is not installed (pip install uvloop)")
+    build, memory, execute = measure(bench, drivers)
+    ours = drivers[0]
+    ratios = {"peer / ours": least_over(build, ours, peers.PEERS, BESIDE)}
+    bench.show("building 100 statements, us", build, ratios)
+    bench.show("memory blocks a row", memory)
+    ratios = {"peer / ours": least_over(execute, ours, (*peers.PEERS, "acsylla"), BESIDE)}
+    bench.show("building and executing, us a batch", execute, ratios)
+    judge(bench, ours, build, memory, execute)
+    return bench.end()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,8 +1,8 @@
 """Codecs beside other drivers and beside bare C.
 
-    python benchmarks/codecs.py [--json FILE] [--no-peers]
+    python benchmarks/codecs.py [--no-peers]
 
-Each driver runs the same cases in a process of its own (_worker_codecs.py), one after the other,
+Each driver runs the same cases in a process of its own (worker_codecs.py), one after the other,
 twice; the least time of each counts. The floor is a loop in C that swaps the bytes of 768 floats,
 compiled plainly and for AVX2. The same cases run under pytest-benchmark: ``pytest
 benchmarks/codecs.py``.
@@ -10,8 +10,6 @@ benchmarks/codecs.py``.
 
 from __future__ import annotations
 
-import argparse
-import json
 import shutil
 import subprocess
 import sys
@@ -19,20 +17,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # by its path, from anywhere
+from benchmarks._lib import peers
+from benchmarks._lib.report import Benchmark
+from benchmarks._lib.tables import least_over
 
-from benchmarks import peers
-from benchmarks._requirements import need
-from benchmarks._tables import show_table
-
-need("geomet", "numpy", "pytest")
-
-import pytest  # noqa: E402
-
-from benchmarks import _worker_codecs  # noqa: E402
-
-SCRIPT = Path(_worker_codecs.__file__).resolve()
-PASSES = 2
+SCRIPT = Path(__file__).resolve().parent / "_lib" / "worker_codecs.py"
+WAYS = ("write", "read")
 
 FLOOR = r"""
 #include <stdint.h>
@@ -96,94 +86,89 @@ def least(results: list[dict[str, Any]]) -> dict[str, Any]:
     return merged
 
 
-def measure(with_peers: bool) -> dict[str, Any]:
-    """Return every driver's result by its name, and the floors."""
-    runs: dict[str, list[dict[str, Any]]] = {}
-    for _ in range(PASSES):
-        for lane in ("python", "c"):
-            runs.setdefault(f"turbocql {lane}", []).append(peers.run_ours(lane, SCRIPT))
-        for peer in peers.PEERS if with_peers else ():
-            runs.setdefault(peer, []).append(peers.run_peer(peer, SCRIPT))
-    plain, wide = floor(), floor("-mavx2")
-    return {
-        "drivers": {name: least(results) for name, results in runs.items()},
-        "floor": plain,
-        "floor_avx2": wide,
-    }
+def measure(bench: Benchmark, drivers: list[str]) -> dict[str, dict[str, Any]]:
+    """Return every driver's times, [writing, reading] by case."""
+    runs: dict[str, list[dict[str, Any]]] = {driver: [] for driver in drivers}
+    passes = bench.options.passes
+    with bench.progress(passes * len(drivers)) as bar:
+        for _ in range(passes):
+            for driver in drivers:
+                bar.step(driver)
+                runs[driver].append(peers.run_any(driver, SCRIPT))
+    return {name: least(results)["cases"] for name, results in runs.items()}
 
 
 def targets(floor_ns: float) -> dict[str, tuple[float | None, float | None]]:
     """Return each case's targets in ns. -1 in the cases stands for three floors and 150 ns."""
+    from benchmarks._lib import worker_codecs  # here: it imports the driver
+
     found: dict[str, tuple[float | None, float | None]] = {
         name: (3 * floor_ns + 150 if writing == -1 else writing, reading)
-        for name, _, _, writing, reading in _worker_codecs.cases()
+        for name, _, _, writing, reading in worker_codecs.cases()
     }
     for form in ("array.array", "NumPy"):
         found[f"vector<float,768> read as {form}"] = (None, 3 * floor_ns + 250)
     return found
 
 
-def rows(result: dict[str, Any]) -> list[list[str]]:
-    """Return the table: case, each driver's time, the ratio, the target and if it is met.
-
-    The ratio is the fastest peer's time over ours, compiled.
-    """
-    drivers = list(result["drivers"])
-    wanted = targets(result["floor_avx2"] or result["floor"] or 0)
-    table = [["case", "", *drivers, "peer / ours", "target", ""]]
-    for name, ours in result["drivers"]["turbocql c"]["cases"].items():
-        for at, what in enumerate(("write", "read")):
-            if ours[at] is None:
-                continue
-            times = [
-                result["drivers"][driver]["cases"].get(name, [None, None])[at] for driver in drivers
-            ]
-            others = [
-                time
-                for driver, time in zip(drivers, times, strict=True)
-                if driver in peers.PEERS and time
-            ]
-            target = wanted.get(name, (None, None))[at]
-            table.append(
-                [
-                    name,
-                    what,
-                    *["-" if time is None else f"{time:,.0f}" for time in times],
-                    f"{min(others) / ours[at]:.1f}" if others else "-",
-                    "-" if target is None else f"{target:,.0f}",
-                    "" if target is None else "met" if ours[at] <= target else "MISSED",
-                ]
-            )
-    return table
+def by_case(found: dict[str, dict[str, Any]]) -> dict[str, dict[str, float | None]]:
+    """Return the rows of the table."""
+    return {
+        f"{name}, {way}": {
+            driver: cases.get(name, [None, None])[at] for driver, cases in found.items()
+        }
+        for name, ours in next(iter(found.values())).items()
+        for at, way in enumerate(WAYS)
+        if ours[at] is not None
+    }
 
 
-def main() -> None:
-    """Measure, print the table, write the JSON."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--json", type=Path, default=peers.cache() / "codecs.json", help="where the JSON goes"
+def judge(bench: Benchmark, rows: dict[str, dict[str, float | None]], floor_ns: float) -> None:
+    """Compare the compiled lane with the targets."""
+    for name, wanted in targets(floor_ns).items():
+        for way, target in zip(WAYS, wanted, strict=True):
+            took = rows.get(f"{name}, {way}", {}).get("turbocql c")
+            if took is not None and target is not None:
+                bench.target(
+                    f"{name}, {way}: {took:,.0f} ns, at most {target:,.0f}", took <= target
+                )
+
+
+def main() -> int:
+    bench = Benchmark(
+        __doc__,
+        "Values of each type to bytes and back, ns a value",
+        takes="1 minute",
+        quick="5 s",
+        with_peers=True,
     )
-    parser.add_argument("--no-peers", action="store_true", help="leave the other drivers out")
-    arguments = parser.parse_args()
-    result = measure(not arguments.no_peers)
-    arguments.json.parent.mkdir(parents=True, exist_ok=True)
-    arguments.json.write_text(json.dumps(result, indent=1))
-    show_table(rows(result), names=2)
-    print(
-        f"\nns per call, least of {PASSES} runs of {_worker_codecs.REPEATS} repeats. "
-        f"768 floats swapped by bare C: {result['floor']} ns, "
-        f"with AVX2 {result['floor_avx2']} ns."
-    )
-    print({name: driver["version"] for name, driver in result["drivers"].items()})
-    print(f"written to {arguments.json}", file=sys.stderr)
+    bench.add("--passes", type=int, default=2, help="the least of so many counts")
+    bench.start(passes=1)
+    drivers = [*peers.own_lanes(bench), *peers.prepare(bench)]
+    rows = by_case(measure(bench, drivers))
+    bench.show("ns a value", rows, {"peer / ours": least_over(rows, drivers[0], peers.PEERS)})
+    plain, wide = floor(), floor("-mavx2")
+    if plain is not None:
+        also = "" if wide is None else f", with AVX2 {wide} ns"
+        bench.note(f"768 floats swapped by bare C: {plain} ns{also}")
+        judge(bench, rows, wide or plain)
+    return bench.end()
 
 
-@pytest.mark.parametrize("name", [case[0] for case in _worker_codecs.cases()])
-@pytest.mark.parametrize("what", ["write", "read"])
+def pytest_generate_tests(metafunc: Any) -> None:
+    """Make a test of each case, if pytest runs this file."""
+    from benchmarks._lib import worker_codecs
+
+    metafunc.parametrize("name", [case[0] for case in worker_codecs.cases()])
+    metafunc.parametrize("what", WAYS)
+
+
 def test_codec(benchmark: Any, name: str, what: str) -> None:
     """Run one case under pytest-benchmark, in the lane in use."""
-    cqltype, value = next((case[1], case[2]) for case in _worker_codecs.cases() if case[0] == name)
-    write, read = _worker_codecs.coding(cqltype)
+    from benchmarks._lib import worker_codecs
+
+    cqltype, value = next((case[1], case[2]) for case in worker_codecs.cases() if case[0] == name)
+    write, read = worker_codecs.coding(cqltype)
     if what == "write":
         benchmark(write, value)
     else:
@@ -191,4 +176,4 @@ def test_codec(benchmark: Any, name: str, what: str) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,23 +1,21 @@
 """Blocking calls of 100 greenlets beside those of 100 threads, against the null server.
 
-    python -m benchmarks.greenlets
+    python benchmarks/greenlets.py
 
 Each lane runs in a process of its own, which gevent or eventlet has patched; figures are executions
-a second, the best of the rounds, and the ratio to threads.
+a second, the best of the rounds, and the ratio to threads. gevent and eventlet are left out if they
+are not installed.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # started by its path
-
-from benchmarks import null_server
-from benchmarks._requirements import need
+from benchmarks._lib import null_server, peers
+from benchmarks._lib.report import Benchmark
+from benchmarks._lib.requirements import has
 
 PATCHES = {
     "threads": "",
@@ -48,30 +46,56 @@ print(json.dumps([each * callers / wall, cpu / each / callers * 1e6]))
 """
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--each", type=int, default=200, help="executions of each caller")
-    parser.add_argument("--callers", type=int, default=100)
-    options = parser.parse_args()
-    need("gevent", "eventlet", "uvloop", install="them by: pip install gevent eventlet uvloop")
-    root = str(Path(__file__).resolve().parent.parent)
-    best: dict[str, list[float]] = {}
-    with null_server.running() as (host, port):
+def measure(bench: Benchmark, patches: dict[str, str]) -> dict[str, tuple[float, float]]:
+    """Return executions a second, and us of CPU of each, of the best round by kind of caller."""
+    options = bench.options
+    best: dict[str, tuple[float, float]] = {}
+    environment = {**peers.inherited(), **peers.own_settings()}
+    steps = options.rounds * len(patches)
+    with null_server.running() as (host, port), bench.progress(steps) as bar:
         for _ in range(options.rounds):
-            for name, patch in PATCHES.items():
+            for name, patch in patches.items():
+                bar.step(name)
                 program = f"import warnings; warnings.simplefilter('ignore')\n{patch}\n{WORK}"
                 sent = (host, port, options.each, options.callers)
                 done = subprocess.run(
                     [sys.executable, "-c", program, *map(str, sent)],
-                    cwd=root, check=True, stdout=subprocess.PIPE, text=True, timeout=600,
+                    cwd=peers.cache(), env=environment, check=True, stdout=subprocess.PIPE,
+                    text=True, timeout=600,
                 )  # fmt: skip
-                best[name] = max(best.get(name, [0.0]), json.loads(done.stdout))
-    print("".ljust(12) + "a second".rjust(12) + "CPU us".rjust(10) + "to threads".rjust(12))
-    for name, (rate, cpu) in best.items():
-        ratio = f"{rate / best['threads'][0]:.2f}"
-        print(name.ljust(12) + f"{rate:.0f}".rjust(12) + f"{cpu:.0f}".rjust(10) + ratio.rjust(12))
+                rate, cpu = json.loads(done.stdout)
+                best[name] = max(best.get(name, (0.0, 0.0)), (rate, cpu))
+    return best
+
+
+def main() -> int:
+    bench = Benchmark(
+        __doc__,
+        "Blocking calls of 100 threads and of 100 greenlets, executions a second",
+        takes="30 s",
+        quick="5 s",
+    )
+    bench.add("--rounds", type=int, default=3)
+    bench.add("--each", type=int, default=200, help="executions of each caller")
+    bench.add("--callers", type=int, default=100)
+    bench.start(rounds=1, each=50)
+    bench.need_program("cc")
+    patches = {name: patch for name, patch in PATCHES.items() if not patch or has(name)}
+    for name in PATCHES.keys() - patches.keys():
+        bench.note(f"{name} is left out: it is not installed (pip install {name})")
+    best = measure(bench, patches)
+    rows = {
+        "executions a second": {name: rate for name, (rate, _) in best.items()},
+        "CPU of one, us": {name: cpu for name, (_, cpu) in best.items()},
+    }
+    ratios = {
+        f"{name} / threads": {case: row[name] / row["threads"] for case, row in rows.items()}
+        for name in best
+        if name != "threads"
+    }
+    bench.show(f"{bench.options.callers} callers", rows, ratios)
+    return bench.end()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,33 +1,31 @@
 """The instructions that a request takes in the client, counted by callgrind.
 
-    python -m benchmarks.instructions [--pure] [--without PAIR] [--annotate 40] [CASE ...]
+    python benchmarks/instructions.py [--pure] [--without PAIR] [--annotate 40] [CASE ...]
 
 A busy machine does not move this figure. A process that makes some requests is compared with one
 that makes three times as many, so that imports, connecting and preparing cancel out. The server is
-`benchmarks.null_server`, a process of its own that is not counted. Needs valgrind and uvloop.
+`_lib.null_server`, a process of its own that is not counted. Needs valgrind; aio runs on uvloop if
+that is installed.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # by its path, from anywhere
+from benchmarks._lib import null_server, peers
+from benchmarks._lib.callgrind import count, counted_environment, work
+from benchmarks._lib.report import Benchmark
+from benchmarks._lib.requirements import has, is_quick
 
-from benchmarks import null_server, peers
-from benchmarks._requirements import need
-
-WORKER = Path(__file__).with_name("_worker_instructions.py")
-REQUESTS = 2_000  # of one pass of the worker
-FEW, MANY = 1, 3  # passes
+WORKER = Path(__file__).with_name("_lib") / "worker_instructions.py"
+FEW, MANY = 1, 3  # passes of the worker
+SIZES = (2_000, 200)  # requests of one pass, and of a quick one
 
 
 class Case(NamedTuple):
@@ -48,60 +46,9 @@ CASES = (
 )
 
 
-def environment(implementation: str) -> dict[str, str]:
-    """Return what the counted processes see: the order of sets and dicts is part of their cost."""
-    inherited = {
-        name: value
-        for name, value in os.environ.items()
-        if name not in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")
-    }
-    return {
-        **inherited,
-        "PYTHONPATH": str(peers.TREE),
-        "PYTHONHASHSEED": "0",
-        "CASS_DRIVER_IMPL": implementation,
-    }
-
-
-def collected(report: str) -> int:
-    """Return the number of instructions that callgrind says it has counted.
-
-    :raises ValueError: if it does not say so.
-    """
-    found = re.search(r"Collected\s*:\s*(\d+)", report)
-    if found is None:
-        raise ValueError(f"callgrind has not told what it counted:\n{report[-2000:]}")
-    return int(found[1])
-
-
 def per_request(few: int, many: int) -> float:
     """Return the instructions of one request, by the counts of a short run and a long one."""
-    return (many - few) / ((MANY - FEW) * REQUESTS)
-
-
-def work(
-    case: str,
-    passes: int,
-    implementation: str,
-    server: tuple[str, int],
-    folder: Path,
-    under: Sequence[str] = (),
-) -> str:
-    """Run the worker, by the command `under` if there is one; return what stderr got."""
-    address, port = server
-    command = [*under, sys.executable, str(WORKER), case, address, str(port), str(passes)]
-    done = subprocess.run(
-        command, env=environment(implementation), cwd=folder, capture_output=True, text=True
-    )
-    if done.returncode:
-        raise RuntimeError(f"{case} failed with {done.returncode}:\n{done.stderr[-2000:]}")
-    return done.stderr
-
-
-def count(case: str, passes: int, implementation: str, server: tuple[str, int], out: Path) -> int:
-    """Return the instructions of one process; `out` gets callgrind's own file."""
-    under = ("valgrind", "--tool=callgrind", f"--callgrind-out-file={out}")
-    return collected(work(case, passes, implementation, server, out.parent, under))
+    return (many - few) / ((MANY - FEW) * SIZES[is_quick()])
 
 
 def costs(annotated: str) -> dict[str, int]:
@@ -115,71 +62,89 @@ def costs(annotated: str) -> dict[str, int]:
     return found
 
 
-def annotate(few: Path, many: Path, most: int) -> None:
-    """Print the functions that take most of a request."""
+def annotated(few: Path, many: Path, most: int) -> dict[str, dict[str, float]]:
+    """Return the functions that take most of a request, as rows of a table."""
     both = []
     for path in (few, many):
         command = ["callgrind_annotate", "--threshold=100", "--show=Ir", str(path)]
         both.append(costs(subprocess.run(command, capture_output=True, text=True).stdout))
     rows = {name: per_request(both[0].get(name, 0), total) for name, total in both[1].items()}
-    for name in sorted(rows, key=rows.__getitem__, reverse=True)[:most]:
-        print(f"    {rows[name]:9,.0f}  {name}")
+    names = sorted(rows, key=rows.__getitem__, reverse=True)[:most]
+    return {name: {"instructions": rows[name]} for name in names}
 
 
-def line(case: Case, found: float, implementation: str) -> str:
-    """Return a row of the table."""
-    verdict = ""
-    if case.target is not None and implementation == "c":
-        verdict = f"   at most {case.target:,}: {'met' if found <= case.target else 'MISSED'}"
-    return f"{case.what:62}{found:10,.0f}{verdict}"
+def measure(
+    bench: Benchmark, cases: list[Case], implementation: str
+) -> dict[str, dict[str, float | None]]:
+    """Return the rows of the table."""
+    rows: dict[str, dict[str, float | None]] = {}
+    column = "turbocql c" if implementation == "c" else "turbocql python"
+    environment = counted_environment(implementation)
+    steps = bench.progress(3 * len(cases))
+    with null_server.running() as server, tempfile.TemporaryDirectory() as folder, steps as bar:
+        few, many = Path(folder, "few"), Path(folder, "many")
+        place = [server[0], str(server[1])]
+        for case in cases:
+            bar.step(f"{case.name}, not counted")
+            # The first process of all may have to write bytecode.
+            work(WORKER, [case.name, *place, str(FEW)], environment, Path(folder))
+            counts = []
+            for passes, out in ((FEW, few), (MANY, many)):
+                bar.step(f"{case.name}, {passes} passes")
+                counts.append(count(WORKER, [case.name, *place, str(passes)], environment, out))
+            found = per_request(*counts)
+            rows[case.what] = {column: found}
+            if case.target is not None and implementation == "c":
+                text = f"{case.what}: {found:,.0f}, at most {case.target:,}"
+                bench.target(text, found <= case.target)
+            if bench.options.annotate:
+                bar.clear()
+                bench.show(case.what, annotated(few, many, bench.options.annotate))
+    return rows
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+def chosen(bench: Benchmark) -> list[Case]:
+    """Return the cases that the options name; the first one if the run is quick."""
+    words = bench.options.cases
+    if not words:
+        return list(CASES[: 1 if is_quick() else None])
+    return [case for case in CASES if any(word in f"{case.name} {case.what}" for word in words)]
+
+
+def main() -> int:
+    bench = Benchmark(
+        __doc__,
+        "Instructions that a request takes in the client",
+        takes="2 minutes",
+        quick="15 s",
     )
-    parser.add_argument("--pure", action="store_true", help="without the compiled modules")
-    parser.add_argument(
+    bench.add("--pure", action="store_true", help="without the compiled modules")
+    bench.add(
         "--without",
         default="",
         metavar="PAIR[,PAIR]",
         help="with the Python module of a pair of twins in place of the compiled one",
     )
-    parser.add_argument(
+    bench.add(
         "--annotate", type=int, default=0, metavar="N", help="the N functions that take most, too"
     )
-    parser.add_argument("cases", nargs="*", metavar="CASE", help="words that the names hold")
-    options = parser.parse_args()
-    need("uvloop")
-    if shutil.which("valgrind") is None:
-        sys.exit("this benchmark needs valgrind, which is not installed")
-    implementation = "python" if options.pure else "c"
+    bench.add("cases", nargs="*", metavar="CASE", help="words that the names hold")
+    options = bench.start()
+    bench.need_program("valgrind")
+    bench.need_program("cc")
     if options.without:
         from cassandra._impl import TWINS  # here: other messages need no built tree
 
         if strangers := set(options.without.split(",")) - TWINS.keys():
-            parser.error(f"no pairs of twins: {', '.join(sorted(strangers))}")
+            bench.parser.error(f"no pairs of twins: {', '.join(sorted(strangers))}")
         os.environ["TURBOCQL_BENCH_WITHOUT"] = options.without
-    without = f" but for {options.without}" if options.without else ""
-    with null_server.running() as server, tempfile.TemporaryDirectory() as folder:
-        which = "pure" if options.pure else "compiled"
-        print(f"instructions of a request, {which}{without}")
-        for case in CASES:
-            if options.cases and not any(
-                word in f"{case.name} {case.what}" for word in options.cases
-            ):
-                continue
-            few, many = Path(folder, "few"), Path(folder, "many")
-            # The first process of all may have to write bytecode.
-            work(case.name, FEW, implementation, server, Path(folder))
-            found = per_request(
-                count(case.name, FEW, implementation, server, few),
-                count(case.name, MANY, implementation, server, many),
-            )
-            print(line(case, found, implementation), flush=True)
-            if options.annotate:
-                annotate(few, many, options.annotate)
+        bench.note(f"pure Python serves for {options.without}")
+    if not has("uvloop"):
+        bench.note("on asyncio's own loop: uvloop is not installed (pip install uvloop)")
+    lane = "python" if options.pure else peers.lanes()[0]
+    bench.show("instructions a request", measure(bench, chosen(bench), lane))
+    return bench.end()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,23 +1,22 @@
-"""What the object mapper costs the client, beside the drivers on PyPI (``python -m
-benchmarks.mapper``).
+"""The cost of the object mapper for the client, beside the drivers on PyPI.
 
-All of them talk to `benchmarks.null_server`, in processes of their own and in turns. Figures are
+    python benchmarks/mapper.py
+
+All of them talk to `_lib.null_server`, in processes of their own and in turns. Figures are
 microseconds of CPU of the client's process a call, the best pass of all rounds; for memory they are
 bytes an instance that was read.
 """
 
 from __future__ import annotations
 
-import argparse
-import subprocess
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # started by its path
+from benchmarks._lib import null_server, peers
+from benchmarks._lib.report import Benchmark
+from benchmarks._lib.tables import least_over
 
-from benchmarks import null_server, peers
-
-WORKER = Path(__file__).with_name("_worker_mapper.py")
+WORKER = Path(__file__).with_name("_lib") / "worker_mapper.py"
 
 # How many times cheaper than cassandra-driver each is to be.
 TARGETS = {
@@ -31,7 +30,7 @@ PEER = "cassandra-driver"
 # which awaited ones do not go.
 AWAITED = {"acreate": "Model.create", "aget": "Model.objects.get"}
 
-Figures = dict[str, float]
+Rows = dict[str, dict[str, float]]
 
 
 def rules() -> list[null_server.Rule]:
@@ -69,59 +68,47 @@ def rules() -> list[null_server.Rule]:
     return found
 
 
-def measured(lane: str, address: str, port: int) -> Figures:
-    """The figures of one run of a lane: "c" and "python" are this tree's."""
-    arguments = [address, str(port)]
-    if lane in peers.PEERS:
-        figures: Figures = peers.run_peer(lane, WORKER, arguments)
-    else:
-        figures = peers.run_ours(lane, WORKER, [*arguments, "aio"])
-    return figures
+def measure(bench: Benchmark, drivers: list[str]) -> Rows:
+    """Return the least figures of all rounds, by case and driver."""
+    rows: Rows = {}
+    rounds = bench.options.rounds
+    steps = bench.progress(rounds * len(drivers))
+    with null_server.running(first=rules()) as (address, port), steps as bar:
+        for _ in range(rounds):
+            for driver in drivers:
+                bar.step(driver)
+                aio = [] if driver in peers.PEERS else ["aio"]
+                found = peers.run_any(driver, WORKER, [address, str(port), *aio])
+                for case, figure in found.items():
+                    row = rows.setdefault(case, {})
+                    row[driver] = min(row.get(driver, figure), figure)
+    return rows
 
 
-def show(best: dict[str, Figures]) -> None:
-    lanes = list(best)
-    print("".ljust(44) + "".join(lane.rjust(18) for lane in lanes))
-    for case in dict.fromkeys(case for figures in best.values() for case in figures):
-        cells = (best[lane].get(case) for lane in lanes)
-        print(case.ljust(44) + "".join(("-" if c is None else f"{c:.2f}").rjust(18) for c in cells))
-
-
-def judge(best: dict[str, Figures]) -> None:
-    print()
+def main() -> int:
+    bench = Benchmark(
+        __doc__,
+        "The object mapper, us of client CPU a call and bytes an instance",
+        takes="90 s",
+        quick="6 s",
+        with_peers=True,
+    )
+    bench.add("--rounds", type=int, default=3)
+    bench.start(rounds=1)
+    bench.need_program("cc")
+    drivers = [*peers.own_lanes(bench), *peers.prepare(bench)]
+    rows = measure(bench, drivers)
+    ours = drivers[0]
+    ratios = least_over(rows, ours, peers.PEERS, AWAITED)
+    bench.show("us of client CPU", rows, {"peer / ours": ratios})
     for case, target in TARGETS.items():
-        ours, theirs = best["c"].get(case), best.get(PEER, {}).get(case)
-        if ours is None or theirs is None:
-            continue
-        ratio = theirs / ours
-        verdict = "met" if ratio >= target else "MISSED"
-        print(f"{case}: {ratio:.2f} times less than {PEER}, target {target:g}: {verdict}")
-    for case, blocking in AWAITED.items():
-        ours, theirs = best["c"].get(case), best.get(PEER, {}).get(blocking)
-        if ours is not None and theirs is not None:
-            print(f"{case}: {theirs / ours:.2f} times less than {blocking} of {PEER}")
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--no-peers", action="store_true", help="this tree alone")
-    options = parser.parse_args()
-    lanes = ["c", "python", *(() if options.no_peers else peers.PEERS)]
-    best: dict[str, Figures] = {lane: {} for lane in lanes}
-    with null_server.running(first=rules()) as (address, port):
-        for _ in range(options.rounds):
-            for lane in lanes:
-                try:
-                    figures = measured(lane, address, port)
-                except subprocess.CalledProcessError as error:
-                    print(f"{lane} failed: {error}", file=sys.stderr)
-                    continue
-                for case, figure in figures.items():
-                    best[lane][case] = min(best[lane].get(case, figure), figure)
-    show(best)
-    judge(best)
+        theirs = rows.get(case, {}).get(PEER)
+        if theirs is not None:
+            ratio = theirs / rows[case][ours]
+            text = f"{case}: {ratio:.2f} times less than {PEER}, at least {target:g}"
+            bench.target(text, ratio >= target)
+    return bench.end()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,16 +1,17 @@
 """The cost of encoding a request: EXECUTE, bind and BATCH, beside the drivers on PyPI.
 
-python -m benchmarks.messages
+    python benchmarks/messages.py
+
+"engine" columns time the functions that the engine itself calls, "api" columns the message classes
+that all drivers of this family share. "pure" peers go without their compiled modules.
 """
 
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # by its path, from anywhere
-
-from benchmarks._peers_messages import compare
+from benchmarks._lib.peers_messages import compare
+from benchmarks._lib.report import Benchmark
 
 # Nanoseconds of the compiled lane.
 TARGETS = {
@@ -24,8 +25,8 @@ TARGETS = {
 }
 
 
-def allocations() -> None:
-    """Print how many memory blocks stay for each encoded EXECUTE that is kept: one is the body."""
+def allocations(bench: Benchmark) -> None:
+    """Tell how many memory blocks stay for each encoded EXECUTE that is kept: one is the body."""
     from cassandra._impl import bodies, implementation
     from cassandra.protocol.params import QueryParams
 
@@ -35,9 +36,21 @@ def allocations() -> None:
     before = sys.getallocatedblocks()
     more = [bodies.execute_body(b"i" * 16, None, params, 4) for _ in range(1000)]
     grown = sys.getallocatedblocks() - before
-    print(f"blocks per kept EXECUTE body, {implementation}: {(grown - 1) / len(more):.2f}")
+    bench.note(f"blocks per kept EXECUTE body, {implementation}: {(grown - 1) / len(more):.2f}")
+
+
+def main() -> int:
+    bench = Benchmark(
+        __doc__,
+        "Encoding of requests and decoding of small answers, ns a message",
+        takes="30 s",
+        quick="3 s",
+        with_peers=True,
+    )
+    compare("messages", TARGETS, bench)
+    allocations(bench)
+    return bench.end()
 
 
 if __name__ == "__main__":
-    compare("messages", TARGETS, __doc__)
-    allocations()
+    sys.exit(main())

@@ -1,31 +1,26 @@
 """The cost of a request for the client, beside the drivers on PyPI.
 
-    python -m benchmarks.requests
+    python benchmarks/requests.py [--no-peers] [CASE ...]
 
-All of them talk to `benchmarks.null_server`, which answers at once, in processes of their own and
-in turns. Figures are microseconds of CPU of the client's process for a request (of a page for a
-row), the best pass of all rounds. strace counts system calls for a request, if it is installed.
+All of them talk to `_lib.null_server`, which answers at once, in processes of their own and in
+turns. Figures are microseconds of CPU of the client's process for a request (of a page for a row),
+the best pass of all rounds. strace counts system calls for a request, if it is installed. aio is
+measured on uvloop, if that is installed, and on asyncio's own loop.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any, NamedTuple
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # by its path, from anywhere
-
-from benchmarks import null_server, peers
-from benchmarks._requirements import need
-
-WORKER = Path(__file__).with_name("_worker_requests.py")
+from benchmarks._lib import null_server, peers
+from benchmarks._lib.faces import WORKER, Best, Lane, environment_of, measure, our_lanes, rows_of
+from benchmarks._lib.report import Benchmark
+from benchmarks._lib.requirements import has, lacking
+from benchmarks._lib.tables import least_over
 
 # Microseconds of client CPU.
 TARGETS: dict[str, dict[str, float]] = {
@@ -51,68 +46,30 @@ MOST_WITHOUT_UVLOOP = 1.5  # times what it takes with uvloop
 MOST_FOR_BLOCKING = 1.4  # times its CPU
 MOST_LATER = 25.0  # microseconds
 
-Figures = dict[str, dict[str, float]]
+PEERS = {
+    "cassandra-driver": "blocking",
+    "scylla-driver": "blocking",
+    "acsylla": "acsylla",
+    "scyllapy": "scyllapy",
+}
 
 
-class Lane(NamedTuple):
-    """One column of the table."""
-
-    name: str
-    python: str
-    settings: dict[str, str]
-    face: str
+# What the other drivers have for the same work.
+BESIDE = {"batch of 50 by add_many, 100 in flight": "batch of 50 bound inserts, 100 in flight"}
 
 
-def our_lanes() -> list[Lane]:
-    compiled = {"PYTHONPATH": str(peers.TREE), "CASS_DRIVER_IMPL": "c"}
-    pure = {**compiled, "CASS_DRIVER_IMPL": "python"}
+def peer_lanes(bench: Benchmark) -> list[Lane]:
+    """Return the lanes of the other drivers that can be measured."""
+    extra = ("numpy", "uvloop")
     return [
-        Lane("aio", sys.executable, compiled, "aio"),
-        Lane("aio, asyncio", sys.executable, compiled, "aio-asyncio"),
-        Lane("blocking", sys.executable, compiled, "blocking"),
-        Lane("aio, pure", sys.executable, pure, "aio"),
+        Lane(peer, str(peers.environment(peer, extra)), {}, PEERS[peer])
+        for peer in peers.prepare(bench, tuple(PEERS), extra)
     ]
-
-
-def peer_lanes() -> list[Lane]:
-    lanes = []
-    for peer, face in (
-        ("cassandra-driver", "blocking"),
-        ("scylla-driver", "blocking"),
-        ("acsylla", "acsylla"),
-        ("scyllapy", "scyllapy"),
-    ):
-        try:
-            lanes.append(Lane(peer, str(peers.environment(peer, ("numpy", "uvloop"))), {}, face))
-        except subprocess.CalledProcessError as error:
-            print(f"{peer} cannot be installed: {error}", file=sys.stderr)
-    return lanes
-
-
-def environment_of(lane: Lane) -> dict[str, str]:
-    inherited = {
-        key: value
-        for key, value in os.environ.items()
-        if key not in ("PYTHONPATH", "CASS_DRIVER_IMPL")
-    }
-    return {**inherited, **lane.settings}
-
-
-def measure(lane: Lane, address: str, port: int, cases: list[str]) -> Figures:
-    command = [lane.python, str(WORKER), lane.face, address, str(port), *cases]
-    done = subprocess.run(
-        command, env=environment_of(lane), cwd=peers.cache(), stdout=subprocess.PIPE, text=True
-    )
-    if done.returncode:
-        print(f"{lane.name} failed with {done.returncode}", file=sys.stderr)
-        return {}
-    figures: Figures = json.loads(done.stdout.splitlines()[-1])
-    return figures
 
 
 def system_calls(lane: Lane, address: str, port: int) -> float | None:
     """Return the system calls of a request with 100 in flight. None without strace."""
-    if shutil.which("strace") is None:
+    if lacking("strace") is not None:
         return None
     counts = []
     with tempfile.TemporaryDirectory() as folder:
@@ -148,44 +105,35 @@ def system_calls(lane: Lane, address: str, port: int) -> float | None:
     return (counts[1] - counts[0]) / 100_000
 
 
-def show(lanes: list[Lane], best: dict[str, dict[str, dict[str, Any]]]) -> None:
-    cases = list(dict.fromkeys(case for lane in lanes for case in best[lane.name]))
-    print("us of client CPU".ljust(48) + "".join(lane.name.rjust(18) for lane in lanes))
-    for case in cases:
-        figures = [best[lane.name].get(case) for lane in lanes]
-        print(
-            case.ljust(48)
-            + "".join((f"{found['us']:.2f}" if found else "-").rjust(18) for found in figures)
-        )
-    print("\nrequests a second".ljust(49) + "".join(lane.name.rjust(18) for lane in lanes))
-    for case in cases:
-        figures = [best[lane.name].get(case) for lane in lanes]
-        print(
-            case.ljust(48)
-            + "".join((f"{found['rate']:,.0f}" if found else "-").rjust(18) for found in figures)
-        )
+def ratios_of(
+    us: dict[str, dict[str, float | None]], lanes: list[str]
+) -> dict[str, dict[str, float | None]]:
+    """Return the ratios to blocking peers, and to those on asyncio."""
+    blocking = [peer for peer, face in PEERS.items() if face == "blocking"]
+    others = PEERS.keys() - set(blocking)
+    return {
+        "peer / blocking": least_over(us, "blocking", blocking, BESIDE),
+        f"peer / {lanes[0]}": least_over(us, lanes[0], others, BESIDE),
+    }
 
 
-def judge(best: dict[str, dict[str, dict[str, Any]]]) -> None:
-    print()
+def judge(bench: Benchmark, best: Best) -> None:
+    """Compare with the targets."""
     for lane, targets in TARGETS.items():
         for case, target in targets.items():
             found = best.get(lane, {}).get(case)
             if found is not None:
-                verdict = "met" if found["us"] <= target else "MISSED"
-                print(f"{lane}: {case}: {found['us']:.2f} us, target {target}: {verdict}")
+                text = f"{lane}: {case}: {found['us']:.2f} us, at most {target:g}"
+                bench.target(text, found["us"] <= target)
     for case, found in best.get("aio", {}).items():
         plain = best.get("aio, asyncio", {}).get(case)
         if plain is not None:
             ratio = plain["us"] / found["us"]
-            verdict = "met" if ratio <= MOST_WITHOUT_UVLOOP else "MISSED"
-            print(
-                f"without uvloop: {case}: {ratio:.2f} times, "
-                f"target {MOST_WITHOUT_UVLOOP}: {verdict}"
-            )
+            text = f"without uvloop: {case}: {ratio:.2f} times, at most {MOST_WITHOUT_UVLOOP:g}"
+            bench.target(text, ratio <= MOST_WITHOUT_UVLOOP)
 
 
-def judge_blocking(best: dict[str, dict[str, dict[str, Any]]]) -> None:
+def judge_blocking(bench: Benchmark, best: Best) -> None:
     """Compare one blocking call at a time with one that is awaited."""
     for case, found in best.get("blocking", {}).items():
         awaited = best.get("aio", {}).get(case)
@@ -193,41 +141,43 @@ def judge_blocking(best: dict[str, dict[str, dict[str, Any]]]) -> None:
             continue
         ratio = found["us"] / awaited["us"]
         later = 1e6 / found["rate"] - 1e6 / awaited["rate"]
-        is_met = ratio <= MOST_FOR_BLOCKING and later <= MOST_LATER
-        print(
+        bench.target(
             f"blocking beside aio: {case}: {ratio:.2f} times the CPU, {later:.1f} us later, "
-            f"targets {MOST_FOR_BLOCKING} and {MOST_LATER}: {'met' if is_met else 'MISSED'}"
+            f"at most {MOST_FOR_BLOCKING:g} and {MOST_LATER:g}",
+            ratio <= MOST_FOR_BLOCKING and later <= MOST_LATER,
         )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--no-peers", action="store_true", help="this tree alone")
-    parser.add_argument("cases", nargs="*", help="words that the names of the wanted cases hold")
-    options = parser.parse_args()
-    need("geomet", "numpy", "uvloop")
-    peers.cache().mkdir(parents=True, exist_ok=True)
-    lanes = our_lanes() + ([] if options.no_peers else peer_lanes())
-    best: dict[str, dict[str, dict[str, Any]]] = {lane.name: {} for lane in lanes}
+def main() -> int:
+    bench = Benchmark(
+        __doc__,
+        "Requests to a server that answers at once, us of client CPU each",
+        takes="5 minutes",
+        quick="10 s",
+        with_peers=True,
+    )
+    bench.add("--rounds", type=int, default=3)
+    bench.add("cases", nargs="*", help="words that the names of the wanted cases hold")
+    options = bench.start(rounds=1)
+    bench.need_program("cc")
+    if not has("uvloop"):
+        bench.note("aio on uvloop is left out: it is not installed (pip install uvloop)")
+    lanes = our_lanes() + peer_lanes(bench)
     with null_server.running() as (address, port):
-        for _ in range(options.rounds):
-            for lane in lanes:
-                for case, found in measure(lane, address, port, options.cases).items():
-                    known = best[lane.name].setdefault(case, dict(found))
-                    known["us"] = min(known["us"], found["us"])
-                    known["rate"] = max(known["rate"], found["rate"])
-        show(lanes, best)
-        judge(best)
-        judge_blocking(best)
-        calls = system_calls(lanes[0], address, port)
-        if calls is not None:
-            verdict = "met" if calls <= MOST_SYSTEM_CALLS else "MISSED"
-            print(
-                f"aio: system calls a request, 100 in flight: {calls:.2f}, "
-                f"target {MOST_SYSTEM_CALLS}: {verdict}"
-            )
+        best = measure(bench, lanes, address, port, options.cases)
+        names = [lane.name for lane in lanes]
+        us, rates = rows_of(best, "us"), rows_of(best, "rate")
+        bench.show("us of client CPU", us, ratios_of(us, names))
+        bench.show("requests a second", rates)
+        judge(bench, best)
+        judge_blocking(bench, best)
+        calls = None if options.quick else system_calls(lanes[0], address, port)
+    if calls is not None:
+        bench.note(f"{names[0]}: system calls a request, 100 in flight: {calls:.2f}")
+        text = f"system calls a request: {calls:.2f}, at most {MOST_SYSTEM_CALLS:g}"
+        bench.target(text, calls <= MOST_SYSTEM_CALLS)
+    return bench.end()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

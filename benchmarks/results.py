@@ -1,103 +1,76 @@
 """The cost of results: rows, DataFrames and matrices of a page, beside the drivers on PyPI.
 
-    python -m benchmarks.results
+    python benchmarks/results.py
 
 A peer's DataFrame is the faster of pandas over its rows and pandas over the arrays of its NumPy
-handler. All drivers run in one go, in turns.
+handler. All drivers run in one go, in turns. Cases of Arrow, pandas, polars and NumPy need these
+packages beside the driver; those that are not installed are left out.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
-from collections.abc import Callable
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # by its path, from anywhere
-
-from benchmarks import peers
-from benchmarks._peers_messages import WORKER, Times, own_lanes, peer_lanes, table
-from benchmarks._requirements import need
+from benchmarks._lib.peers_messages import Times, by_case, own_lanes, peer_lanes, times_of
+from benchmarks._lib.report import Benchmark
+from benchmarks._lib.requirements import has
+from benchmarks._lib.tables import least_over
 
 FRAMES = ("5000 x 5, DataFrame of rows", "5000 x 5, DataFrame of arrays")
+PACKAGES = ("numpy", "pandas", "polars", "pyarrow")
 
 # (what, our case, the peers' cases, how many times faster it has to be), for the compiled and for
 # the pure lane.
-COMPILED = [
+Target = tuple[str, str, tuple[str, ...], float]
+COMPILED: list[Target] = [
     ("tuples", "5000 x 5, tuples", ("5000 x 5, tuples",), 2.5),
     ("named tuples", "5000 x 5, named tuples", ("5000 x 5, named tuples",), 3.0),
     ("Arrow beside any DataFrame", "5000 x 5, Arrow", FRAMES, 15.0),
     ("vectors to lists", "1000 vectors, lists", ("1000 vectors, lists",), 12.0),
     ("vectors to a matrix", "1000 vectors, matrix", ("1000 vectors, matrix",), 300.0),
 ]
-PURE = [
-    ("tuples", "5000 x 5, tuples", ("5000 x 5, tuples",), 1.5),
-    ("named tuples", "5000 x 5, named tuples", ("5000 x 5, named tuples",), 1.5),
-    ("Arrow beside any DataFrame", "5000 x 5, Arrow", FRAMES, 1.5),
-    ("vectors to lists", "1000 vectors, lists", ("1000 vectors, lists",), 1.5),
-    ("vectors to a matrix", "1000 vectors, matrix", ("1000 vectors, matrix",), 1.5),
-]
+PURE: list[Target] = [(what, case, cases, 1.5) for what, case, cases, _ in COMPILED]
 
 
-def judged(times: dict[str, Times]) -> list[str]:
-    """Return a line for each target, beside the fastest peer of the same kind."""
-    lines = []
-    kinds: list[
-        tuple[str, list[tuple[str, str, tuple[str, ...], float]], Callable[[str], bool]]
-    ] = [
-        ("c", COMPILED, lambda name: not name.endswith("pure")),
-        ("python", PURE, lambda name: name.endswith("pure")),
-    ]
-    for impl, targets, is_peer in kinds:
-        ours = times[f"turbocql {impl} engine"]
+def judge(bench: Benchmark, times: dict[str, Times]) -> None:
+    """Compare each target with the fastest peer of the same kind, compiled or pure."""
+    for impl, targets in (("c", COMPILED), ("python", PURE)):
+        ours = times.get(f"turbocql {impl} engine", {})
         theirs = [
-            lane
-            for name, lane in times.items()
-            if not name.startswith("turbocql") and is_peer(name)
+            found
+            for name, found in times.items()
+            if not name.startswith("turbocql") and name.endswith("pure") is (impl == "python")
         ]
         for what, case, cases, factor in targets:
-            best = min(
-                (lane[name] for lane in theirs for name in cases if name in lane), default=None
-            )
-            if best is not None:
-                ratio = best / ours[case]
-                verdict = "met" if ratio >= factor else "MISSED"
-                lines.append(
-                    f"{impl:<7}{what:<28}{ours[case] / 1e6:>10.3f} ms {best / 1e6:>10.3f} ms "
-                    f"{ratio:>8.1f} x  (target {factor:g} x: {verdict})"
-                )
-    return lines
+            known = [found[name] for found in theirs for name in cases if name in found]
+            if known and case in ours:
+                ratio = min(known) / ours[case]
+                text = f"{impl}: {what}: {ratio:.1f} times as fast, at least {factor:g}"
+                bench.target(text, ratio >= factor)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+def main() -> int:
+    bench = Benchmark(
+        __doc__,
+        "A page of 5,000 rows or 1,000 vectors as rows, frames and matrices, ms a page",
+        takes="1 minute",
+        quick="3 s",
+        with_peers=True,
     )
-    parser.add_argument(
-        "--rounds", type=int, default=3, help="each lane's best of so many processes"
-    )
-    parser.add_argument("--json", type=Path, help="write the times there, in nanoseconds")
-    parser.add_argument("--no-peers", action="store_true", help="measure this driver alone")
-    options = parser.parse_args()
-    need("geomet", "numpy", "pyarrow")
-    peers.cache().mkdir(parents=True, exist_ok=True)
-    lanes = [lane for lane in own_lanes() if lane.api == "engine"]
-    if not options.no_peers:
-        lanes += [lane for peer in peers.PEERS for lane in peer_lanes(peer, ("numpy", "pandas"))]
-    times: dict[str, Times] = {lane.name: {} for lane in lanes}
-    for _ in range(options.rounds):
-        for lane in lanes:
-            for case, spent in peers.run(
-                lane.python, WORKER, ("results", lane.api), lane.settings
-            ).items():
-                times[lane.name][case] = min(spent, times[lane.name].get(case, spent))
-    for name in ("turbocql c engine", *[name for name in times if name != "turbocql c engine"]):
-        print(table({name: times[name]}, {}))
-    print("", *judged(times), sep="\n")
-    if options.json:
-        options.json.write_text(json.dumps({"unit": "ns", "times": times}, indent=2) + "\n")
+    bench.add("--rounds", type=int, default=3, help="each lane's best of so many processes")
+    bench.start(rounds=1)
+    lanes = own_lanes(bench, ("engine",)) + peer_lanes(bench, ("numpy", "pandas"))
+    absent = [name for name in PACKAGES if not has(name)]
+    if absent:
+        bench.note(f"cases that need {', '.join(absent)} are left out: pip install them for those")
+    times = times_of(bench, "results", lanes)
+    rows = by_case(times, 1e6)
+    others = [lane.name for lane in lanes if not lane.name.startswith("turbocql")]
+    ratios = least_over(rows, lanes[0].name, others)
+    bench.show("milliseconds a page", rows, {"peer / ours": ratios})
+    judge(bench, times)
+    return bench.end()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

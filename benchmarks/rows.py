@@ -1,16 +1,17 @@
 """The cost of decoding a result, a page of 5,000 rows or one row, beside the drivers on PyPI.
 
-python -m benchmarks.rows
+    python benchmarks/rows.py
+
+"engine" columns time the functions that the engine itself calls, "api" columns the message classes
+that all drivers of this family share. "pure" peers go without their compiled modules.
 """
 
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # by its path, from anywhere
-
-from benchmarks._peers_messages import compare
+from benchmarks._lib.peers_messages import compare
+from benchmarks._lib.report import Benchmark
 
 # Nanoseconds of the compiled lane.
 TARGETS = {
@@ -19,5 +20,18 @@ TARGETS = {
     "1 x 3, named tuple, metadata skipped": 1_500.0,
 }
 
+
+def main() -> int:
+    bench = Benchmark(
+        __doc__,
+        "Decoding of a page of rows and of one row, ns a page",
+        takes="30 s",
+        quick="3 s",
+        with_peers=True,
+    )
+    compare("rows", TARGETS, bench)
+    return bench.end()
+
+
 if __name__ == "__main__":
-    compare("rows", TARGETS, __doc__)
+    sys.exit(main())

@@ -1,8 +1,8 @@
 """How cost grows with the number of nodes, connections, tables, sessions, statements and threads.
 
-    python -m benchmarks.scale [--only nodes] [--most 1000] [--idle 35]
+    python benchmarks/scale.py [--only nodes] [--most 1000] [--idle 35]
 
-Each size runs in a process of its own against `benchmarks.null_server`, which answers at as many
+Each size runs in a process of its own against `_lib.null_server`, which answers at as many
 addresses of 127.0.0.0/8 as there are nodes. Figures: wall time of `connect` and until every pool is
 open, client CPU of both, CPU of a blocking insert alone and of one with 100 in flight, memory above
 that of the import, CPU of the idle process as a share of one processor, wall time of `shutdown`.
@@ -11,14 +11,13 @@ Then the time until a client notices that a node is gone, with `cassandra.testin
 The more nodes there are, the fewer requests of those in flight go to the same connection, whose
 frames are joined: with 1,000 nodes and 100 in flight, each request has its own system calls.
 
-It ends with 1 if a target is missed: a request alone may cost 10 % more with the most nodes than
-with three, an idle client of the most nodes 0.5 % of a processor, and the CPU of connecting may
-grow in proportion at most.
+``--check`` ends with 1 if a target is missed: a request alone may cost 10 % more with the most
+nodes than with three, an idle client of the most nodes 0.5 % of a processor, and the CPU of
+connecting may grow in proportion at most.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import time
@@ -27,11 +26,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # by its path, from anywhere
-
-from benchmarks import metadata, null_server, peers
-from benchmarks._requirements import need
-from benchmarks.null_server import (
+from benchmarks._lib import null_server, peers
+from benchmarks._lib.null_server import (
     INET,
     QUERY,
     RESULT,
@@ -43,8 +39,9 @@ from benchmarks.null_server import (
     rows,
     string,
 )  # fmt: skip
+from benchmarks._lib.report import Benchmark
 
-WORKER = Path(__file__).with_name("_worker_scale.py")
+WORKER = Path(__file__).with_name("_lib") / "worker_scale.py"
 USUAL = {"nodes": 3, "connections": 1, "sessions": 1, "prepared": 1, "threads": 1,
          "requests": 20_000, "idle": 0.0, "tables": 0}  # fmt: skip
 SIZES = {
@@ -55,12 +52,21 @@ SIZES = {
     "prepared": [1000, 100_000, 1_000_000],
     "threads": [1, 8, 64],
 }
+QUICK_SIZES = {
+    "nodes": [1, 3, 10],
+    "connections": [1, 8],
+    "tables": [10],
+    "sessions": [1, 20],
+    "prepared": [1000],
+    "threads": [1, 8],
+}
 SHOWN = [
     "connect ms",
     "all open ms",
     "CPU ms",
     "alone us",
     "request us",
+    "prepare us",
     "MiB",
     "idle %",
     "shutdown ms",
@@ -100,7 +106,11 @@ def peers_rule(nodes: int) -> Rule:
 
 def rules(settings: dict[str, Any]) -> list[Rule]:
     peers_v2: Rule = (QUERY, b"system.peers_v2", 0, (0x2200).to_bytes(4, "big") + string("none"))
-    schema = metadata.rules(settings["tables"]) if settings["tables"] else []
+    schema = []
+    if settings["tables"]:
+        from benchmarks._lib import schema_tables  # here: it imports the driver
+
+        schema = schema_tables.rules(settings["tables"])
     return [peers_v2, peers_rule(settings["nodes"]), *schema]
 
 
@@ -108,7 +118,7 @@ def measured(settings: dict[str, Any]) -> dict[str, float]:
     address = "0.0.0.0" if settings["nodes"] > 1 else "127.0.0.1"
     with null_server.running(address, rules(settings)) as (_, port):
         found: dict[str, float] = peers.run_ours(
-            "c", WORKER, ["127.0.0.1", str(port), json.dumps(settings)]
+            peers.lanes()[0], WORKER, ["127.0.0.1", str(port), json.dumps(settings)]
         )
     return found
 
@@ -137,64 +147,85 @@ def until_noticed(nodes: int) -> Iterator[tuple[str, float]]:
                 yield how, (time.perf_counter() - began) * 1000
 
 
-def missed(found: dict[int, dict[str, float]]) -> list[str]:
-    """Return what is too much, of the figures by number of nodes."""
+def judge(bench: Benchmark, found: dict[int, dict[str, float]]) -> None:
+    """Compare the figures by number of nodes with the targets."""
     most = max(found)
     if 3 not in found or most <= 3:
-        return []
-    out = []
-    if found[most]["alone us"] > 1.1 * found[3]["alone us"]:
-        out.append(f"a request with {most} nodes costs more than 1.1 times one with 3")
-    if found[most].get("idle %", 0) > 0.5:
-        out.append(f"an idle client of {most} nodes takes more than 0.5 % of a processor")
+        return
+    ratio = found[most]["alone us"] / found[3]["alone us"]
+    bench.target(f"a request with {most} nodes costs {ratio:.2f} times one with 3", ratio <= 1.1)
+    idle = found[most].get("idle %", 0.0)
+    bench.target(f"an idle client of {most} nodes takes {idle:.2f} % of a processor", idle <= 0.5)
     for fewer, more in zip(sorted(found)[2:], sorted(found)[3:], strict=False):
-        if found[more]["CPU ms"] / found[fewer]["CPU ms"] > PROPORTION * more / fewer:
-            out.append(f"connecting to {more} nodes costs more than in proportion to {fewer}")
-    return out
+        grown = found[more]["CPU ms"] / found[fewer]["CPU ms"]
+        text = f"connecting to {more} nodes costs {grown:.1f} times as much as to {fewer}"
+        bench.target(text, grown <= PROPORTION * more / fewer)
+
+
+def sizes_of(bench: Benchmark) -> dict[str, list[int]]:
+    """Return the sizes to measure, by name."""
+    options = bench.options
+    return {
+        name: [size for size in sizes if size <= options.most]
+        for name, sizes in (QUICK_SIZES if options.quick else SIZES).items()
+        if options.only in (None, name)
+    }
+
+
+def measure_sizes(bench: Benchmark) -> None:
+    """Show a table for each thing that grows."""
+    wanted = sizes_of(bench)
+    requests = {"requests": 2_000} if bench.options.quick else {}
+    with bench.progress(sum(map(len, wanted.values()))) as bar:
+        for name, sizes in wanted.items():
+            found = {}
+            for size in sizes:
+                bar.step(f"{size:,} {name}")
+                idle = bench.options.idle if name == "nodes" else 0.0
+                found[size] = measured({**USUAL, **requests, "idle": idle, name: size})
+            bar.clear()
+            rows = {
+                f"{size:,}": {figure: one[figure] for figure in SHOWN if figure in one}
+                for size, one in found.items()
+            }
+            bench.show(name, rows)
+            if name == "nodes":
+                judge(bench, found)
+
+
+def measure_noticing(bench: Benchmark) -> None:
+    """Show the time until nothing is sent to a node any more."""
+    rows: dict[str, dict[str, float]] = {}
+    counts = (3,) if bench.options.quick else (3, 100)
+    with bench.progress(len(counts)) as bar:
+        for nodes in counts:
+            bar.step(f"noticing that one of {nodes} nodes is gone")
+            for how, took in until_noticed(nodes):
+                rows.setdefault(f"a node {how}", {})[f"{nodes} nodes"] = took
+    bench.show("ms until it is noticed (heartbeats each second, awaited for one)", rows)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    bench = Benchmark(
+        __doc__,
+        "Costs that grow with nodes, connections, tables, sessions, statements, threads",
+        takes="12 minutes",
+        quick="15 s",
     )
-    parser.add_argument("--only", choices=[*SIZES, "noticing"])
-    parser.add_argument("--most", type=int, default=1_000_000, help="leave larger sizes out")
-    parser.add_argument(
+    bench.add("--only", choices=[*SIZES, "noticing"])
+    bench.add("--most", type=int, default=1_000_000, help="leave larger sizes out")
+    bench.add(
         "--idle",
         type=float,
         default=65.0,
         help="seconds to watch idle clients, of which each 60 have a heartbeat",
     )
-    options = parser.parse_args()
-    need("geomet")
-    failures: list[str] = []
-    for name, sizes in SIZES.items():
-        if options.only not in (None, name):
-            continue
-        print(f"\n{name:12}" + "".join(f"{figure:>13}" for figure in SHOWN))
-        found = {}
-        for size in sizes:
-            if size > options.most:
-                continue
-            idle = options.idle if name == "nodes" else 0.0
-            found[size] = one = measured({**USUAL, "idle": idle, name: size})
-            shown = "".join(
-                f"{one[figure]:13.2f}" if figure in one else " " * 13 for figure in SHOWN
-            )
-            extra = f"   prepare {one['prepare us']:.0f} us" if "prepare us" in one else ""
-            print(f"{size:<12}{shown}{extra}", flush=True)
-        if name == "nodes":
-            failures = missed(found)
+    options = bench.start(idle=0.0)
+    bench.need_program("cc")
+    measure_sizes(bench)
     if options.only in (None, "noticing"):
-        print(
-            "\nms until nothing is sent to a node any more "
-            "(heartbeats each second, awaited for one)"
-        )
-        for nodes in (3, 100):
-            for how, took in until_noticed(nodes):
-                print(f"{nodes:4} nodes, one {how:10}{took:10.1f}")
-    print("\nmissed: " + "; ".join(failures) if failures else "\ntargets met")
-    return 1 if failures else 0
+        measure_noticing(bench)
+    return bench.end()
 
 
 if __name__ == "__main__":

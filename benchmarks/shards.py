@@ -1,6 +1,6 @@
 """The cost of shards and tablets for a request, and the memory of many tablets.
 
-    python -m benchmarks.shards
+    python benchmarks/shards.py [--tablets N]
 
 The driver is connected to a fake ScyllaDB cluster, and the steps of a request that choose a host
 and a connection are timed without sending anything. Microseconds, the best of several passes.
@@ -8,165 +8,59 @@ and a connection are timed without sending anything. Microseconds, the best of s
 
 from __future__ import annotations
 
-import argparse
-import random
 import sys
-import time
-import tracemalloc
-import uuid
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # by its path, from anywhere
-
-from cassandra import _impl
-from cassandra.cluster import Cluster
-from cassandra.engine.request import Request
-from cassandra.protocol.opcodes import RESULT
-from cassandra.testing.fake import FakeCluster, Scylla
-from cassandra.testing.fake.placement import Replica, Tablet, routing_payload
+from benchmarks._lib import peers
+from benchmarks._lib.report import Benchmark
 
 CHOICE_TARGET, LOOK_UP_TARGET, PAYLOAD_TARGET = 0.5, 0.5, 1.0  # microseconds
 MEMORY_TARGET = 100.0  # megabytes for a million tablets
-PASSES = 60
-
-
-def best(function: Callable[[], object], count: int = 4_000) -> float:
-    """Return the microseconds of one call."""
-    found = float("inf")
-    for _ in range(PASSES):
-        started = time.thread_time()
-        for _ in range(count):
-            function()
-        found = min(found, time.thread_time() - started)
-    return found / count * 1e6
-
-
-def choice(cluster: Any, session: Any) -> dict[str, float]:
-    """Time plan and connection: without shards, with them, and with tablets."""
-    engine = session._engine
-    policy = cluster.profile_manager.default.load_balancing_policy
-    figures = {}
-    for keyspace in ("vn", "tb"):
-        prepared = session.prepare(f"SELECT v FROM {keyspace}.t WHERE k = ?")
-        for key in range(1000):
-            session.execute(prepared, (key,))
-        statement = prepared.bind((7,))
-        pools = list(engine.pools.values())
-
-        def step(statement: Any = statement) -> None:
-            request: Any = Request(engine, statement, None, print)  # type: ignore[arg-type]
-            host = next(iter(policy.make_query_plan(None, statement)))
-            request.choose(host, engine.pools_by_id[id(host)])
-
-        figures[f"{keyspace}, with shards"] = best(step)
-        tables = [pool.shards for pool in pools]
-        connections = [pool.connections for pool in pools]
-        for pool in pools:
-            # As without shards: one connection, any of them.
-            pool.shards, pool.connections = None, pool.connections[:1]
-        figures[f"{keyspace}, without"] = best(step)
-        for pool, table, own in zip(pools, tables, connections, strict=True):
-            pool.shards, pool.connections = table, own
-    return figures
-
-
-def answers(session: Any) -> tuple[float, float]:
-    """Time the processing of an answer: plain, and with a tablet's payload."""
-    engine = session._engine
-    prepared = session.prepare("INSERT INTO tb.t (k, v) VALUES (?, 'x')")
-    statement = prepared.bind((7,))
-    void = b"\0\0\0\1"
-    tablet = Tablet(-(1 << 62), 1 << 62, (Replica(uuid.UUID(int=1), 3),) * 3, 5)
-    ((name, value),) = routing_payload(tablet, 1).items()
-    assert value is not None
-    told = b"\0\1" + len(name).to_bytes(2, "big") + name.encode()
-    told += len(value).to_bytes(4, "big") + value + void
-    connection = next(iter(engine.pools.values())).connections[0]
-    body = type("Body", (), {"decodes": False})()
-
-    def answered(flags: int, data: bytes) -> Callable[[], None]:
-        def step() -> None:
-            request: Any = Request(engine, statement, body, lambda done: None)
-            attempt = _impl.flight.Attempt(request, None, connection, 0.0)  # type: ignore[arg-type]
-            request.on_answer(attempt, connection, RESULT, flags, data)
-
-        return step
-
-    return best(answered(0, void)), best(answered(4, told))
-
-
-def million(count: int) -> tuple[float, float, float]:
-    """Return megabytes, microseconds of a look-up, and microseconds of taking a tablet."""
-    replicas = [Replica(uuid.UUID(int=place + 1), place) for place in range(3)]
-    tablets = _impl.tablets.TabletMap(limit=2 * count)
-    step = (1 << 64) // count
-    first = -(1 << 63)
-    payloads = []
-    for place in range(count):
-        told = Tablet(first + place * step, first + (place + 1) * step, tuple(replicas), place)
-        payloads.append(routing_payload(told, 2)["tablets-routing-v2"])
-    before = resident()
-    started = time.thread_time()
-    for payload in payloads:
-        tablets.learn("ks", "t", payload)
-    took = (time.thread_time() - started) / count * 1e6
-    size = resident() - before
-    tokens = [random.randrange(-(1 << 62), 1 << 62) for _ in range(20_000)]
-    look_up = min(
-        _timed(lambda: [tablets.version_of("ks", "t", token) for token in tokens])
-        for _ in range(PASSES)
-    )
-    return size, look_up / len(tokens) * 1e6, took
-
-
-def _timed(function: Callable[[], object]) -> float:
-    started = time.thread_time()
-    function()
-    return time.thread_time() - started
-
-
-def resident() -> float:
-    """Return the megabytes of this process."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmRSS"):
-            return int(line.split()[1]) / 1024
-    return tracemalloc.get_traced_memory()[0] / 1e6
 
 
 def main() -> int:
-    """Print all figures; return how many miss their target."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.shards", description=__doc__)
-    parser.add_argument("--tablets", type=int, default=1_000_000)
-    options = parser.parse_args()
-    found: list[tuple[str, float, float]] = []
-    with FakeCluster(3, scylla=Scylla(7)) as nodes:
-        for keyspace, tablets in (("vn", None), ("tb", 64)):
-            nodes.scylla.keyspace(keyspace, replication_factor=3, tablets=tablets is not None)
-            nodes.scylla.table(keyspace, "t", tablets=tablets)
-        with Cluster(nodes.contact_points, port=nodes.port) as cluster:
-            session = cluster.connect(wait_for_all_pools=True)
-            while any(
-                one["connected"] < one["shards_count"]
-                for one in cluster.shard_aware_stats().values()
-            ):
-                time.sleep(0.01)
-            figures = choice(cluster, session)
-            plain, told = answers(session)
-    for name, value in figures.items():
-        print(f"{name:40} {value:8.3f} us")
+    bench = Benchmark(
+        __doc__,
+        "Choice of shards and tablets, us a request, and memory of tablets",
+        takes="1 minute",
+        quick="5 s",
+    )
+    bench.add("--tablets", type=int, default=1_000_000)
+    # Pure Python takes in tablets slowly, the more so the more there are.
+    options = bench.start(tablets=100_000 if "c" in peers.lanes() else 5_000)
+    peers.own_lanes(bench)
+    from benchmarks._lib import shards  # here: it imports the driver
+
+    with bench.progress(2) as bar:
+        bar.step("choice of a host and a connection")
+        figures, plain, told = shards.of_a_cluster()
+        bar.step(f"{options.tablets:,} tablets")
+        size, look_up, took = shards.million(options.tablets)
+    rows = {
+        f"choice, {name}": {
+            how: figures[f"{keyspace}, {how}"] for how in ("without", "with shards")
+        }
+        for name, keyspace in (("vnodes", "vn"), ("tablets", "tb"))
+    }
+    ratios = {"with / without": {n: row["with shards"] / row["without"] for n, row in rows.items()}}
+    bench.show("us a request", rows, ratios)
+    us = {
+        "an answer": plain,
+        "an answer that tells a tablet": told,
+        "taking a tablet": took,
+        "look-up of a tablet": look_up,
+        "MB of all tablets": size,
+    }
+    bench.show(f"us, {options.tablets:,} tablets", {name: {"": us[name]} for name in us})
     base = figures["vn, without"]
-    found.append(("shards over none", figures["vn, with shards"] - base, CHOICE_TARGET))
-    found.append(("shards and tablets over none", figures["tb, with shards"] - base, CHOICE_TARGET))
-    found.append(("an answer with a payload over one without", told - plain, PAYLOAD_TARGET))
-    size, look_up, took = million(options.tablets)
-    print(f"{'taking a tablet':40} {took:8.3f} us")
-    found.append((f"look-up among {options.tablets:,} tablets", look_up, LOOK_UP_TARGET))
-    found.append((f"megabytes of {options.tablets:,} tablets", size, MEMORY_TARGET))
-    for name, value, target in found:
-        print(f"{name:40} {value:8.3f}  of {target}{'' if value <= target else '  MISSED'}")
-    return sum(value > target for _, value, target in found)
+    for text, value, most in (
+        ("shards over none", figures["vn, with shards"] - base, CHOICE_TARGET),
+        ("shards and tablets over none", figures["tb, with shards"] - base, CHOICE_TARGET),
+        ("an answer with a payload over one without", told - plain, PAYLOAD_TARGET),
+        (f"look-up among {options.tablets:,} tablets", look_up, LOOK_UP_TARGET),
+        (f"megabytes of {options.tablets:,} tablets", size, MEMORY_TARGET),
+    ):
+        bench.target(f"{text}: {value:.3f}, at most {most:g}", value <= most)
+    return bench.end()
 
 
 if __name__ == "__main__":

@@ -1,10 +1,9 @@
 """The instructions of small things that programs call, beside the least that they can take.
 
-    python -m benchmarks.small_things [--pure] [CASE ...]
+    python benchmarks/small_things.py [--pure] [CASE ...]
 
 Each figure is counted by callgrind, as those of `benchmarks.instructions` are: a busy machine does
-not move it. A process that makes some calls is compared with one that makes more. It ends with 1 if
-a compiled case takes more than it may. Needs valgrind.
+not move it. A process that makes some calls is compared with one that makes more. Needs valgrind.
 
 * ``send_body`` and ``decode_message`` of messages beside the engine's own functions.
 * A page of short texts beside ``bytes.decode`` of each.
@@ -14,20 +13,17 @@ a compiled case takes more than it may. Needs valgrind.
 
 from __future__ import annotations
 
-import argparse
-import shutil
-import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # by its path, from anywhere
+from benchmarks._lib import peers
+from benchmarks._lib.callgrind import count, counted_environment, work
+from benchmarks._lib.report import Benchmark
 
-from benchmarks.instructions import collected, environment
-
-WORKER = Path(__file__).with_name("_worker_small_things.py")
+WORKER = Path(__file__).with_name("_lib") / "worker_small_things.py"
 FEW = 100  # calls of the shorter run
 SIDES = ("ours", "floor")
 
@@ -63,71 +59,61 @@ CASES = (
 )
 
 
-def count(case: Case, side: str, calls: int, implementation: str, folder: Path) -> int:
-    """Return the instructions of one process.
-
-    :raises RuntimeError: if it fails.
-    """
-    counting = ("valgrind", "--tool=callgrind", f"--callgrind-out-file={folder / 'out'}")
-    return collected(work(case, side, calls, implementation, folder, counting))
-
-
-def work(
-    case: Case,
-    side: str,
-    calls: int,
-    implementation: str,
-    folder: Path,
-    under: Sequence[str] = (),
-) -> str:
-    """Run the worker, by the command `under` if there is one; return what stderr got."""
-    command = [*under, sys.executable, str(WORKER), case.name, side, str(calls)]
-    done = subprocess.run(
-        command, env=environment(implementation), cwd=folder, capture_output=True, text=True
-    )
-    if done.returncode:
-        raise RuntimeError(f"{case.name} failed with {done.returncode}:\n{done.stderr[-2000:]}")
-    return done.stderr
-
-
-def per_call(case: Case, side: str, implementation: str, folder: Path) -> float:
+def per_call(case: Case, side: str, environment: dict[str, str], folder: Path) -> float:
     """Return the instructions of one call."""
-    work(case, side, 1, implementation, folder)  # the first process may have to write bytecode
-    few, many = (
-        count(case, side, calls, implementation, folder) for calls in (FEW, FEW + case.calls)
-    )
+
+    def arguments(calls: int) -> list[str]:
+        return [case.name, side, str(calls)]
+
+    # The first process may have to write bytecode.
+    work(WORKER, arguments(1), environment, folder)
+
+    def counted(calls: int) -> int:
+        return count(WORKER, arguments(calls), environment, folder / f"{side}-{calls}")
+
+    with ThreadPoolExecutor(2) as both:  # company does not move a count
+        few, many = both.map(counted, (FEW, FEW + case.calls))
     return (many - few) / case.calls
 
 
-def row(case: Case, ours: float, floor: float, is_checked: bool) -> tuple[str, bool]:
-    """Return a row of the table, and whether the case takes more than it may."""
-    is_over = is_checked and ours > case.most * floor
-    verdict = f"at most {case.most:.1f}{': MISSED' if is_over else ''}" if is_checked else ""
-    shown = f"{case.what:42}{ours:11,.0f}{floor:11,.0f}{ours / floor:7.2f}"
-    return f"{shown}   {case.beside:24}{verdict}", is_over
+def measure(bench: Benchmark, cases: list[Case], lane: str) -> dict[str, dict[str, float]]:
+    """Return the rows of the table."""
+    rows: dict[str, dict[str, float]] = {}
+    environment = counted_environment(lane)
+    steps = bench.progress(len(cases) * len(SIDES))
+    with tempfile.TemporaryDirectory() as folder, steps as bar:
+        for case in cases:
+            row = rows[f"{case.what} (beside: {case.beside})"] = {}
+            for side in SIDES:
+                bar.step(f"{case.name}, {side}")
+                row[side] = per_call(case, side, environment, Path(folder))
+            if lane == "c":
+                ratio = row["ours"] / row["floor"]
+                text = f"{case.what}: {ratio:.2f} times {case.beside}, at most {case.most:g}"
+                bench.target(text, ratio <= case.most)
+    return rows
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+def main(arguments: list[str] | None = None) -> int:
+    bench = Benchmark(
+        __doc__,
+        "Instructions of small calls, beside the least that they can take",
+        takes="3 minutes",
+        quick="15 s",
     )
-    parser.add_argument("--pure", action="store_true", help="without the compiled modules")
-    parser.add_argument("cases", nargs="*", metavar="CASE", help="words that the names hold")
-    options = parser.parse_args(arguments)
-    if shutil.which("valgrind") is None:
-        sys.exit("this benchmark needs valgrind, which is not installed")
-    implementation = "python" if options.pure else "c"
-    missed = False
-    print(f"{'instructions of a call':42}{'ours':>11}{'beside':>11}{'ratio':>7}")
-    with tempfile.TemporaryDirectory() as folder:
-        for case in CASES:
-            if options.cases and not any(word in case.name for word in options.cases):
-                continue
-            ours, floor = (per_call(case, side, implementation, Path(folder)) for side in SIDES)
-            line, is_over = row(case, ours, floor, not options.pure)
-            missed |= is_over
-            print(line, flush=True)
-    return 1 if missed else 0
+    bench.add("--pure", action="store_true", help="without the compiled modules")
+    bench.add("cases", nargs="*", metavar="CASE", help="words that the names hold")
+    options = bench.start(arguments)
+    bench.need_program("valgrind")
+    lane = "python" if options.pure else peers.lanes()[0]
+    words = options.cases or ([case.name for case in CASES[:1]] if options.quick else [""])
+    cases = [case for case in CASES if any(word in case.name for word in words)]
+    rows = measure(bench, cases, lane)
+    ratios: dict[str, dict[str, float | None]] = {
+        "ours / floor": {case: row["ours"] / row["floor"] for case, row in rows.items()}
+    }
+    bench.show("instructions a call", rows, ratios)
+    return bench.end()
 
 
 if __name__ == "__main__":

@@ -1,29 +1,24 @@
 """The public calls of type classes (``Int32Type.serialize(5, 4)``) beside other drivers.
 
-    python benchmarks/type_calls.py [--json FILE] [--no-peers] [--check]
+    python benchmarks/type_calls.py [--no-peers] [--check]
 
-Each driver runs the same cases in a process of its own (_worker_type_calls.py), one after the
+Each driver runs the same cases in a process of its own (_lib/worker_type_calls.py), one after the
 other, several times in turn, so that a busy machine slows all of them; the least time of each
 counts. ``--check`` ends with 1 if a call of the compiled lane costs more than the fastest peer's.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # by its path, from anywhere
+from benchmarks._lib import peers
+from benchmarks._lib.report import Benchmark
+from benchmarks._lib.tables import least_over
 
-from benchmarks import peers
-from benchmarks._tables import show_table
-from benchmarks._worker_type_calls import CALLS
-
-SCRIPT = Path(__file__).resolve().parent / "_worker_type_calls.py"
-PASSES = 3
-OURS = "turbocql c"
+SCRIPT = Path(__file__).resolve().parent / "_lib" / "worker_type_calls.py"
+CALLS = ("serialize", "deserialize", "to_binary", "from_binary")
 
 Times = dict[str, list[float | None]]
 
@@ -40,65 +35,44 @@ def least(results: list[dict[str, Any]]) -> Times:
     return merged
 
 
-def measure(with_peers: bool) -> dict[str, Times]:
+def measure(bench: Benchmark, drivers: list[str]) -> dict[str, Times]:
     """Return every driver's times by its name."""
-    runs: dict[str, list[dict[str, Any]]] = {}
-    for _ in range(PASSES):
-        for lane in ("python", "c"):
-            runs.setdefault(f"turbocql {lane}", []).append(peers.run_ours(lane, SCRIPT))
-        for peer in peers.PEERS if with_peers else ():
-            runs.setdefault(peer, []).append(peers.run_peer(peer, SCRIPT))
+    runs: dict[str, list[dict[str, Any]]] = {driver: [] for driver in drivers}
+    with bench.progress(bench.options.passes * len(drivers)) as bar:
+        for _ in range(bench.options.passes):
+            for driver in drivers:
+                bar.step(driver)
+                runs[driver].append(peers.run_any(driver, SCRIPT))
     return {name: least(results) for name, results in runs.items()}
 
 
-def rows(result: dict[str, Times]) -> list[list[str]]:
-    """Return the table: case, call, each driver's ns, and the fastest peer's ns over ours."""
-    drivers = list(result)
-    table = [["case", "call", *drivers, "peer / ours"]]
-    for name, ours in result[OURS].items():
-        for at, call in enumerate(CALLS):
-            times = [result[driver].get(name, [None] * len(CALLS))[at] for driver in drivers]
-            ratio = ratio_of(result, name, at)
-            cells = ["-" if time is None else f"{time:,.0f}" for time in times]
-            table.append([name, call, *cells, "-" if ratio is None else f"{ratio:.1f}"])
-        assert len(ours) == len(CALLS)
-    return table
-
-
-def ratio_of(result: dict[str, Times], name: str, at: int) -> float | None:
-    """Return the fastest peer's time over ours; None if there is none to compare."""
-    ours = result[OURS][name][at]
-    others = [result[peer][name][at] for peer in peers.PEERS if peer in result]
-    known = [time for time in others if time is not None]
-    return min(known) / ours if known and ours else None
-
-
-def main() -> None:
-    """Measure, print the table, write the JSON."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--json", type=Path, default=peers.cache() / "type_calls.json", help="where the JSON goes"
+def main() -> int:
+    bench = Benchmark(
+        __doc__,
+        "Public calls of type classes, ns a call",
+        takes="1 minute",
+        quick="5 s",
+        with_peers=True,
     )
-    parser.add_argument("--no-peers", action="store_true", help="leave the other drivers out")
-    parser.add_argument("--check", action="store_true", help="fail if a peer's call costs less")
-    arguments = parser.parse_args()
-    result = measure(not arguments.no_peers)
-    arguments.json.parent.mkdir(parents=True, exist_ok=True)
-    arguments.json.write_text(json.dumps(result, indent=1))
-    show_table(rows(result), names=2)
-    slower = [
-        f"{name}.{call}"
-        for name in result[OURS]
+    bench.add("--passes", type=int, default=3, help="the least of so many counts")
+    bench.start(passes=1)
+    drivers = [*peers.own_lanes(bench), *peers.prepare(bench)]
+    found = measure(bench, drivers)
+    ours = drivers[0]
+    rows = {
+        f"{name}, {call}": {
+            driver: times.get(name, [None] * len(CALLS))[at] for driver, times in found.items()
+        }
+        for name in found[ours]
         for at, call in enumerate(CALLS)
-        if (ratio_of(result, name, at) or 1) < 1
-    ]
-    print(
-        f"\nns per call, least of {PASSES} runs. Slower than a peer: {', '.join(slower) or 'none'}"
-    )
-    print(f"written to {arguments.json}", file=sys.stderr)
-    if arguments.check and slower:
-        sys.exit(1)
+    }
+    ratios = least_over(rows, ours, peers.PEERS)
+    bench.show("ns a call", rows, {"peer / ours": ratios})
+    slower = [case for case, ratio in ratios.items() if ratio is not None and ratio < 1]
+    if ratios:
+        bench.target(f"slower than a peer: {', '.join(slower) or 'none'}", not slower)
+    return bench.end()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

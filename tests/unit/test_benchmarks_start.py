@@ -13,12 +13,13 @@ BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 SCRIPTS = sorted(path for path in BENCHMARKS.glob("[a-z]*.py") if "__main__" in path.read_text())
 
 
-def started(script: Path, directory: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    # The tree's own package may have no extensions where the tests run on an installed one.
+def started(
+    script: Path, directory: Path, *arguments: str, options: tuple[str, ...] = ()
+) -> subprocess.CompletedProcess[str]:
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("CASS_DRIVER_")
     }
-    command = [sys.executable, *options, str(script), "--help"]
+    command = [sys.executable, *options, str(script), *arguments]
     return subprocess.run(
         command, cwd=directory, env=environment, capture_output=True, text=True, check=False
     )
@@ -26,29 +27,44 @@ def started(script: Path, directory: Path, *options: str) -> subprocess.Complete
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_a_benchmark_starts_by_its_path(script: Path, tmp_path: Path) -> None:
-    done = started(script, tmp_path)
+    done = started(script, tmp_path, "--help")
     assert done.returncode == 0, done.stderr
     assert "usage" in done.stdout
+    # Its docstring, with the line that starts it, as it stands.
+    assert f"\n    python benchmarks/{script.name}" in done.stdout
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
-def test_a_benchmark_says_what_to_install(script: Path, tmp_path: Path) -> None:
-    done = started(script, tmp_path, "-I", "-S")  # without site-packages
+def test_a_benchmark_without_the_driver_says_what_to_install(script: Path, tmp_path: Path) -> None:
+    done = started(script, tmp_path, "--quick", options=("-E", "-S"))  # without site-packages
+    assert done.returncode == 1
+    assert "this benchmark needs cassandra" in done.stderr
+    assert "pip install ." in done.stderr
     assert "Traceback" not in done.stderr
-    if done.returncode:
-        assert "this benchmark needs" in done.stderr
-        assert "pip install '.[test]'" in done.stderr
-    else:
-        assert "usage" in done.stdout
 
 
-def test_the_import_that_is_measured_is_this_trees(tmp_path: Path) -> None:
-    script = BENCHMARKS / "import_time.py"
-    command = [sys.executable, str(script), "--repeats", "1"]
-    # The tree itself need not be built.
-    environment = {**os.environ, "CASS_DRIVER_IMPL": "python"}
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_the_index_has_every_script(script: Path) -> None:
+    assert f"``{script.name}``" in (BENCHMARKS / "README.rst").read_text()
+
+
+def test_scripts_start_as_modules() -> None:
     done = subprocess.run(
-        command, cwd=tmp_path, capture_output=True, text=True, check=False, env=environment
+        [sys.executable, "-m", "benchmarks.instructions", "--help"],
+        cwd=BENCHMARKS.parent,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
-    assert "import cassandra.aio" in done.stdout
+
+
+def test_no_script_puts_the_clone_on_the_path() -> None:
+    """The installed driver is measured: the clone's own package may not even be compiled."""
+    for path in BENCHMARKS.rglob("*.py"):
+        assert "sys.path.insert" not in path.read_text(), path
+    program = "import sys; from benchmarks._lib import peers; print(*sys.path, sep=chr(10))"
+    done = subprocess.run(
+        [sys.executable, "-E", "-c", program], cwd=BENCHMARKS, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert str(BENCHMARKS.parent) not in done.stdout.splitlines()

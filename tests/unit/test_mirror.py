@@ -33,6 +33,8 @@ ACROSS = {
     "cqltypes/test_parity.py": "both implementations of the codecs beside each other",
     "protocol/test_parity.py": "both implementations of the protocol beside each other",
     "test_benchmark_instructions.py": "a script of benchmarks/",
+    "test_benchmark_report.py": "benchmarks/_lib",
+    "test_benchmarks_quick.py": "the scripts of benchmarks/",
     "test_benchmarks_start.py": "the scripts of benchmarks/",
     "test_build_switches.py": "setup.py",
     "test_compiled_objects.py": "that copies of compiled objects are good or refused",

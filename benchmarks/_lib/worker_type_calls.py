@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import json
+import os
 import sys
 import timeit
 import uuid
@@ -18,7 +19,8 @@ import cassandra
 from cassandra import cqltypes, util
 
 PROTOCOL = 4
-REPEATS = 15
+QUICK = bool(os.environ.get("TURBOCQL_BENCH_QUICK"))
+REPEATS = 2 if QUICK else 15
 SECONDS = 0.002
 CALLS = ("serialize", "deserialize", "to_binary", "from_binary")
 

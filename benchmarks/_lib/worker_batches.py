@@ -1,6 +1,6 @@
 """Times the building of batches through one driver's public API, in any environment.
 
-    _worker_batches.py ADDRESS PORT
+    worker_batches.py ADDRESS PORT
 
 Prints one JSON object: for each case the least microseconds for 100 bound statements, and how many
 memory blocks of Python stay allocated for each of them.
@@ -9,6 +9,7 @@ memory blocks of Python stay allocated for each of them.
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -16,7 +17,8 @@ from typing import Any
 
 ROWS = 100
 LOOPS = 50
-PASSES = 15
+QUICK = bool(os.environ.get("TURBOCQL_BENCH_QUICK"))
+PASSES = 3 if QUICK else 15
 INSERT = "INSERT INTO five (a, b, c, d, e) VALUES (?, ?, ?, ?, ?)"
 ROW = (7, "hello world", 7, 1.5, True)
 

@@ -7,6 +7,7 @@ or seconds.
 from __future__ import annotations
 
 import json
+import os
 import random
 import sys
 import time
@@ -34,7 +35,8 @@ from cassandra.query import PreparedStatement
 Column = namedtuple("Column", "keyspace_name table_name name type")
 PARTITIONER = "org.apache.cassandra.dht.Murmur3Partitioner"
 STATEMENTS = 2000
-REPEATS = 15
+QUICK = bool(os.environ.get("TURBOCQL_BENCH_QUICK"))
+REPEATS = 3 if QUICK else 15
 
 
 def make_hosts(count: int, datacenters: int, racks: int) -> list[Host]:

@@ -1,6 +1,6 @@
 """Measures one size of one thing for `benchmarks.scale`, in a process of its own.
 
-    _worker_scale.py ADDRESS PORT SETTINGS
+    worker_scale.py ADDRESS PORT SETTINGS
 
 SETTINGS is a JSON object: nodes, connections (a node), sessions, prepared (statements asked for),
 threads, requests, idle (seconds to watch). Prints one JSON object.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import resource
 import sys
 import threading
@@ -21,8 +22,9 @@ from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.policies import DCAwareRoundRobinPolicy, HostDistance, TokenAwarePolicy
 
 INSERT = "INSERT INTO five (a, b, c, d, e) VALUES (?, ?, ?, ?, ?)"
-PASSES = 3
-ALONE = 3_000
+QUICK = bool(os.environ.get("TURBOCQL_BENCH_QUICK"))
+PASSES = 1 if QUICK else 3
+ALONE = 1_000 if QUICK else 3_000
 PATIENCE = 120.0  # seconds
 
 

@@ -8,8 +8,10 @@ the functions that turbocql's engine calls instead, if they are others.
 from __future__ import annotations
 
 import datetime
+import importlib.util
 import inspect
 import json
+import os
 import struct
 import sys
 import timeit
@@ -25,7 +27,8 @@ from cassandra.query import BatchType, PreparedStatement, named_tuple_factory, t
 
 Column = namedtuple("Column", "keyspace_name table_name name type")
 VERSION = 4
-PASSES = 7
+QUICK = bool(os.environ.get("TURBOCQL_BENCH_QUICK"))
+PASSES = 2 if QUICK else 7
 
 KINDS = [
     ("id", "UUIDType", uuid.UUID(int=1 << 100)), ("name", "UTF8Type", "a name of some length"),
@@ -240,6 +243,16 @@ def frames_of(whole: Callable[[], Any], pandas: Any) -> dict[str, Callable[[], A
     return cases
 
 
+# What the cases need whose names end so.
+NEEDED_BY = {
+    "Arrow": ("pyarrow",),
+    "polars": ("polars",),
+    "pandas": ("pandas", "pyarrow"),
+    "NumPy": ("numpy",),
+    "matrix": ("numpy",),
+}
+
+
 def engine_result_cases() -> dict[str, Callable[[], Any]]:
     """Return the same cases in turbocql: the work of a `ResultSet` once its page has come."""
     from cassandra.cluster import ResultSet
@@ -258,7 +271,7 @@ def engine_result_cases() -> dict[str, Callable[[], Any]]:
 
     whole, vectors = page(5000), vector_page(1000)
     table, matrix = result(whole), result(vectors)
-    return {
+    cases = {
         "5000 x 5, tuples": rows(whole, tuple_factory),
         "5000 x 5, named tuples": rows(whole, named_tuple_factory),
         "5000 x 5, Arrow": lambda: table().to_arrow(),
@@ -269,6 +282,12 @@ def engine_result_cases() -> dict[str, Callable[[], Any]]:
         "1000 vectors, matrix": lambda: matrix().to_numpy()["v"],
         "1000 vectors, Arrow": lambda: matrix().to_arrow(),
     }
+    lacking = [
+        word
+        for word, packages in NEEDED_BY.items()
+        if not all(importlib.util.find_spec(name) for name in packages)
+    ]
+    return {name: case for name, case in cases.items() if not name.endswith(tuple(lacking))}
 
 
 def engine_message_cases() -> dict[str, Callable[[], Any]]:

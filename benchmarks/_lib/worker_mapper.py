@@ -1,7 +1,7 @@
 """Times the object mapper against the null server, in whatever environment it is run: any driver
 with this family's API.
 
-    _worker_mapper.py ADDRESS PORT
+    worker_mapper.py ADDRESS PORT
 
 Prints one JSON object: microseconds of CPU of this process a call (a row for iteration), the best
 of several passes, and bytes of memory for each instance that was read.
@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 import time
 import tracemalloc
 from collections.abc import Iterator
 from typing import Any
 
-PASSES = 7
+QUICK = bool(os.environ.get("TURBOCQL_BENCH_QUICK"))
+PASSES = 2 if QUICK else 7
 CALLS = 1_000
 ROWS = 5_000
 

@@ -11,6 +11,7 @@ import array
 import datetime
 import decimal
 import json
+import os
 import random
 import sys
 import timeit
@@ -22,7 +23,8 @@ import cassandra
 from cassandra import cqltypes, util
 
 PROTOCOL = 4
-REPEATS = 15
+QUICK = bool(os.environ.get("TURBOCQL_BENCH_QUICK"))
+REPEATS = 2 if QUICK else 15
 SECONDS = 0.004
 
 

@@ -1,6 +1,6 @@
 """Times requests against the null server through one driver's face, in any environment.
 
-    _worker_requests.py FACE ADDRESS PORT [CASE ...]
+    worker_requests.py FACE ADDRESS PORT [CASE ...]
 
 FACE is "blocking" (any driver with this family's API), "aio" and "aio-asyncio" (turbocql's asyncio
 face on uvloop and on asyncio's own loop), "acsylla", "scyllapy" (both on uvloop). Prints one JSON
@@ -19,7 +19,8 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
-PASSES = 7
+QUICK = bool(os.environ.get("TURBOCQL_BENCH_QUICK"))
+PASSES = 2 if QUICK else 7
 IN_FLIGHT = 100
 ONE_AT_A_TIME = 2_000
 MANY = 10_000

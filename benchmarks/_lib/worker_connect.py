@@ -1,6 +1,6 @@
 """Times the first `Cluster.connect` of a process, after the import, in any environment.
 
-    _worker_connect.py ADDRESS PORT [profile]
+    worker_connect.py ADDRESS PORT [profile]
 
 Prints one JSON object: milliseconds of wall time and of CPU (user + system, all threads) of
 connect(), and of a second cluster's.

@@ -1,6 +1,6 @@
 """Calls one small thing again and again, for `benchmarks.small_things` to count what it takes.
 
-    _worker_small_things.py CASE SIDE CALLS
+    worker_small_things.py CASE SIDE CALLS
 
 SIDE is ``ours`` or ``floor``. The loop itself is the same on both sides.
 """
@@ -13,9 +13,13 @@ from collections import namedtuple
 from collections.abc import Callable
 from io import BytesIO
 from itertools import repeat
+from pathlib import Path
 from typing import Any
 
-from benchmarks._worker_messages import TWELVE, Column, rows_body
+# The folder of the benchmarks, whose `benchmarks.py` stands for the package.
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+
+from benchmarks._lib.worker_messages import TWELVE, Column, rows_body
 from cassandra import cqltypes
 from cassandra._impl import bodies, rows
 from cassandra.protocol import (

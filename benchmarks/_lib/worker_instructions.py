@@ -1,6 +1,6 @@
 """Makes requests to the null server, for `benchmarks.instructions` to count what they take.
 
-    _worker_instructions.py CASE ADDRESS PORT PASSES
+    worker_instructions.py CASE ADDRESS PORT PASSES
 
 Each pass makes the same `REQUESTS` requests, so that a run of more passes has more of them and
 nothing else. TURBOCQL_BENCH_WITHOUT names pairs of twins whose Python modules serve in place of
@@ -37,7 +37,8 @@ from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.policies import RoundRobinPolicy
 
-REQUESTS = 2_000
+QUICK = bool(os.environ.get("TURBOCQL_BENCH_QUICK"))
+REQUESTS = 200 if QUICK else 2_000
 IN_FLIGHT = 100
 INSERT = "INSERT INTO five (a, b, c, d, e) VALUES (?, ?, ?, ?, ?)"
 SELECT = "SELECT one FROM five WHERE a = ?"
@@ -146,9 +147,12 @@ def main() -> None:
     sys.setswitchinterval(sys.getswitchinterval() * SLOWER)
     run = CASES[case](address, int(port), int(passes))
     if run is not None:
-        import uvloop  # here, so that the tests of the table can do without
+        try:
+            import uvloop  # here, so that the tests of the table can do without
 
-        uvloop.run(run)
+            uvloop.run(run)
+        except ImportError:
+            asyncio.run(run)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,64 @@
+"""Counts the instructions of a process by callgrind, a tool of valgrind."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from benchmarks._lib import peers
+
+__all__ = ["collected", "count", "counted_environment", "work"]
+
+
+def counted_environment(implementation: str) -> dict[str, str]:
+    """Return what counted processes see: the order of sets and dicts is part of their cost."""
+    return {
+        **peers.inherited(),
+        **peers.own_settings(),
+        "PYTHONHASHSEED": "0",
+        "CASS_DRIVER_IMPL": implementation,
+    }
+
+
+def collected(report: str) -> int:
+    """Return the number of instructions that callgrind says it has counted.
+
+    :raises ValueError: if it does not say so.
+    """
+    found = re.search(r"Collected\s*:\s*(\d+)", report)
+    if found is None:
+        raise ValueError(f"callgrind has not told what it counted:\n{report[-2000:]}")
+    return int(found[1])
+
+
+def work(
+    worker: Path,
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    folder: Path,
+    under: Sequence[str] = (),
+) -> str:
+    """Run the program `worker`, and return what it wrote to standard error.
+
+    :param folder: the process's folder.
+    :param under: the command that runs it, if there is one.
+    :raises RuntimeError: if it fails.
+    """
+    command = [*under, sys.executable, str(worker), *arguments]
+    done = subprocess.run(
+        command, env=dict(environment), cwd=folder, capture_output=True, text=True
+    )
+    if done.returncode:
+        raise RuntimeError(
+            f"{' '.join(arguments)} failed with {done.returncode}:\n{done.stderr[-2000:]}"
+        )
+    return done.stderr
+
+
+def count(worker: Path, arguments: Sequence[str], environment: Mapping[str, str], out: Path) -> int:
+    """Return the instructions of one process of `worker`; `out` gets callgrind's own file."""
+    under = ("valgrind", "--tool=callgrind", f"--callgrind-out-file={out}")
+    return collected(work(worker, arguments, environment, out.parent, under))

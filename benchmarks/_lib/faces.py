@@ -1,0 +1,84 @@
+"""Runs `_lib.worker_requests` through each face of this driver, and through others."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks._lib import peers
+from benchmarks._lib.report import Benchmark
+from benchmarks._lib.requirements import has
+
+WORKER = Path(__file__).with_name("worker_requests.py")
+
+# By lane and case: "us" of CPU, and "rate" a second.
+Best = dict[str, dict[str, dict[str, float]]]
+
+
+class Lane(NamedTuple):
+    """One column of the table."""
+
+    name: str
+    python: str
+    settings: dict[str, str]
+    face: str
+    port: int | None = None  # if it is another than that of the rest
+
+
+def our_lanes() -> list[Lane]:
+    """Return this driver's faces: those of the compiled modules, if there are any, and pure."""
+    settings = peers.own_settings()
+    compiled = {**settings, "CASS_DRIVER_IMPL": peers.lanes()[0]}
+    pure = {**settings, "CASS_DRIVER_IMPL": "python"}
+    loops = ["aio", "aio-asyncio"] if has("uvloop") else ["aio-asyncio"]
+    names = {"aio": "aio", "aio-asyncio": "aio, asyncio"}
+    lanes = [Lane(names[loop], sys.executable, compiled, loop) for loop in loops]
+    lanes.append(Lane("blocking", sys.executable, compiled, "blocking"))
+    lanes.append(Lane("aio, pure", sys.executable, pure, loops[0]))
+    return lanes
+
+
+def environment_of(lane: Lane) -> dict[str, str]:
+    """Return the environment variables of a lane's processes."""
+    return {**peers.inherited(), **lane.settings}
+
+
+def measure(
+    bench: Benchmark, lanes: Sequence[Lane], address: str, port: int, cases: Sequence[str]
+) -> Best:
+    """Return the least CPU and the highest rate of all rounds; the lanes take turns.
+
+    A lane that fails has no figures, and a line says so.
+    """
+    best: Best = {lane.name: {} for lane in lanes}
+    failed = set()
+    with bench.progress(bench.options.rounds * len(lanes)) as bar:
+        for _ in range(bench.options.rounds):
+            for lane in lanes:
+                bar.step(lane.name)
+                if lane.name in failed:
+                    continue
+                arguments = [lane.face, address, str(lane.port or port), *cases]
+                try:
+                    figures = peers.run(lane.python, WORKER, arguments, lane.settings)
+                except peers.WorkerFailed as error:
+                    bar.clear()
+                    bench.note(f"{lane.name} is left out: {str(error).splitlines()[-1]}")
+                    failed.add(lane.name)
+                    continue
+                for case, found in figures.items():
+                    known = best[lane.name].setdefault(case, dict(found))
+                    known["us"] = min(known["us"], found["us"])
+                    known["rate"] = max(known["rate"], found["rate"])
+    return best
+
+
+def rows_of(best: Best, figure: str) -> dict[str, dict[str, float | None]]:
+    """Return the rows of a table, with one kind of figure: "us" or "rate"."""
+    cases = dict.fromkeys(case for found in best.values() for case in found)
+    return {
+        case: {lane: found[case][figure] if case in found else None for lane, found in best.items()}
+        for case in cases
+    }

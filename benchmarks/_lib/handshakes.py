@@ -1,0 +1,100 @@
+"""Connections and handshakes of TLS: a relay, openings through it, and handshakes in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from benchmarks._lib.requirements import is_quick
+
+WORKER = Path(__file__).with_name("worker_relay.py")
+OPENED = 20 if is_quick() else 300
+
+
+@contextmanager
+def tls_in_front(port: int, *files: str) -> Iterator[int]:
+    """A relay in front of the null server at `port`, with the files of `relay`; gives its port."""
+    command = [sys.executable, str(WORKER), str(port), *files]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield int(process.stdout.readline())
+        finally:
+            process.terminate()
+
+
+async def opening(port: int, context: ssl.SSLContext | None, resumes: bool) -> tuple[float, float]:
+    """Return microseconds of CPU and of wall time to open a connection."""
+    from cassandra import aio
+    from cassandra.ssl_session_cache import SSLSessionCache
+
+    cache = SSLSessionCache() if resumes else None
+    settings: Any = {"ssl_context": context, "ssl_session_cache": cache, "protocol_version": 4}
+    async with aio.Cluster(["127.0.0.1"], port=port, compression=False, **settings) as cluster:
+        await cluster.connect()
+        core = cluster._core
+        assert core is not None
+        cpu = wall = 0.0
+        for _ in range(OPENED):
+            began, used = time.perf_counter(), time.thread_time()
+            connection = await core.open_connection(cluster.endpoints_resolved[0])
+            wall += time.perf_counter() - began
+            cpu += time.thread_time() - used
+            connection.close()
+            await asyncio.sleep(0.001)
+    return cpu / OPENED * 1e6, wall / OPENED * 1e6
+
+
+class _End:
+    """One end of a handshake in memory, and the CPU that it has taken, in seconds."""
+
+    def __init__(self, context: ssl.SSLContext, **settings: Any) -> None:
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.cpu = 0.0
+        self.finished = False
+        self._step(lambda: self._wrap(context, settings))
+
+    def _wrap(self, context: ssl.SSLContext, settings: dict[str, Any]) -> None:
+        self.tls = context.wrap_bio(self._incoming, self._outgoing, **settings)
+
+    def _step(self, call: Callable[[], Any]) -> None:
+        began = time.thread_time()
+        with suppress(ssl.SSLWantReadError):
+            call()
+        self.cpu += time.thread_time() - began
+
+    def _shake(self) -> None:
+        self.tls.do_handshake()
+        self.finished = True
+
+    def go_on(self, other: _End) -> None:
+        """Take the next step, and hand what it wrote to the other end."""
+        if not self.finished:
+            self._step(self._shake)
+        other._incoming.write(self._outgoing.read())
+
+    def read(self) -> None:
+        """Take in what has come behind the handshake: the tickets of TLS 1.3."""
+        self._step(lambda: self.tls.read(16))
+
+
+def bare_handshake(
+    client: ssl.SSLContext, server: ssl.SSLContext, session: ssl.SSLSession | None
+) -> tuple[_End, _End]:
+    """Make a handshake in memory; return both ends."""
+    ours = _End(client, server_hostname="127.0.0.1", session=session)
+    theirs = _End(server, server_side=True)
+    while not (ours.finished and theirs.finished):
+        ours.go_on(theirs)
+        theirs.go_on(ours)
+    theirs.tls.write(b"x")
+    theirs.go_on(ours)
+    ours.read()
+    return ours, theirs

@@ -1,0 +1,81 @@
+"""The page of figures: reports of benchmarks as reStructuredText."""
+
+from __future__ import annotations
+
+import csv
+import io
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from benchmarks._lib.tables import Table, shown
+
+__all__ = ["page_of"]
+
+
+def page_of(reports: Sequence[Mapping[str, Any]]) -> str:
+    """Return the page.
+
+    :param reports: what the scripts have written as JSON, each with its "command".
+    """
+    lines = [".. Written by benchmarks/all.py: run it again rather than edit this.", ""]
+    if reports:
+        lines += [*textwrap.wrap(conditions(reports), 98), ""]
+    for report in reports:
+        lines += section(report)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def conditions(reports: Sequence[Mapping[str, Any]]) -> str:
+    """Say when, where and with which drivers the figures were taken."""
+    first = reports[0]
+    machine = first["machine"]
+    versions = {"turbocql": first["driver"]["version"]}
+    for report in reports:
+        versions.update(report["peers"])
+    drivers = ", ".join(f"{name} {version}" for name, version in versions.items())
+    loads = [report["machine"]["load"] or 0.0 for report in reports]
+    kind = "Quick runs, rough figures" if first["quick"] else "Measured"
+    return escaped(
+        f"{kind}, on {first['date']}: {machine['cores']} cores of {machine['processor']}, "
+        f"{machine['system']}, Python {machine['python']}; {drivers}. The machine's load average "
+        f"was {min(loads)} to {max(loads)}, the benchmarks themselves included."
+    )
+
+
+def section(report: Mapping[str, Any]) -> list[str]:
+    """Return the lines of one benchmark."""
+    title = report["subject"]
+    lines = [title, "-" * len(title), "", f"``{report['command']}``", ""]
+    for note in report["notes"]:
+        lines += [f"* {escaped(note)}"]
+    if report["notes"]:
+        lines.append("")
+    for described in report["tables"]:
+        lines += as_rst(Table.from_json(described))
+    return lines
+
+
+def as_rst(table: Table) -> list[str]:
+    """Return a table as the lines of a ``csv-table``."""
+    ratios = list(table.ratios)
+    rows = [["", *table.columns, *ratios]]
+    rows += [
+        [
+            case.strip(),
+            *(shown(row.get(column)) for column in table.columns),
+            *(shown(table.ratios[name].get(case)) for name in ratios),
+        ]
+        for case, row in table.rows.items()
+    ]
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([[escaped(cell) for cell in r] for r in rows])
+    lines = [f".. csv-table:: {escaped(table.title)}", "   :header-rows: 1", ""]
+    return [*lines, *(f"   {line}" for line in text.getvalue().splitlines()), ""]
+
+
+def escaped(text: str) -> str:
+    """Return text in which nothing is markup."""
+    for sign in "\\*`|_":
+        text = text.replace(sign, f"\\{sign}")
+    return text

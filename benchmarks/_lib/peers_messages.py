@@ -1,0 +1,113 @@
+"""The comparison of messages and rows with the peer drivers, in one run.
+
+The peers' environments are those of `_lib.peers`. Every driver's times come from processes of their
+own that run `_lib.worker_messages`. The drivers take turns, round by round, so that other work of
+the machine falls on all of them.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks._lib import peers
+from benchmarks._lib.report import Benchmark
+from benchmarks._lib.tables import least_over
+
+WORKER = Path(__file__).with_name("worker_messages.py")
+
+Times = dict[str, float]
+
+
+class Lane(NamedTuple):
+    """One column of the table: an interpreter, its environment variables, the worker's argument."""
+
+    name: str
+    python: str
+    settings: dict[str, str]
+    api: str
+
+
+def peer_lanes(bench: Benchmark, extra: Sequence[str] = ("numpy",)) -> list[Lane]:
+    """Return the peers' lanes: as they are installed, and without their compiled modules."""
+    lanes = []
+    for peer in peers.prepare(bench, extra=extra):
+        python = peers.environment(peer, extra)
+        pure = {"PYTHONPATH": str(without_compiled_modules(peer, python))}
+        lanes.append(Lane(peer, str(python), {}, "api"))
+        lanes.append(Lane(f"{peer}, pure", str(python), pure, "api"))
+    return lanes
+
+
+def without_compiled_modules(peer: str, python: Path) -> Path:
+    """Return a directory with a copy of the peer's package that has no compiled modules in it."""
+    home = peers.cache() / f"{peer}-without-compiled-modules"
+    if not home.exists():
+        found = subprocess.run(
+            [str(python), "-c", "import cassandra; print(cassandra.__path__[0])"],
+            cwd=peers.cache(), check=True, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        unfinished = home.with_suffix(".unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        ignored = shutil.ignore_patterns("*.so", "*.pyd", "__pycache__")
+        shutil.copytree(found.stdout.strip(), unfinished / "cassandra", ignore=ignored)
+        unfinished.rename(home)
+    return home
+
+
+def own_lanes(bench: Benchmark, apis: Sequence[str] = ("engine", "api")) -> list[Lane]:
+    """Return our lanes: the engine's functions and the drop-in messages, compiled and pure."""
+    names = peers.own_lanes(bench)
+    settings = peers.own_settings()
+    return [
+        Lane(f"{name} {api}", sys.executable, {**settings, "CASS_DRIVER_IMPL": lane}, api)
+        for api in apis
+        for name, lane in zip(names, peers.lanes(), strict=True)
+    ]
+
+
+def times_of(bench: Benchmark, group: str, lanes: Sequence[Lane]) -> dict[str, Times]:
+    """Return the nanoseconds of every case by lane, the best of the rounds."""
+    times: dict[str, Times] = {lane.name: {} for lane in lanes}
+    with bench.progress(bench.options.rounds * len(lanes)) as bar:
+        for _ in range(bench.options.rounds):
+            for lane in lanes:
+                bar.step(lane.name)
+                found = peers.run(lane.python, WORKER, (group, lane.api), lane.settings)
+                for case, spent in found.items():
+                    times[lane.name][case] = min(spent, times[lane.name].get(case, spent))
+    return times
+
+
+def by_case(times: dict[str, Times], unit: float = 1.0) -> dict[str, dict[str, float | None]]:
+    """Return rows of a table from the times by lane.
+
+    :param unit: nanoseconds of the table's unit.
+    """
+    cases = dict.fromkeys(case for found in times.values() for case in found)
+    return {
+        case: {
+            lane: None if (spent := found.get(case)) is None else spent / unit
+            for lane, found in times.items()
+        }
+        for case in cases
+    }
+
+
+def compare(group: str, targets: dict[str, float], bench: Benchmark) -> None:
+    """Measure `group` ("messages" or "rows") in every lane, and show the table."""
+    bench.add("--rounds", type=int, default=3, help="each lane's best of so many processes")
+    bench.start(rounds=1)
+    lanes = own_lanes(bench) + peer_lanes(bench)
+    times = times_of(bench, group, lanes)
+    rows = by_case(times)
+    ours = lanes[0].name
+    others = [lane.name for lane in lanes if not lane.name.startswith("turbocql")]
+    bench.show("nanoseconds", rows, {"peer / ours": least_over(rows, ours, others)})
+    for case, target in targets.items():
+        found = times[ours][case]
+        bench.target(f"{case}: {found:,.0f} ns, at most {target:,.0f}", found <= target)

@@ -1,0 +1,60 @@
+"""Tables of figures as a picture, by matplotlib."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks._lib.tables import Table
+
+__all__ = ["can_draw", "draw"]
+
+SPREAD = 20.0  # from here on, of the largest figure to the least, the scale is logarithmic
+
+
+def can_draw() -> bool:
+    """Return True if matplotlib is installed."""
+    return importlib.util.find_spec("matplotlib") is not None
+
+
+def draw(tables: Sequence[Table], title: str, path: Path) -> None:
+    """Write a picture of horizontal bars, with a panel for each table.
+
+    :param path: the file; its suffix is its format.
+    """
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    heights = [1 + 0.18 * len(table.rows) * (len(table.columns) + 1) for table in tables]
+    figure, grid = pyplot.subplots(
+        len(tables), 1, figsize=(12, 1 + sum(heights)), squeeze=False,
+        gridspec_kw={"height_ratios": heights}, layout="constrained",
+    )  # fmt: skip
+    figure.suptitle(title)
+    for axes, table in zip(grid[:, 0], tables, strict=True):
+        bars(axes, table)
+    figure.savefig(path, dpi=120)
+    pyplot.close(figure)
+
+
+def bars(axes: object, table: Table) -> None:
+    """Draw one table into `axes` of matplotlib."""
+    from matplotlib.axes import Axes
+
+    assert isinstance(axes, Axes)
+    columns, cases = table.columns, list(table.rows)
+    thickness = 0.8 / len(columns)
+    for at, column in enumerate(columns):
+        places = [place + at * thickness for place in range(len(cases))]
+        lengths = [table.rows[case].get(column) or 0.0 for case in cases]
+        axes.barh(places, lengths, thickness, label=column)
+    known = [value for row in table.rows.values() for value in row.values() if value and value > 0]
+    if known and max(known) > SPREAD * min(known):
+        axes.set_xscale("log")
+    axes.set_yticks([place + 0.4 - thickness / 2 for place in range(len(cases))], cases)
+    axes.invert_yaxis()
+    axes.set_title(table.title, loc="left", fontsize="medium")
+    axes.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1.01, 1.0))

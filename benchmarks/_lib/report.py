@@ -1,0 +1,238 @@
+"""How all benchmarks start and report: options, first line, progress, tables, JSON, picture."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+from benchmarks._lib import pictures
+from benchmarks._lib.requirements import lacking, need_driver
+from benchmarks._lib.tables import Table
+
+__all__ = ["Benchmark", "Progress", "machine"]
+
+BAR = 30  # characters
+
+
+class Progress:
+    """A bar on standard error, if that is a terminal.
+
+    :param total: how many steps there are.
+    """
+
+    def __init__(self, total: int, out: TextIO = sys.stderr) -> None:
+        self._total = total
+        self._out = out
+        self._shows = out.isatty()
+        self._began = time.monotonic()
+        self._done = 0
+
+    def step(self, label: str) -> None:
+        """Say that the step `label` begins, and that the one before it is done."""
+        if self._shows:
+            filled = BAR * self._done // max(self._total, 1)
+            bar = "#" * filled + "." * (BAR - filled)
+            seconds = time.monotonic() - self._began
+            self._out.write(
+                f"\r\033[K[{bar}] {self._done}/{self._total}  {seconds:.0f} s  {label[:50]}"
+            )
+            self._out.flush()
+        self._done += 1
+
+    def clear(self) -> None:
+        """Take the bar away."""
+        if self._shows:
+            self._out.write("\r\033[K")
+            self._out.flush()
+
+
+class Benchmark:
+    """One benchmark, from its options to its report.
+
+    :param description: the script's docstring: its help.
+    :param subject: what is measured, in a few words; the first line that is printed.
+    :param takes: about how long it takes, such as "2 minutes".
+    :param quick: the same with ``--quick``.
+    :param with_peers: whether other drivers can be measured beside.
+    """
+
+    def __init__(
+        self,
+        description: str | None,
+        subject: str,
+        *,
+        takes: str,
+        quick: str,
+        with_peers: bool = False,
+    ) -> None:
+        self.subject = subject
+        self.tables: list[Table] = []
+        self.notes: list[str] = []
+        self.targets: list[tuple[str, bool]] = []
+        self.versions: dict[str, str] = {}
+        self._began = time.monotonic()
+        self.options = argparse.Namespace()
+        self._takes, self._quick = takes, quick
+        self._with_peers = with_peers
+        self.parser = argparse.ArgumentParser(
+            description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+        )
+        self.add = self.parser.add_argument
+
+    def start(self, arguments: list[str] | None = None, /, **quickly: Any) -> argparse.Namespace:
+        """Read the options, check that the driver is there, and print the first line.
+
+        :param quickly: options that ``--quick`` sets unless they are given.
+        :returns: the options.
+        """
+        self._add_common()
+        options = self.parser.parse_args(arguments)
+        if options.quick:
+            os.environ["TURBOCQL_BENCH_QUICK"] = "1"  # for processes of their own, too
+            for name, value in quickly.items():
+                if getattr(options, name) == self.parser.get_default(name):
+                    setattr(options, name, value)
+        self.options = options
+        if options.plot and not pictures.can_draw():
+            self.parser.error("--plot needs matplotlib: pip install matplotlib")
+        need_driver()
+        how = f"about {self._quick} (--quick)" if options.quick else f"about {self._takes}"
+        self.say(f"{self.subject}: {how}")
+        return options
+
+    def _add_common(self) -> None:
+        if self._with_peers:
+            self.add("--no-peers", action="store_true", help="leave the other drivers out")
+        self.add("--quick", action="store_true", help=f"a rough look: about {self._quick}")
+        self.add(
+            "--check",
+            action="store_true",
+            help="compare with the project's targets, end with 1 if one is missed",
+        )
+        self.add(
+            "--json",
+            nargs="?",
+            const="-",
+            metavar="FILE",
+            help="write the figures as JSON: to FILE, beside the tables, or else to standard "
+            "output, in place of them",
+        )
+        self.add("--plot", type=Path, metavar="FILE.png", help="draw the figures (by matplotlib)")
+
+    def say(self, text: str) -> None:
+        """Print a line for the reader: on standard error if JSON takes standard output."""
+        print(text, file=sys.stderr if self.options.json == "-" else sys.stdout, flush=True)
+
+    def note(self, text: str) -> None:
+        """Print a line that belongs to the figures."""
+        self.notes.append(text)
+        self.say(text)
+
+    def target(self, text: str, is_met: bool) -> None:
+        """Compare a figure with one that the project wants; shown by ``--check``."""
+        self.targets.append((text, is_met))
+
+    @contextmanager
+    def progress(self, total: int) -> Iterator[Progress]:
+        """Show a bar of `total` steps meanwhile."""
+        bar = Progress(total)
+        try:
+            yield bar
+        finally:
+            bar.clear()
+
+    def show(
+        self, title: str, rows: dict[str, Any], ratios: dict[str, dict[str, Any]] | None = None
+    ) -> None:
+        """Add a table to the report, and print it.
+
+        :param title: the heading of the cases, with the unit.
+        :param rows: by case, the figure of each column.
+        :param ratios: by heading, the ratio of each case.
+        """
+        if not rows:
+            return
+        table = Table(title, rows, ratios or {})
+        self.tables.append(table)
+        if self.options.json != "-":
+            print("", *table.lines(), sep="\n", flush=True)
+
+    def need_program(self, name: str) -> None:
+        """End with a line if the program `name` is missing."""
+        missing = lacking(name)
+        if missing is not None:
+            self.stop(f"this benchmark needs {missing}")
+
+    def stop(self, reason: str) -> None:
+        """End for want of something: with 0 if ``--quick`` asks for what can be had, else 1."""
+        if not self.options.quick:
+            sys.exit(reason)
+        self.note(reason)
+        sys.exit(self.end())
+
+    def end(self) -> int:
+        """Write the JSON and the picture, print the targets if asked; return the exit status."""
+        missed = [text for text, is_met in self.targets if not is_met]
+        if self.options.check:
+            self.say("")
+            for text, is_met in self.targets:
+                self.say(f"{text}: {'met' if is_met else 'MISSED'}")
+        if self.options.json:
+            written = json.dumps(self.as_json(), indent=1)
+            if self.options.json == "-":
+                print(written)
+            else:
+                Path(self.options.json).write_text(written + "\n")
+        if self.options.plot and self.tables:
+            pictures.draw(self.tables, self.subject, self.options.plot)
+            self.say(f"drawn: {self.options.plot}")
+        return 1 if self.options.check and missed else 0
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the whole report as objects for JSON."""
+        import cassandra
+
+        return {
+            "benchmark": Path(sys.argv[0]).stem,
+            "subject": self.subject,
+            "quick": self.options.quick,
+            "date": datetime.date.today().isoformat(),
+            "seconds": round(time.monotonic() - self._began, 1),
+            "machine": machine(),
+            "driver": {
+                "version": cassandra.__version__,
+                "implementation": cassandra.implementation,
+            },
+            "peers": self.versions,
+            "notes": self.notes,
+            "tables": [table.as_json() for table in self.tables],
+            "targets": [{"what": text, "met": is_met} for text, is_met in self.targets],
+        }
+
+
+def machine() -> dict[str, Any]:
+    """Return what tells this machine from others, and how busy it is."""
+    model = platform.processor()
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                model = line.partition(":")[2].strip()
+                break
+    except OSError:
+        pass
+    return {
+        "processor": model or platform.machine(),
+        "cores": os.cpu_count(),
+        "system": platform.system(),
+        "python": platform.python_version(),
+        "load": round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None,
+    }

@@ -1,0 +1,52 @@
+"""Checks what a benchmark needs beside the driver, before it starts."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import sys
+
+__all__ = ["PROGRAMS", "has", "is_quick", "lacking", "need", "need_driver"]
+
+# Programs that some benchmarks need, and the Debian packages that bring them.
+PROGRAMS = {"cc": "gcc", "openssl": "openssl", "strace": "strace", "valgrind": "valgrind"}
+
+
+def has(*packages: str) -> bool:
+    """Return True if all `packages` can be imported."""
+    return all(importlib.util.find_spec(name) is not None for name in packages)
+
+
+def lacking(program: str) -> str | None:
+    """Return what to install if `program` is not on the path, else None."""
+    if shutil.which(program) is not None:
+        return None
+    return f"{program}, which is not installed (Debian: apt install {PROGRAMS[program]})"
+
+
+def need(*packages: str, install: str) -> None:
+    """End the program with a line that says what to install, if one of `packages` is missing."""
+    missing = [name for name in packages if not has(name)]
+    if missing:
+        sys.exit(
+            f"this benchmark needs {', '.join(missing)}, "
+            f"which cannot be imported by {sys.executable}: "
+            f"install {install}"
+        )
+
+
+def need_driver() -> None:
+    """End the program with a line that says what to do, if turbocql is not installed."""
+    need("cassandra", "geomet", install="turbocql, in a clone by: pip install .")
+    found = importlib.util.find_spec("cassandra")
+    if not has("cassandra._impl"):
+        sys.exit(
+            f"this benchmark needs turbocql, but {found and found.origin} is another driver's: "
+            "make an environment of its own, and there, in a clone: pip install ."
+        )
+
+
+def is_quick() -> bool:
+    """Return True if this process, or the one that has started it, has the option ``--quick``."""
+    return bool(os.environ.get("TURBOCQL_BENCH_QUICK"))

@@ -1,0 +1,121 @@
+"""A null server's answers for the schema of many tables, each of ten columns and an index."""
+
+from __future__ import annotations
+
+import struct
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from benchmarks._lib.null_server import OPTIONS as OPTIONS_OPCODE
+from benchmarks._lib.null_server import QUERY, RESULT, SUPPORTED, Rule, string
+from cassandra.testing.fake.system_tables import SCHEMA_TABLES, SCHEMA_TABLES_OF_5_0
+from cassandra.testing.fake.values import encode_row, parse_type
+
+__all__ = ["rules"]
+
+Row = dict[str, Any]
+
+TYPES = [
+    "int",
+    "text",
+    "bigint",
+    "uuid",
+    "timestamp",
+    "double",
+    "map<text, text>",
+    "frozen<list<int>>",
+    "set<text>",
+    "boolean",
+]
+OPTIONS: Row = {
+    "additional_write_policy": "99p", "bloom_filter_fp_chance": 0.01,
+    "caching": {"keys": "ALL", "rows_per_partition": "NONE"}, "comment": "",
+    "compaction": {
+        "class": "org.apache.cassandra.db.compaction.SizeTieredCompactionStrategy",
+        "max_threshold": "32", "min_threshold": "4",
+    },
+    "compression": {
+        "chunk_length_in_kb": "16", "class": "org.apache.cassandra.io.compress.LZ4Compressor",
+    },
+    "crc_check_chance": 1.0, "dclocal_read_repair_chance": 0.0, "default_time_to_live": 0,
+    "extensions": {}, "flags": ["compound"], "gc_grace_seconds": 864000,
+    "max_index_interval": 2048, "memtable_flush_period_in_ms": 0, "min_index_interval": 128,
+    "read_repair": "BLOCKING", "read_repair_chance": 0.0, "speculative_retry": "99p",
+}  # fmt: skip
+
+
+def schema_rows(tables: int, in_a_keyspace: int = 100) -> dict[str, list[Row]]:
+    """Return the rows of the schema tables, by the table's name."""
+    found: dict[str, list[Row]] = {name: [] for name in SCHEMA_TABLES}
+    for number in range(tables):
+        keyspace, table = f"keyspace_{number // in_a_keyspace:03}", f"table_{number:05}"
+        if number % in_a_keyspace == 0:
+            replication = {
+                "class": "org.apache.cassandra.locator.SimpleStrategy",
+                "replication_factor": "1",
+            }
+            found["system_schema.keyspaces"].append(
+                {"keyspace_name": keyspace, "durable_writes": True, "replication": replication}
+            )
+        where = {"keyspace_name": keyspace, "table_name": table}
+        found["system_schema.tables"].append({**where, **OPTIONS, "id": uuid.UUID(int=number)})
+        found["system_schema.columns"].extend({**where, **column} for column in columns())
+        found["system_schema.indexes"].append(
+            {
+                **where,
+                "index_name": f"{table}_b_idx",
+                "kind": "COMPOSITES",
+                "options": {"target": "column_03"},
+            }
+        )
+    return found
+
+
+def columns() -> Iterator[Row]:
+    """Yield ten columns, two of them of the key."""
+    kinds = [
+        ("partition_key", 0, "none"),
+        ("clustering", 0, "desc"),
+        *[("regular", -1, "none")] * 8,
+    ]
+    for at, ((kind, position, order), cql_type) in enumerate(zip(kinds, TYPES, strict=True)):
+        name = f"column_{at:02}"
+        yield {
+            "column_name": name, "column_name_bytes": name.encode(), "kind": kind,
+            "position": position, "clustering_order": order, "type": cql_type,
+        }  # fmt: skip
+
+
+def body(
+    table: str, wanted: Sequence[tuple[str, str]], content: Sequence[Mapping[str, Any]]
+) -> bytes:
+    """Return a ROWS result of protocol version 4."""
+    kinds = [parse_type(kind) for _, kind in wanted]
+    names = [name for name, _ in wanted]
+    specs = b"".join(string(name) + kind.option(4) for name, kind in zip(names, kinds, strict=True))
+    head = (
+        struct.pack(">iii", 2, 0x01, len(names)) + b"".join(map(string, table.split("."))) + specs
+    )
+    return (
+        head
+        + struct.pack(">i", len(content))
+        + b"".join(encode_row(kinds, names, row) for row in content)
+    )
+
+
+def rules(tables: int) -> list[Rule]:
+    """Return the server's answers: each schema table, whole or with the columns that we ask for."""
+    content = schema_rows(tables)
+    # Some drivers insist on these two.
+    supported = (
+        string("CQL_VERSION") + b"\0\x01" + string("3.4.6") + string("COMPRESSION") + b"\0\0"
+    )
+    found: list[Rule] = [(OPTIONS_OPCODE, b"", SUPPORTED, b"\0\x02" + supported)]
+    for name, described in {**SCHEMA_TABLES, **SCHEMA_TABLES_OF_5_0}.items():
+        rows = content.get(name, [])
+        if name.endswith(".columns"):
+            ours = [column for column in described if column[0] != "column_name_bytes"]
+            found.append((QUERY, f"type FROM {name}".encode(), RESULT, body(name, ours, rows)))
+        found.append((QUERY, f" {name}".encode(), RESULT, body(name, described, rows)))
+    return found

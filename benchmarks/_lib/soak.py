@@ -1,0 +1,333 @@
+"""Fake nodes that break, hang and restart, and the mixed load of both faces on them."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import random
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from benchmarks._lib import peers
+from cassandra import aio
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.concurrent import execute_concurrent_with_args
+from cassandra.errors import (
+    ConnectionException,
+    DriverException,
+    NoHostAvailable,
+    OperationTimedOut,
+)
+from cassandra.policies import ConstantReconnectionPolicy, RoundRobinPolicy
+from cassandra.query import BatchStatement
+from cassandra.testing.fake import (
+    Answer,
+    ErrorCode,
+    FakeCluster,
+    FakeNode,
+    Request,
+    error,
+    rows,
+    silence,
+    void,
+)
+
+SELECT = "SELECT k, v FROM t WHERE k = ?"
+INSERT = "INSERT INTO t (k, v) VALUES (?, ?)"
+COLUMNS = [("k", "int"), ("v", "text")]
+ROWS = 20
+WORKERS = 24
+# seconds that a worker rests between requests, on the average: the machine is not the subject
+PAUSE = 0.01
+LONGEST = 30.0  # seconds within which anything asked has to have an outcome
+GROWTH = 1.10  # of resident memory, from the first half's end to the second's
+SLACK = 4.0  # MiB that do not count
+
+
+# -- the nodes, in a process of their own ----------------------------------------------------------
+
+
+def executes(text: str) -> Callable[[Request], bool]:
+    """Return a matcher of requests that execute the statement `text`, alone or in a batch."""
+    return lambda request: request.opcode in (10, 13) and text in request.queries
+
+
+class Moody(Answer):
+    """Rows for SELECT and nothing for the rest, mostly; now and then a refusal or no answer."""
+
+    def __init__(self, dice: random.Random) -> None:
+        self._dice = dice
+        self._refusals = (
+            error(ErrorCode.OVERLOADED, "drawn"),
+            error(ErrorCode.UNAVAILABLE, "drawn"),
+            error(ErrorCode.SERVER_ERROR, "drawn"),
+        )
+        self._silence = silence()
+        self._void = void()
+
+    def perform(self, request: Request) -> None:
+        draw = self._dice.random()
+        if draw < 0.002:
+            self._silence.perform(request)
+        elif draw < 0.01:
+            self._dice.choice(self._refusals).perform(request)
+        elif request.query == SELECT:
+            (key,) = struct.unpack(">i", request.values[0])  # type: ignore[arg-type]
+            rows(COLUMNS, [(key, f"{key}-{place}") for place in range(ROWS)]).perform(request)
+        else:
+            self._void.perform(request)
+
+
+def disturb(nodes: FakeCluster, dice: random.Random) -> None:
+    """Cause one fault, drawn at random."""
+    node: FakeNode = dice.choice(nodes.nodes)
+    kind = dice.choice(("reset", "close", "pause", "restart", "forget", "storm", "refuse"))
+    if kind in ("reset", "close"):
+        node.drop_connections(reset=kind == "reset")
+    elif kind == "pause":
+        node.pause()
+        time.sleep(dice.uniform(0.1, 3.0))
+        node.resume()
+    elif kind == "restart":
+        nodes.stop_node(node)
+        time.sleep(dice.uniform(0.1, 1.5))
+        node.forget_prepared()
+        nodes.start_node(node)
+    elif kind == "forget":
+        node.forget_prepared()
+    elif kind == "storm":
+        for _ in range(200):
+            change, about = dice.choice(
+                (
+                    ("UP", "STATUS_CHANGE"),
+                    ("DOWN", "STATUS_CHANGE"),
+                    ("NEW_NODE", "TOPOLOGY_CHANGE"),
+                )
+            )
+            nodes.tell(about, change, dice.choice(nodes.nodes))
+    else:
+        node.refuse_connections()
+        node.drop_connections()
+        time.sleep(dice.uniform(0.1, 1.0))
+        node.accept_connections()
+    for one in nodes.nodes:
+        one.forget_requests()
+
+
+def wait_for_end(over: threading.Event) -> None:
+    """Wait until the process that started this one closes its standard input."""
+    sys.stdin.read()
+    over.set()
+
+
+def serve(seed: int) -> None:
+    """Run three nodes and break them until standard input ends."""
+    dice = random.Random(seed)
+    over = threading.Event()
+    with FakeCluster(3) as nodes:
+        for node in nodes.nodes:
+            node.prime_prepare(SELECT, [("k", "int")], COLUMNS)
+            node.prime_prepare(INSERT, COLUMNS)
+            moody = Moody(random.Random(dice.random()))
+            for match in (SELECT, INSERT):
+                node.prime(executes(match), moody)
+        print(nodes.nodes[0].port, *nodes.contact_points, flush=True)
+        threading.Thread(target=wait_for_end, args=(over,), daemon=True).start()
+        while not over.wait(dice.uniform(0.2, 2.0)):
+            disturb(nodes, dice)
+
+
+@contextmanager
+def broken_nodes(seed: int) -> Iterator[tuple[int, list[str]]]:
+    """Yield (port, addresses) of nodes in another process."""
+    process = subprocess.Popen(
+        [sys.executable, sys.argv[0], "--serve", "--seed", str(seed)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **peers.own_settings()},
+    )
+    try:
+        assert process.stdout is not None
+        port, *addresses = process.stdout.readline().split()
+        yield int(port), addresses
+    finally:
+        process.communicate(timeout=60)
+
+
+# -- the load --------------------------------------------------------------------------------------
+
+
+class Soak:
+    """The settings, the counts and the end of the run, which all workers share."""
+
+    def __init__(self, port: int, addresses: list[str], seed: int, seconds: float) -> None:
+        self.port = port
+        self.addresses = addresses
+        self.dice = random.Random(seed)
+        self.ends = time.monotonic() + seconds
+        self.outcomes: Counter[str] = Counter()
+        self.faults: list[str] = []
+
+    @property
+    def over(self) -> bool:
+        return time.monotonic() >= self.ends or bool(self.faults)
+
+    def settings(self) -> dict[str, Any]:
+        profile = ExecutionProfile(RoundRobinPolicy(), request_timeout=2.0)
+        return {
+            "port": self.port,
+            "execution_profiles": {EXEC_PROFILE_DEFAULT: profile},
+            "reconnection_policy": ConstantReconnectionPolicy(0.2, None),
+            "connect_timeout": 2.0,
+            "idle_heartbeat_interval": 1.0,
+            "idle_heartbeat_timeout": 1.0,
+            "topology_event_refresh_window": 1.0,
+            "status_event_refresh_window": 0.5,
+        }
+
+    def note(self, failure: BaseException) -> None:
+        """Count an error if such faults cause it. Any other one ends the run."""
+        expected = isinstance(
+            failure, (ConnectionException, DriverException, NoHostAvailable, OperationTimedOut)
+        )
+        if expected and type(failure) is not DriverException:
+            self.outcomes[type(failure).__name__] += 1
+        else:
+            self.faults.append(repr(failure))
+
+    def check(self, key: int, found: list[Any]) -> None:
+        """Check that the rows of `key` are those of `key`."""
+        if [tuple(row) for row in found] == [(key, f"{key}-{place}") for place in range(ROWS)]:
+            self.outcomes["ok"] += 1
+        else:
+            self.faults.append(f"asked for {key}, got {found[:2]!r}")
+
+
+async def work(soak: Soak, session: aio.Session, select: Any, insert: Any) -> None:
+    """Run one asyncio worker: reads, writes, batches, and requests that it gives up."""
+    dice = soak.dice
+    while not soak.over:
+        key, kind = dice.randrange(1 << 30), dice.random()
+        try:
+            if kind < 0.5:
+                soak.check(
+                    key, (await asyncio.wait_for(session.execute(select, (key,)), LONGEST)).all()
+                )
+                continue
+            if kind < 0.55:
+                given_up = asyncio.ensure_future(session.execute(select, (key,)))
+                await asyncio.sleep(0)
+                given_up.cancel()
+                soak.outcomes["cancelled"] += 1
+                continue
+            statement: Any = insert.bind((key, "x" * dice.randrange(2000)))
+            if kind > 0.9:
+                statement = BatchStatement()
+                for place in range(20):
+                    statement.add(insert, (key + place, "y" * 50))
+            await asyncio.wait_for(session.execute(statement), LONGEST)
+            soak.outcomes["ok"] += 1
+        except asyncio.TimeoutError:
+            soak.faults.append(f"no outcome within {LONGEST} s")
+        except Exception as failure:
+            soak.note(failure)
+        await asyncio.sleep(dice.expovariate(1 / PAUSE))
+
+
+def work_blocking(soak: Soak, cluster: Cluster) -> None:
+    """Run a thread's load: many requests at a time, sessions and clusters that come and go."""
+    session = cluster.connect()
+    select = session.prepare(SELECT)
+    while not soak.over:
+        keys = [soak.dice.randrange(1 << 30) for _ in range(200)]
+        outcomes = execute_concurrent_with_args(
+            session, select, [(key,) for key in keys], concurrency=50, raise_on_first_error=False
+        )
+        for key, (success, result) in zip(keys, outcomes, strict=True):
+            if success:
+                soak.check(key, result.all())
+            else:
+                soak.note(result)
+        try:
+            with cluster.connect() as second:
+                second.execute("SELECT now()")
+            with Cluster(soak.addresses, **soak.settings()) as another:
+                another.connect().execute("SELECT now()")
+            soak.outcomes["clusters"] += 1
+        except Exception as failure:
+            soak.note(failure)
+        time.sleep(0.3)
+
+
+# -- the figures -----------------------------------------------------------------------------------
+
+
+def figures(loops: list[asyncio.AbstractEventLoop]) -> dict[str, float]:
+    """Return what this process holds now."""
+    gc.collect()
+    with open("/proc/self/statm", encoding="ascii") as file:
+        resident = int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+    return {
+        "MiB": round(resident, 1),
+        "fds": len(os.listdir("/proc/self/fd")),
+        "threads": threading.active_count(),
+        "tasks": sum(len(asyncio.all_tasks(loop)) for loop in loops),
+        "objects": len(gc.get_objects()),
+    }
+
+
+def verdict(
+    samples: list[dict[str, float]], after: dict[str, float], before: dict[str, float]
+) -> list[str]:
+    """Return what has grown, or is left over after the end.
+
+    Growth is that of the second half against the first one, whose beginning warms up.
+    """
+    half = len(samples) // 2
+    first, second = samples[half // 2 : half], samples[half + half // 2 :]
+    grown = []
+    if first and second:
+        early, late = (max(sample["MiB"] for sample in part) for part in (first, second))
+        if late > early * GROWTH + SLACK:
+            grown.append(f"memory grew from {early} to {late} MiB")
+    grown += [
+        f"{name}: {after[name]} left, {before[name]} at the beginning"
+        for name in ("fds", "threads")
+        if after[name] > before[name]
+    ]
+    return grown
+
+
+async def run(
+    soak: Soak, interval: float, tell: Callable[[float, dict[str, float]], None]
+) -> list[dict[str, float]]:
+    """Run the load until it is over; return the figures, which `tell` hears at each interval."""
+    samples: list[dict[str, float]] = []
+    loop = asyncio.get_running_loop()
+    with Cluster(soak.addresses, **soak.settings()) as blocking:
+        async with aio.Cluster(soak.addresses, **soak.settings()) as cluster:
+            session = await cluster.connect()
+            select, insert = await session.prepare(SELECT), await session.prepare(INSERT)
+            workers = [
+                asyncio.ensure_future(work(soak, session, select, insert)) for _ in range(WORKERS)
+            ]
+            thread = asyncio.ensure_future(asyncio.to_thread(work_blocking, soak, blocking))
+            began = time.monotonic()
+            while not soak.over:
+                await asyncio.wait(
+                    [*workers, thread], timeout=interval, return_when=asyncio.FIRST_EXCEPTION
+                )
+                sample = figures([loop, blocking.loop_thread.loop])
+                samples.append(sample)
+                tell(time.monotonic() - began, sample)
+            await asyncio.wait_for(asyncio.gather(*workers, thread), 2 * LONGEST)
+    return samples

@@ -1,0 +1,115 @@
+"""Tables of figures: cases as rows, drivers or variants as columns, ratios last."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["Row", "Table", "least_over"]
+
+Row = Mapping[str, float | None]
+
+
+@dataclass
+class Table:
+    """One table of a benchmark.
+
+    :param title: the heading, with the unit of the figures if they share one.
+    :param rows: by case, the figure of each column; None if there is none.
+    :param ratios: by heading, the ratio of each case that has one.
+    """
+
+    title: str
+    rows: Mapping[str, Row]
+    ratios: Mapping[str, Row] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Do without ratios that no case has, such as those of drivers that are left out."""
+        self.ratios = {name: row for name, row in self.ratios.items() if row}
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of all columns, in the order in which they first appear."""
+        return list(dict.fromkeys(name for row in self.rows.values() for name in row))
+
+    def lines(self) -> list[str]:
+        """Return the table as lines of text."""
+        columns, ratios = self.columns, list(self.ratios)
+        cells = [[self.title, *columns, *ratios]]
+        for case, row in self.rows.items():
+            figures = [shown(row.get(column)) for column in columns]
+            cells.append([case, *figures, *(shown(self.ratios[r].get(case)) for r in ratios)])
+        return aligned(cells)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the table as objects for JSON."""
+        return {
+            "title": self.title,
+            "columns": self.columns,
+            "rows": [
+                {
+                    "case": case,
+                    "values": dict(row),
+                    "ratios": {name: ratios.get(case) for name, ratios in self.ratios.items()},
+                }
+                for case, row in self.rows.items()
+            ],
+        }
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> Table:
+        """Return the table that `as_json` has described."""
+        ratios: dict[str, dict[str, float | None]] = {}
+        for row in found["rows"]:
+            for name, ratio in row["ratios"].items():
+                if ratio is not None:
+                    ratios.setdefault(name, {})[row["case"]] = ratio
+        return cls(found["title"], {row["case"]: row["values"] for row in found["rows"]}, ratios)
+
+
+def shown(value: float | None) -> str:
+    """Return a figure with some three digits that count."""
+    if value is None:
+        return "-"
+    size = abs(value)
+    digits = 0 if size >= 100 else 1 if size >= 10 else 2 if size >= 0.1 else 4
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.{digits}f}"
+
+
+def aligned(cells: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows of cells as lines: the first column begins at the left, others end at the right.
+
+    :param cells: the first row holds the headings, under which a line is drawn.
+    """
+    widths = [max(len(row[at]) for row in cells) for at in range(len(cells[0]))]
+    lines = [
+        "  ".join(
+            [row[0].ljust(widths[0])]
+            + [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
+        ).rstrip()
+        for row in cells
+    ]
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    return lines
+
+
+def least_over(
+    rows: Mapping[str, Row],
+    ours: str,
+    others: Collection[str],
+    beside: Mapping[str, str] | None = None,
+) -> dict[str, float | None]:
+    """Return, by case, the least of the other columns' figures over ours; cases without are absent.
+
+    :param others: the columns that count; those that a case lacks do not.
+    :param beside: for cases of ours alone, the case of the others that does the same work.
+    """
+    found: dict[str, float | None] = {}
+    for case, row in rows.items():
+        theirs = rows.get((beside or {}).get(case, case), {})
+        known = [value for name in others if (value := theirs.get(name)) is not None]
+        own = row.get(ours)
+        if known and own:
+            found[case] = min(known) / own
+    return found

@@ -1,0 +1,92 @@
+"""Runs all benchmarks, and writes the page of their figures.
+
+    python benchmarks/all.py [--quick] [--no-peers] [--plots FOLDER] [NAME ...]
+
+Each script runs as `python benchmarks/NAME.py`, one after the other, and shows its tables. Then
+their figures are written as reStructuredText: to docs/benchmark-figures.inc, which
+docs/benchmarks.rst includes, or, with --quick, to benchmarks/results/figures.inc.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks._lib import pictures
+from benchmarks._lib.page import page_of
+from benchmarks._lib.requirements import need_driver
+
+HERE = Path(__file__).resolve().parent
+PAGE = HERE.parent / "docs" / "benchmark-figures.inc"
+QUICK_PAGE = HERE / "results" / "figures.inc"
+
+
+def scripts() -> list[Path]:
+    """Return the other scripts of this folder."""
+    found = sorted(path for path in HERE.glob("[a-z]*.py") if "__main__" in path.read_text())
+    return [path for path in found if path.name != Path(__file__).name]
+
+
+def measure(chosen: Sequence[Path], options: argparse.Namespace) -> tuple[list[Any], list[str]]:
+    """Run scripts; return the figures of each one, and the names of those that failed."""
+    reports: list[Any] = []
+    failed = []
+    given = ["--quick"] if options.quick else []
+    with tempfile.TemporaryDirectory() as folder:
+        for at, script in enumerate(chosen, 1):
+            print(f"\n== {script.stem} ({at} of {len(chosen)})", flush=True)
+            found = Path(folder, f"{script.stem}.json")
+            extra = [*given, "--json", str(found)]
+            if options.no_peers and "with_peers=True" in script.read_text():
+                extra.append("--no-peers")
+            if options.plots:
+                extra += ["--plot", str(options.plots / f"{script.stem}.png")]
+            if subprocess.run([sys.executable, str(script), *extra]).returncode:
+                failed.append(script.stem)
+            if found.exists():
+                command = " ".join([f"python benchmarks/{script.name}", *given])
+                reports.append({**json.loads(found.read_text()), "command": command})
+    return reports, failed
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="a rough look: about 2 minutes")
+    parser.add_argument("--no-peers", action="store_true", help="leave the other drivers out")
+    parser.add_argument("--page", type=Path, metavar="FILE", help="where the figures go")
+    parser.add_argument(
+        "--plots", type=Path, metavar="FOLDER", help="draw them, too (by matplotlib)"
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="these scripts alone")
+    options = parser.parse_args()
+    known = {path.stem: path for path in scripts()}
+    if strangers := set(options.names) - known.keys():
+        parser.error(f"no benchmarks: {', '.join(sorted(strangers))}")
+    if options.plots:
+        if not pictures.can_draw():
+            parser.error("--plots needs matplotlib: pip install matplotlib")
+        options.plots.mkdir(parents=True, exist_ok=True)
+    need_driver()
+    takes = "2 minutes (--quick)" if options.quick else "40 minutes, more if peers are installed"
+    print(f"All benchmarks, one after the other: about {takes}", flush=True)
+    chosen = [known[name] for name in options.names or known]
+    reports, failed = measure(chosen, options)
+    page = options.page or (QUICK_PAGE if options.quick else PAGE)
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text(page_of(reports))
+    print(f"\nfigures: {page}")
+    if failed:
+        print(f"failed: {', '.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

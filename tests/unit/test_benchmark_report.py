@@ -1,0 +1,121 @@
+"""`benchmarks._lib.report`: first line, tables, targets and JSON of all benchmarks."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks._lib.page import page_of
+from benchmarks._lib.report import Benchmark, Progress
+from benchmarks._lib.tables import Table, least_over, shown
+
+ROWS: dict[str, dict[str, float | None]] = {
+    "insert": {"ours": 5.0, "theirs": 50.0, "others": 40.0},
+    "page": {"ours": 1234.5, "theirs": None},
+}
+
+
+@pytest.fixture(autouse=True)
+def _no_quick_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take back what ``--quick`` tells processes of their own."""
+    monkeypatch.setenv("TURBOCQL_BENCH_QUICK", "")
+
+
+def benchmark() -> Benchmark:
+    return Benchmark("Help.\n\n    code\n", "Inserts, us", takes="2 minutes", quick="5 s")
+
+
+def test_cases_are_rows_drivers_columns_and_ratios_last() -> None:
+    ratios = least_over(ROWS, "ours", ("theirs", "others"))
+    assert ratios == {"insert": 8.0}
+    assert Table("us", ROWS, {"peer / ours": ratios}).lines() == [
+        "us       ours  theirs  others  peer / ours",
+        "------  -----  ------  ------  -----------",
+        "insert      5      50      40            8",
+        "page    1,234       -       -            -",
+    ]
+
+
+def test_a_case_of_ours_alone_is_compared_with_the_same_work() -> None:
+    rows = {"add": {"ours": 2.0, "theirs": 9.0}, "add_many": {"ours": 1.0}}
+    found = least_over(rows, "ours", ("theirs",), {"add_many": "add"})
+    assert found == {"add": 4.5, "add_many": 9.0}
+
+
+def test_ratios_of_drivers_that_are_left_out_have_no_column() -> None:
+    assert "peer" not in "\n".join(Table("us", ROWS, {"peer / ours": {}}).lines())
+
+
+def test_a_table_is_the_same_after_json() -> None:
+    table = Table("us", ROWS, {"peer / ours": {"insert": 8.0}})
+    assert Table.from_json(json.loads(json.dumps(table.as_json()))).lines() == table.lines()
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "-"), (12345.6, "12,346"), (12.34, "12.3"), (1.234, "1.23"), (0.01234, "0.0123")],
+)
+def test_figures_have_about_three_digits(value: float | None, text: str) -> None:
+    assert shown(value) == text
+
+
+def test_the_first_line_says_what_and_how_long(capsys: pytest.CaptureFixture[str]) -> None:
+    benchmark().start([])
+    assert capsys.readouterr().out == "Inserts, us: about 2 minutes\n"
+    benchmark().start(["--quick"])
+    assert capsys.readouterr().out == "Inserts, us: about 5 s (--quick)\n"
+
+
+def test_quick_sets_what_is_not_given() -> None:
+    for arguments, wanted in ((["--quick"], 1), (["--quick", "--rounds", "2"], 2), ([], 9)):
+        bench = benchmark()
+        bench.add("--rounds", type=int, default=9)
+        assert bench.start(arguments, rounds=1).rounds == wanted
+
+
+def test_a_missed_target_counts_if_it_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments, status in (([], 0), (["--check"], 1)):
+        bench = benchmark()
+        bench.start(arguments)
+        bench.target("insert: 5 us, at most 6", True)
+        bench.target("page: 9 us, at most 8", False)
+        assert bench.end() == status
+    out = capsys.readouterr().out
+    assert "insert: 5 us, at most 6: met\npage: 9 us, at most 8: MISSED" in out
+
+
+def test_json_has_the_tables_and_what_they_were_measured_on(tmp_path: Path) -> None:
+    path = tmp_path / "figures.json"
+    bench = benchmark()
+    bench.start(["--json", str(path)])
+    bench.show("us", ROWS, {"peer / ours": {"insert": 8.0}})
+    bench.end()
+    report = json.loads(path.read_text())
+    assert report["tables"][0]["rows"][0] == {
+        "case": "insert",
+        "values": ROWS["insert"],
+        "ratios": {"peer / ours": 8.0},
+    }
+    page = page_of([{**report, "command": "python benchmarks/some.py"}])
+    assert "``python benchmarks/some.py``" in page
+    assert "   insert,5,50,40,8\n" in page
+
+
+def test_the_bar_is_for_terminals() -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    file, terminal = io.StringIO(), Terminal()
+    for out in (file, terminal):
+        bar = Progress(4, out)
+        bar.step("one")
+        bar.step("two")
+        bar.clear()
+    assert file.getvalue() == ""
+    assert "1/4" in terminal.getvalue()
+    assert "two" in terminal.getvalue()
+    assert terminal.getvalue().endswith("\r\033[K")

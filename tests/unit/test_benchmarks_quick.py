@@ -1,0 +1,116 @@
+"""Every benchmark runs to its end by ``--quick`` where nothing but the driver is installed."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+ALL = BENCHMARKS / "all.py"
+SCRIPTS = sorted(
+    path for path in BENCHMARKS.glob("[a-z]*.py") if "__main__" in path.read_text() and path != ALL
+)
+PACKAGES = ("cassandra", "geomet", "click")  # the driver and its dependencies
+TABLE = re.compile(r"^-+(  -+)+$", re.MULTILINE)  # the line under the headings
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the interpreter of an environment that has the driver under test and no more."""
+    home = tmp_path_factory.mktemp("installed")
+    venv.create(home, with_pip=False)
+    names = {"base": str(home), "platbase": str(home)}
+    packages = Path(sysconfig.get_path("purelib", "venv" if os.name != "nt" else "nt", names))
+    for name in PACKAGES:
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.origin is not None:
+            source = Path(spec.origin).parent
+            ignored = shutil.ignore_patterns("__pycache__", "*.c", "*.pyx")
+            shutil.copytree(source, packages / name, ignore=ignored)
+    return home / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+
+
+def run(
+    python: Path, folder: Path, script: Path, *arguments: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a script as its user does: by its path, from the folder of the clone."""
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("CASS_DRIVER_", "PYTHON", "TURBOCQL_"))
+    }
+    return subprocess.run(
+        [str(python), str(script.relative_to(BENCHMARKS.parent)), *arguments],
+        cwd=BENCHMARKS.parent,
+        env={**inherited, "TURBOCQL_BENCH_CACHE": str(folder)},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+
+
+def check_report(report: Any, script: Path) -> None:
+    """Check the JSON of a script."""
+    assert report["benchmark"] == script.stem
+    assert report["quick"] is True
+    assert report["machine"]["cores"]
+    for table in report["tables"]:
+        assert table["title"]
+        for row in table["rows"]:
+            assert set(row["values"]) <= set(table["columns"])
+            assert any(value is not None for value in row["values"].values())
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_it_runs_from_the_installed_driver_alone(
+    python: Path, script: Path, tmp_path: Path
+) -> None:
+    figures = tmp_path / "figures.json"
+    done = run(python, tmp_path, script, "--quick", "--json", str(figures))
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""  # no bar: it is no terminal
+    assert done.stdout.splitlines()[0].endswith("(--quick)")
+    report = json.loads(figures.read_text())
+    check_report(report, script)
+    lacking = [note for note in report["notes"] if "this benchmark needs" in note]
+    if lacking:
+        pytest.skip(lacking[0])
+    assert TABLE.search(done.stdout)
+    assert report["tables"]
+
+
+def test_json_alone_goes_to_standard_output(python: Path, tmp_path: Path) -> None:
+    script = BENCHMARKS / "rows.py"
+    done = run(python, tmp_path, script, "--quick", "--json")
+    assert done.returncode == 0, done.stderr
+    check_report(json.loads(done.stdout), script)
+    assert done.stderr.splitlines()[0].endswith("(--quick)")
+
+
+def test_a_picture_needs_matplotlib(python: Path, tmp_path: Path) -> None:
+    done = run(python, tmp_path, BENCHMARKS / "rows.py", "--quick", "--plot", "x.png")
+    assert done.returncode == 2
+    assert "--plot needs matplotlib: pip install matplotlib" in done.stderr
+
+
+def test_all_writes_the_page(python: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.inc"
+    done = run(python, tmp_path, ALL, "--quick", "--page", str(page), "rows", "messages")
+    assert done.returncode == 0, done.stderr
+    text = page.read_text()
+    assert "``python benchmarks/rows.py --quick``" in text
+    assert "Quick runs, rough figures" in text
+    assert text.count(".. csv-table::") == 2
