@@ -214,6 +214,9 @@ if TYPE_CHECKING:
         InternalError as InternalError,
     )
     from cassandra.protocol.messages.errors import (
+        InvalidPagingState as InvalidPagingState,
+    )
+    from cassandra.protocol.messages.errors import (
         InvalidRequestException as InvalidRequestException,
     )
     from cassandra.protocol.messages.errors import (
@@ -444,6 +447,8 @@ _HOMES = {
         "NotSupportedError",
         "OverloadedErrorMessage",
         "PreparedQueryNotFound",
+        "InvalidPagingState",
+        "InvalidPagingState",
         "ProtocolException",
         "RateLimitReachedException",
         "ReadFailureMessage",

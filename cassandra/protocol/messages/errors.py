@@ -130,6 +130,20 @@ class ProtocolException(ErrorMessageSub):
         """True if the protocol version is a beta that the client did not opt in to."""
         return "USE_BETA flag is unset" in str(self.message)
 
+    def to_exception(self) -> Exception:
+        # Web services hand the paging state out, and get back whatever a client makes of it.
+        if "paging state" in str(self.message).lower():
+            return InvalidPagingState(self.code, self.message, self.info)
+        return self
+
+
+class InvalidPagingState(ProtocolException, ValueError):
+    """The server cannot read the paging state of a request: it was changed, or cut off.
+
+    It is a ValueError, since such a text mostly comes from a client of the program's. The server
+    does not notice a paging state of another query.
+    """
+
 
 class BadCredentials(ErrorMessageSub):
     """The login failed."""

@@ -42,6 +42,7 @@ from cassandra.policies import (
     SimpleConvictionPolicy,
 )
 from cassandra.pool import Host
+from cassandra.protocol import InvalidPagingState, ProtocolException
 from cassandra.protocol.bind import BindPlan
 from cassandra.protocol.column_specs import ColumnMetadata
 from cassandra.query import UNSET_VALUE, BatchStatement, BatchType, SimpleStatement
@@ -364,3 +365,14 @@ class TestNames:
             if kind is not UnsupportedOperation:
                 with pytest.raises(kind, match="no value for column 'v'"):
                     BindPlan(columns).bind_row({}, 3)
+
+
+def test_a_forged_paging_state_is_an_error_of_its_own(node: FakeNode, session: Session) -> None:
+    node.prime("SELECT k", error(ErrorCode.PROTOCOL_ERROR, "Invalid value for the paging state"))
+    for kind in (ValueError, ProtocolException, InvalidPagingState):
+        with pytest.raises(kind, match="paging state"):
+            session.execute("SELECT k", paging_state=b"forged")
+    node.prime("SELECT k", error(ErrorCode.PROTOCOL_ERROR, "another breach"))
+    with pytest.raises(ProtocolException) as caught:
+        session.execute("SELECT k")
+    assert not isinstance(caught.value, ValueError)
