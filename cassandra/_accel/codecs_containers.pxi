@@ -98,13 +98,17 @@ cdef class ListCodec(Codec):
         turbocql_enter(ENCODING)
         try:
             for i in range(count):
-                write_bytes(element, out, element_at(sequence, i, count))
+                if write_bytes(element, out, element_at(sequence, i, count)):
+                    self.refuse_null()
         except Exception as error:
             locate(error, f"element {i} of {self.cql_name}")
             raise
         finally:
             Py_LeaveRecursiveCall()
         return 0
+
+    cdef int refuse_null(self) except -1:
+        raise EncodeTypeError(f"null is not allowed in a {'set' if self.is_set else 'list'}")
 
     # One claim of room for all, no call per plain element. `numbers` says that `element` is a
     # Number.
@@ -134,19 +138,16 @@ cdef class ListCodec(Codec):
                 if i == count:
                     break
                 item = element_at(sequence, i, count)
-                if not is_null(element, item):
-                    size = put_number(element, p + 4, item)
-                    put_be32(p, <uint32_t> size)
-                    p += 4 + size
-                    i += 1
-                while i < count and is_null(element, element_at(sequence, i, count)):
-                    put_be32(p, 0xFFFFFFFF)
-                    p += 4
-                    i += 1
+                if is_null(element, item):
+                    self.refuse_null()
+                size = put_number(element, p + 4, item)
+                put_be32(p, <uint32_t> size)
+                p += 4 + size
+                i += 1
         except Exception as error:
             locate(error, f"element {i} of {self.cql_name}")
             raise
-        # Nulls took less than was claimed. `p` still points into the buffer: nobody else has it.
+        # Empty values took less than was claimed. `p` still points into the buffer: nobody else has it.
         out.size = p - out.data
         return 0
 
@@ -296,9 +297,11 @@ cdef class MapCodec(Codec):
             try:
                 while PyDict_Next(pairs, &place, &key, &item):
                     at_key = True
-                    write_bytes(self.key, out, <object> key)
+                    if write_bytes(self.key, out, <object> key):
+                        raise EncodeTypeError("null is not allowed in a map")
                     at_key = False
-                    write_bytes(self.value, out, <object> item)
+                    if write_bytes(self.value, out, <object> item):
+                        raise EncodeTypeError("null is not allowed in a map")
                     i += 1
             except Exception as error:
                 locate(error, f"{'key' if at_key else 'value'} {i} of {self.cql_name}")
@@ -316,9 +319,11 @@ cdef class MapCodec(Codec):
         try:
             for i in range(count):
                 at_key = True
-                write_bytes(self.key, out, <object> PyList_GET_ITEM(keys, i))
+                if write_bytes(self.key, out, <object> PyList_GET_ITEM(keys, i)):
+                    raise EncodeTypeError("null is not allowed in a map")
                 at_key = False
-                write_bytes(self.value, out, <object> PyList_GET_ITEM(values, i))
+                if write_bytes(self.value, out, <object> PyList_GET_ITEM(values, i)):
+                    raise EncodeTypeError("null is not allowed in a map")
         except Exception as error:
             locate(error, f"{'key' if at_key else 'value'} {i} of {self.cql_name}")
             raise
