@@ -9,6 +9,7 @@ subclasses of `PreparedStatement` keep what they override.
 from cassandra._accel.bind cimport BindPlan, ValuesBlock
 from cassandra._accel.slots cimport slot_in, slot_value
 
+
 # Before the imports: those of `cassandra.query` want this function, also if this module is the very
 # first one that a process imports.
 def bind(prepared, values):

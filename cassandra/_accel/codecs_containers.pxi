@@ -147,7 +147,8 @@ cdef class ListCodec(Codec):
         except Exception as error:
             locate(error, f"element {i} of {self.cql_name}")
             raise
-        # Empty values took less than was claimed. `p` still points into the buffer: nobody else has it.
+        # Empty values took less than was claimed. `p` still points into the buffer: nobody else
+        # has it.
         out.size = p - out.data
         return 0
 

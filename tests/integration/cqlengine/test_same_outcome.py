@@ -626,11 +626,11 @@ def test_tokens_of_named_tables(mapper: str) -> None:
 
 def test_mistakes_are_told_early() -> None:
     class Optional(Model):
-        __options__ = {"coment": "x"}
+        __options__ = {"remark": "x"}
         p = columns.Integer(primary_key=True)
 
     wrong: Any = object
-    with pytest.raises(KeyError, match="coment"):
+    with pytest.raises(KeyError, match="remark"):
         management.sync_table(Optional)
     with pytest.raises(connection.CQLEngineException, match="derived from base Model"):
         management.sync_table(wrong)
