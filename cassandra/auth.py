@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cassandra._imports import import_module
+from cassandra.errors import AuthenticationFailed
 
 __all__ = [
     "AuthProvider",
@@ -159,9 +160,15 @@ class PlainTextAuthenticator(BaseDSEAuthenticator):
     :param password: its password.
     """
 
+    _answered = False
+
     def __init__(self, username: str, password: str) -> None:
         self.username = username
         self.password = password
+
+    def initial_response(self) -> bytes | None:
+        self._answered = False  # a program may use one authenticator for all its connections
+        return super().initial_response()
 
     def get_mechanism(self) -> bytes:
         return b"PLAIN"
@@ -170,6 +177,22 @@ class PlainTextAuthenticator(BaseDSEAuthenticator):
         return b"PLAIN-START"
 
     def evaluate_challenge(self, challenge: bytes | None) -> bytes:
+        """Return the token, once, to the challenge of this mechanism.
+
+        :param challenge: the server's bytes.
+        :raises AuthenticationFailed: if the server asks again, or for another mechanism.
+        :raises ValueError: if the user name or the password has a NUL (RFC 4616).
+        """
+        if self._answered or challenge != self.get_initial_challenge():
+            raise AuthenticationFailed(
+                "the server asks for the password again, or by another mechanism than PLAIN"
+            )
+        for part, what in ((self.username, "user name"), (self.password, "password")):
+            has_nul = "\0" in part
+            del part  # as in Token.of
+            if has_nul:
+                raise ValueError(f"the {what} has a NUL, which PLAIN cannot send (RFC 4616)")
+        self._answered = True
         # A NUL before each part; the first part, an identity to act as, is empty.
         return Token(
             b"\0"

@@ -15,8 +15,9 @@ import ssl
 import tempfile
 import time
 import zipfile
+import zlib
 from collections.abc import Mapping
-from http.client import HTTPException, HTTPSConnection
+from http.client import HTTPException, HTTPResponse, HTTPSConnection
 from typing import IO, Any, NamedTuple
 
 from cassandra.engine.endpoint import EndPoint, EndPointFactory, SniEndPointFactory
@@ -26,7 +27,18 @@ __all__ = ["Cloud", "CloudEndPointFactory", "cloud_of"]
 
 DEFAULT_TIMEOUT = 5.0  # seconds that the metadata service may take
 MOST_BYTES = 1 << 20  # of a file in the bundle, and of the service's answer
+MOST_NODES = 1000  # that the service may name
 _KEYS = ("secure_connect_bundle", "use_default_tempdir", "connect_timeout")
+
+# Classes of errors by which the library's readers of zip and JSON answer damaged bytes.
+_DAMAGE = (
+    KeyError,
+    ValueError,
+    RuntimeError,
+    EOFError,
+    OverflowError,
+    zlib.error,
+)
 
 Bundle = str | os.PathLike[str] | IO[bytes]
 
@@ -38,6 +50,9 @@ class _Service(NamedTuple):
     port: int
     username: str | None
     password: str | None
+
+    def __repr__(self) -> str:
+        return f"<metadata service {self.host}:{self.port}>"
 
 
 class Cloud:
@@ -73,7 +88,7 @@ class Cloud:
             ids, proxy = list(told["contact_points"]), str(told["sni_proxy_address"])
             host, _, port = proxy.rpartition(":")
             number = int(port)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, OverflowError, RecursionError, HTTPException) as error:
             raise DriverException(
                 f"the metadata service at {where} could not be asked: {error}"
             ) from error
@@ -81,6 +96,10 @@ class Cloud:
             raise DriverException(
                 f"the metadata service at {where} does not say where the nodes are: {error!r}"
             ) from error
+        if len(ids) > MOST_NODES:
+            raise DriverException(
+                f"the metadata service at {where} names {len(ids)} nodes, more than {MOST_NODES}"
+            )
         if not ids or not host:
             raise DriverException(f"the metadata service at {where} names no nodes")
         # Before the end points are made: the proxy may have moved since the service was asked.
@@ -88,6 +107,7 @@ class Cloud:
         return [self.factory.create_from_sni(str(one)) for one in ids]
 
     def _get(self) -> Any:
+        deadline = time.monotonic() + self._timeout
         connection = HTTPSConnection(
             self._service.host, self._service.port, timeout=self._timeout, context=self.context
         )
@@ -97,7 +117,7 @@ class Cloud:
             with connection.getresponse() as answer:
                 if answer.status != 200:
                     raise ValueError(f"it answers {answer.status} {answer.reason}")
-                return json.loads(answer.read(MOST_BYTES))
+                return json.loads(_body_of(answer, deadline))
         except HTTPException as error:
             raise ValueError(f"its answer cannot be read: {error!r}") from error
         finally:
@@ -105,6 +125,21 @@ class Cloud:
 
     def __repr__(self) -> str:
         return f"<Cloud: metadata service {self._service.host}:{self._service.port}>"
+
+
+def _body_of(answer: HTTPResponse, deadline: float) -> bytes:
+    """Read an answer of at most `MOST_BYTES` until `deadline`.
+
+    The socket's timeout is for each read: a server that drips would hold the caller for ever.
+    """
+    body = bytearray()
+    while part := answer.read1(MOST_BYTES + 1 - len(body)):
+        body += part
+        if len(body) > MOST_BYTES:
+            raise ValueError(f"its answer has more than {MOST_BYTES} bytes")
+        if time.monotonic() > deadline:
+            raise TimeoutError("its answer did not come in time")
+    return bytes(body)
 
 
 class CloudEndPointFactory(EndPointFactory):
@@ -166,7 +201,7 @@ def _read(bundle: Bundle, context: ssl.SSLContext | None, timeout: float) -> Clo
             return Cloud(service, context or _context_of(files), timeout)
     except zipfile.BadZipFile as error:
         raise ValueError(f"the secure connect bundle {name} is not a zip file: {error}") from error
-    except (KeyError, ValueError) as error:
+    except _DAMAGE as error:
         raise ValueError(f"the secure connect bundle {name} cannot be used: {error}") from error
 
 
@@ -181,14 +216,23 @@ def _member(files: zipfile.ZipFile, name: str) -> bytes:
         raise ValueError(f"it has no file {name}") from None
     if about.file_size > MOST_BYTES:
         raise ValueError(f"its file {name} has {about.file_size} bytes")
-    return files.read(about)
+    if about.flag_bits & 1:
+        raise ValueError(f"its file {name} is encrypted")
+    if about.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError(f"its file {name} is compressed in an unusual way")
+    # The size is the directory's word: a bomb says less.
+    with files.open(about) as file:
+        body = file.read(MOST_BYTES + 1)
+    if len(body) > MOST_BYTES:
+        raise ValueError(f"its file {name} has more than {MOST_BYTES} bytes")
+    return body
 
 
 def _service_of(config: bytes) -> _Service:
     try:
         told = json.loads(config)
         host, port = told["host"], int(told["port"])
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise ValueError(f"its config.json is not as expected: {error!r}") from error
     return _Service(str(host), port, told.get("username"), told.get("password"))
 
@@ -202,6 +246,10 @@ def _check_validity(path: str) -> None:
     expiry = decode(path)["notAfter"]
     if ssl.cert_time_to_seconds(expiry) < time.time():
         raise ValueError(f"its certificate expired on {expiry}: download the bundle again")
+
+
+def _no_password() -> str:
+    raise ValueError("its key wants a password, which a bundle's key cannot have")
 
 
 def _context_of(files: zipfile.ZipFile) -> ssl.SSLContext:
@@ -219,7 +267,8 @@ def _context_of(files: zipfile.ZipFile) -> ssl.SSLContext:
                 paths.append(path)
                 with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
                     out.write(_member(files, name))
-            context.load_cert_chain(*paths)
+            # Without a pass phrase of ours, OpenSSL would ask for one on the terminal.
+            context.load_cert_chain(paths[0], paths[1], password=_no_password)
             _check_validity(paths[0])
     except ssl.SSLError as error:
         raise ValueError(f"its certificates cannot be loaded: {error}") from error

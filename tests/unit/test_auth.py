@@ -18,6 +18,7 @@ from cassandra.auth import (
     Token,
     TransitionalModePlainTextAuthProvider,
 )
+from cassandra.errors import AuthenticationFailed
 
 SECRET = "s\u00e9cret"
 DSE = "com.datastax.bdp.cassandra.auth.DseAuthenticator"
@@ -36,6 +37,29 @@ def test_some_servers_ask_for_the_mechanism_first() -> None:
     authenticator.server_authenticator_class = DSE
     assert authenticator.initial_response() == b"PLAIN"
     assert authenticator.evaluate_challenge(b"PLAIN-START") == b"\0ada\0" + SECRET.encode()
+
+
+@pytest.mark.parametrize("server", [DSE, CASSANDRA])
+def test_the_password_is_told_once_and_to_its_own_challenge(server: str) -> None:
+    authenticator: Any = PlainTextAuthProvider("ada", SECRET).new_authenticator("10.0.0.1")
+    authenticator.server_authenticator_class = server
+    for _ in range(2):  # each connection begins anew, also if a program shares the object
+        first = authenticator.initial_response()
+        for challenge in (b"GSSAPI-START", b"", None):
+            with pytest.raises(AuthenticationFailed, match="another mechanism than PLAIN"):
+                authenticator.evaluate_challenge(challenge)
+        if first == b"PLAIN":
+            assert SECRET.encode() in authenticator.evaluate_challenge(b"PLAIN-START")
+        with pytest.raises(AuthenticationFailed, match="asks for the password again"):
+            authenticator.evaluate_challenge(b"PLAIN-START")
+
+
+@pytest.mark.parametrize(("name", "password"), [("a\0b", "x"), ("a", "x\0root")])
+def test_a_nul_would_end_a_part_of_the_token(name: str, password: str) -> None:
+    authenticator = PlainTextAuthProvider(name, password).new_authenticator("10.0.0.1")
+    with pytest.raises(ValueError, match=r"has a NUL.*RFC 4616") as caught:
+        authenticator.initial_response()
+    assert "root" not in str(caught.value)
 
 
 def test_an_anonymous_login() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -95,7 +96,8 @@ def test_credentials_of_the_bundle(astra: Astra, tmp_path: Path) -> None:
     own = PlainTextAuthProvider("eve", "other")
     cluster = aio.Cluster(cloud=cloud, auth_provider=own)
     assert cluster.auth_provider is own
-    assert "secret" not in repr(cluster) + repr(cluster._cloud)
+    assert cluster._cloud is not None
+    assert "secret" not in repr(cluster) + repr(cluster._cloud) + repr(cluster._cloud._service)
 
 
 async def test_the_service_is_asked_again_when_no_node_answers(
@@ -156,6 +158,40 @@ def test_bad_bundles(astra: Astra, tmp_path: Path, changes: dict[str, Any], mess
         aio.Cluster(cloud={"secure_connect_bundle": bundle})
 
 
+def test_a_size_that_the_directory_understates(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as out:
+        out.writestr("config.json", b" " * (3 << 20))
+    data = path.read_bytes()
+    path.write_bytes(data.replace((3 << 20).to_bytes(4, "little"), (100).to_bytes(4, "little")))
+    with pytest.raises(ValueError, match=r"bomb\.zip (cannot be used|is not a zip file)"):
+        aio.Cluster(cloud={"secure_connect_bundle": str(path)})
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_unusual_compression(tmp_path: Path, method: int) -> None:
+    path = tmp_path / "odd.zip"
+    with zipfile.ZipFile(path, "w", method) as out:
+        out.writestr("config.json", "{}")
+    with pytest.raises(
+        ValueError, match=r"odd\.zip cannot be used: .*compressed in an unusual way"
+    ):
+        aio.Cluster(cloud={"secure_connect_bundle": str(path)})
+
+
+def test_a_key_with_a_pass_phrase(astra: Astra, authority: Authority, tmp_path: Path) -> None:
+    serialization = pytest.importorskip("cryptography.hazmat.primitives.serialization")
+    key = serialization.load_pem_private_key(Path(authority.issue("client")[1]).read_bytes(), None)
+    locked = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.BestAvailableEncryption(b"secret"),
+    )
+    bundle = astra.bundle(tmp_path / "locked.zip", key=locked.decode())
+    with pytest.raises(ValueError, match="its key wants a password"):
+        aio.Cluster(cloud={"secure_connect_bundle": bundle})
+
+
 def test_an_expired_certificate(astra: Astra, authority: Authority, tmp_path: Path) -> None:
     certificate, key = authority.issue("client", begins=-9 * DAY, ends=-DAY)
     bundle = astra.bundle(
@@ -171,6 +207,16 @@ def test_an_expired_certificate(astra: Astra, authority: Authority, tmp_path: Pa
         ((500, b"out of tea"), "it answers 500"),
         ((200, b"not json"), "could not be asked"),
         ((200, b"{}"), "does not say where the nodes are: KeyError"),
+        ((200, b"[" * 100_000), "could not be asked"),
+        ((200, b" " * (2 << 20)), "has more than 1048576 bytes"),
+        (
+            (
+                200,
+                b'{"contact_info": {"contact_points": [' + b'"x",' * 1000 + b'"x"], '
+                b'"sni_proxy_address": "a:1"}}',
+            ),
+            "names 1001 nodes, more than 1000",
+        ),
         ((200, b"[]"), "does not say where the nodes are: TypeError"),
         (
             (200, b'{"contact_info": {"contact_points": [], "sni_proxy_address": "a:1"}}'),
