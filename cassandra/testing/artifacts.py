@@ -120,7 +120,7 @@ def _fetch(
         with open(pom, "w", encoding="utf-8") as stream:
             stream.write(_POM.format(version=version))
         filled = os.path.join(work, "jars")
-        command = [maven, "-B", "-f", pom, _PLUGIN]
+        command = [maven, "-B", "-C", "-f", pom, _PLUGIN]
         command += ["-DincludeScope=runtime", f"-DoutputDirectory={filled}"]
         # Maven runs on Java too: without one of its own it gets ours.
         own_java = "JAVA_HOME" in os.environ or shutil.which("java")

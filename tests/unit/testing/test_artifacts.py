@@ -58,6 +58,12 @@ def test_maven_that_fails_shows_what_it_said(maven: Callable[[str], None], tmp_p
     assert os.listdir(tmp_path / "cache" / "cassandra" / "4.0.19") == ["jars.lock"]
 
 
+def test_a_file_whose_checksum_is_wrong_is_refused(maven: Callable[[str], None]) -> None:
+    maven('#!/bin/sh\necho "asked: $*"\nexit 1\n')
+    with pytest.raises(CommandFailed, match=r"asked: .*-C "):
+        ensure_jars(V4, RUNTIME, QUIET, lambda: None)
+
+
 def test_maven_that_brings_something_else(maven: Callable[[str], None]) -> None:
     maven(PRETENDED_MAVEN)
     with pytest.raises(
