@@ -45,6 +45,10 @@ EVENT_STREAM = -1
 # Until the handshake is over nothing large has a reason to come: the longest messages are the
 # tokens of a login.
 HANDSHAKE_MAX_BODY = 256 << 10  # bytes
+
+# Bytes that come at once: as many show that the peer lives, though no answer is complete.
+LARGE_PART = 512
+
 COMPLAINT_INTERVAL = 60.0  # seconds between log lines about events that cannot be read
 
 LONGEST_HOLD = 1.0  # seconds that a thread may be writing before the connection is given up
@@ -459,8 +463,10 @@ class Connection(KnownConnection, asyncio.BufferedProtocol):
                 and not self._transport.get_write_buffer_size()
             ):
                 streams.settled = True
-        # Also for a part of an answer: a large one that is still coming shows that the peer lives.
-        self.last_activity = self._loop.time()
+        # Also for a part of an answer, if it is a large one that is still coming. A peer that drips
+        # single bytes gets its heartbeat: it may be stuck, and nobody else would find that out.
+        if envelopes or nbytes >= LARGE_PART:
+            self.last_activity = self._loop.time()
         if self.on_room is not None:
             self.on_room(self)
 

@@ -19,7 +19,7 @@ __all__ = ["beat"]
 async def beat(
     connections: Callable[[], Iterable[Connection]], interval: float, timeout: float
 ) -> None:
-    """Ask each connection on which nothing came for an interval; close those that do not answer.
+    """Ask each connection on which no answer came for an interval; close those that are silent.
 
     Goes on until it is cancelled.
 

@@ -8,7 +8,12 @@ from typing import Any
 import pytest
 
 from cassandra import aio
-from cassandra.engine.connection import HANDSHAKE_MAX_BODY, Connection, FutureResponder
+from cassandra.engine.connection import (
+    HANDSHAKE_MAX_BODY,
+    LARGE_PART,
+    Connection,
+    FutureResponder,
+)
 from cassandra.engine.endpoint import DefaultEndPoint
 from cassandra.errors import NoHostAvailable
 from cassandra.protocol.opcodes import EVENT, OPTIONS, READY, SUPPORTED
@@ -85,3 +90,21 @@ async def test_large_messages_are_read_after_the_handshake() -> None:
         async with aio.Cluster([node.address], port=node.port, compression=False) as cluster:
             session = await cluster.connect()
             assert len((await session.execute("SELECT v FROM t")).one().v) == 4 * HANDSHAKE_MAX_BODY
+
+
+async def test_a_peer_that_drips_is_silent_and_one_in_a_large_answer_is_not() -> None:
+    connection = Connection(DefaultEndPoint("127.0.0.1"), 4, asyncio.get_running_loop())
+
+    def receive(data: bytes) -> None:
+        connection.get_buffer(-1)[: len(data)] = data
+        connection.buffer_updated(len(data))
+
+    answer = bytes.fromhex("84 00 ffff 0c") + (LARGE_PART * 4).to_bytes(4, "big")
+    connection.last_activity = 0.0
+    for byte in answer:
+        receive(bytes((byte,)))
+    for _ in range(100):
+        receive(b"x")
+    assert connection.last_activity == 0.0
+    receive(b"x" * LARGE_PART)
+    assert connection.last_activity > 0.0
