@@ -247,6 +247,7 @@ def test_asking_for_what_is_not_built_names_it() -> None:
     assert "CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST=1" in done.stderr
 
 
+@pytest.mark.usefixtures("compiled")
 def test_a_partial_build_falls_back_as_a_whole_and_says_why() -> None:
     code = (
         "import sys; sys.modules['cassandra._accel.rows'] = None\n"

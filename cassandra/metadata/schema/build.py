@@ -174,6 +174,9 @@ def _mask(row: Mapping[str, Any]) -> ColumnMask:
     return ColumnMask(row["function_keyspace"], row["function_name"], tuple(arguments))
 
 
+# Tuples of a schema are tuples, whatever programs' parameters are.
+_ENCODER = Encoder()
+_ENCODER.mapping[tuple] = _ENCODER.cql_encode_tuple
 _QUOTED = frozenset(("ascii", "date", "inet", "text", "time", "timestamp", "varchar"))
 _FIELD_END = r"(?<!\\):"
 
@@ -196,7 +199,7 @@ def _literal_of(kind: Sequence[Any], value: str) -> str:
         return f"({', '.join(literals)})"
     if len(kind) > 1:
         # Collections and vectors are kept as the hex of their wire form.
-        return Encoder().cql_encode_all_types(
+        return _ENCODER.cql_encode_all_types(
             _types(kind)[0].from_binary(bytes.fromhex(value), _ANY_VERSION)
         )
     _types(kind)

@@ -494,6 +494,10 @@ async def test_masks_with_values_of_all_kinds() -> None:
         "blob": ("cafe", "0xcafe"),
         "list<int>": ("0000000100000004" + "00000007", "[7]"),
         "vector<float, 2>": ("3f80000040000000", "[1.0, 2.0]"),
+        "list<frozen<tuple<int, text>>>": (
+            "00000001" + "0000000d" + "00000004" + "00000007" + "00000001" + "78",
+            "[(7, 'x')]",
+        ),
         "frozen<tuple<int, text>>": ("1:@", "(1, null)"),
         "frozen<tuple<text, timestamp>>": (
             r"a\:\@b:2020-01-01T01\:02\:03.000Z",
