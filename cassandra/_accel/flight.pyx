@@ -37,7 +37,7 @@ from cassandra._threads import Lock as _Lock
 from cassandra.engine.mishaps import mishap as _mishap
 from cassandra.engine.mistakes import no_attribute as _no_attribute
 from cassandra.engine.mistakes import refuse_loop as _refuse_loop
-from cassandra.engine.mistakes import running_loop as _running_loop
+from cassandra.engine.mistakes import running_loop as _running_loop_function
 from cassandra.engine.mistakes import statement_of as _statement_of
 from cassandra.engine.serial_reads import in_order as _in_order_of
 from cassandra.errors import ConnectionException, DecodeError as _DecodeErrorClass
@@ -67,6 +67,9 @@ __all__ = [
 ]
 
 log = logging.getLogger("cassandra.connection")
+
+# Called at each request: a name of C's, so that nothing is looked up.
+cdef object _running_loop = _running_loop_function
 
 WRITE_HIGH_WATER = 1 << 20
 MOST_DIRECT = 1 << 16
