@@ -66,6 +66,15 @@ def largest_first(sources: Iterable[Path]) -> list[Path]:
     return sorted(sources, key=lambda source: (-size(source), source.name))
 
 
+def flags_of(module: str) -> list[str]:
+    """Return what the C compiler is told about a module; tools/build_wheels asks too."""
+    if switched_on("CASS_DRIVER_SANITIZE"):
+        return ["-O1", "-g", "-fno-omit-frame-pointer", *SANITIZERS]
+    if sys.platform == "win32":
+        return ["/O2"]
+    return ["-O2" if module in COLD else "-O3", "-g0", "-Wno-unreachable-code"]
+
+
 def extensions() -> list[Extension]:
     must = switched_on("CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST")
     none = switched_on("CASS_DRIVER_NO_EXTENSIONS") or switched_on("CASS_DRIVER_NO_CYTHON")
@@ -86,12 +95,7 @@ def extensions() -> list[Extension]:
             )
         say_pure(error)
         return []
-    flags = ["/O2"] if sys.platform == "win32" else ["-O3", "-g0", "-Wno-unreachable-code"]
-    cold_flags = ["-O2" if flag == "-O3" else flag for flag in flags]
-    link_flags: list[str] = []
-    if switched_on("CASS_DRIVER_SANITIZE"):
-        flags = cold_flags = ["-O1", "-g", "-fno-omit-frame-pointer", *SANITIZERS]
-        link_flags = [*SANITIZERS]
+    link_flags = [*SANITIZERS] if switched_on("CASS_DRIVER_SANITIZE") else []
     sources = largest_first(Path("cassandra/_accel").glob("*.pyx"))
     modules = [
         Extension(
@@ -103,7 +107,7 @@ def extensions() -> list[Extension]:
                 for header in sorted(source.parent.glob("*.[ph]*"))
                 if header.suffix != ".py"
             ],
-            extra_compile_args=cold_flags if source.stem in COLD else flags,
+            extra_compile_args=flags_of(source.stem),
             extra_link_args=link_flags,
         )
         for source in sources

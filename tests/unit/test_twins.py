@@ -77,8 +77,9 @@ def check_parameters(python: Any, c: Any, where: str) -> None:
 
 
 def test_every_compiled_module_is_a_twin(compiled: Twins) -> None:
-    built = {path.stem for path in Path(_accel.__file__).parent.glob("*.pyx")}
-    assert built == set(NAMES)
+    suffix = importlib.machinery.EXTENSION_SUFFIXES[0]
+    built = Path(_accel.__file__).parent.glob(f"*{suffix}")
+    assert {path.name.removesuffix(suffix) for path in built} == set(NAMES)
 
 
 # -- constructors ----------------------------------------------------------------------------------

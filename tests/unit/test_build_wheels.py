@@ -1,0 +1,164 @@
+"""`tools/build_wheels`: its archives do not depend on when or where they are made, and its checks
+refuse what must not be uploaded. The wheels themselves are the lane ``wheels``.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TOOLS = Path(__file__).parents[2] / "tools"
+FILES = {
+    "cassandra/__init__.py": b"",
+    "turbocql_pytest.py": b"",
+    "turbocql-1.0.dist-info/METADATA": b"Name: turbocql\nVersion: 1.0\n"
+    b"License-Expression: Apache-2.0\nRequires-Dist: geomet>=1.1\n"
+    b'Requires-Dist: lz4>=4.0; extra == "lz4"\n',
+    "turbocql-1.0.dist-info/WHEEL": b"",
+}
+MODULE = "cassandra/_accel/rows.cpython-313-x86_64-linux-gnu.so"
+
+
+@pytest.fixture
+def wheels(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The package of the parts, with all of them."""
+    monkeypatch.syspath_prepend(str(TOOLS))
+    import wheels as package
+    from wheels import archives, checks, compiling, sbom, targets  # noqa: F401
+
+    return package
+
+
+def written(wheels: Any, folder: Path, **more: bytes) -> Path:
+    folder.mkdir(exist_ok=True)
+    made: Path = wheels.archives.write_wheel(
+        {**FILES, **more}, "cp313", "cp313", ("manylinux_2_17_x86_64",), 1_700_000_001, folder
+    )
+    return made
+
+
+def test_the_same_files_make_the_same_wheel(wheels: Any, tmp_path: Path) -> None:
+    one = written(wheels, tmp_path / "one", **{MODULE: b"x"})
+    files = wheels.archives.read_wheel(one)
+    two = wheels.archives.write_wheel(
+        dict(reversed(files.items())), "cp313", "cp313", ("manylinux_2_17_x86_64",), 1_700_000_001,
+        tmp_path,
+    )  # fmt: skip
+    assert one.read_bytes() == two.read_bytes()
+
+
+def test_a_wheel_is_one_that_pip_takes(wheels: Any, tmp_path: Path) -> None:
+    wheel = wheels.archives.write_wheel(FILES, "py3", "none", ("any",), 0, tmp_path)
+    assert wheel.name == "turbocql-1.0-py3-none-any.whl"
+    target = tmp_path / "installed"
+    subprocess.run(
+        [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index",
+         "--target", str(target), str(wheel)], check=True,
+    )  # fmt: skip
+    assert (target / "cassandra" / "__init__.py").exists()
+    told = (target / "turbocql-1.0.dist-info" / "WHEEL").read_text()
+    assert "Root-Is-Purelib: true\nTag: py3-none-any\n" in told
+
+
+def test_the_same_files_make_the_same_sdist(wheels: Any, tmp_path: Path) -> None:
+    made = []
+    for name, order in (("one", 1), ("two", -1)):
+        path = tmp_path / f"{name}.tar.gz"
+        with tarfile.open(path, "w:gz") as archive:
+            for member in ("turbocql/a.py", "turbocql/run")[::order]:
+                info = tarfile.TarInfo(member)
+                info.size, info.mtime, info.uname = 2, order + 5, name
+                info.mode = 0o775 if member.endswith("run") else 0o640
+                archive.addfile(info, io.BytesIO(b"x\n"))
+        wheels.archives.repack_sdist(path, 1_700_000_000)
+        made.append(path.read_bytes())
+    assert made[0] == made[1]
+    with tarfile.open(fileobj=io.BytesIO(made[0])) as archive:
+        modes = {one.name: one.mode for one in archive.getmembers()}
+    assert modes == {"turbocql/a.py": 0o644, "turbocql/run": 0o755}
+
+
+def test_contents_are_checked(wheels: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check = wheels.checks.check_contents
+    name = MODULE.rpartition("/")[2]
+    good = written(wheels, tmp_path, **{MODULE: b"x"})
+    check(good, {name})
+    with pytest.raises(ValueError, match="lacks or adds modules"):
+        check(good, set())
+    with pytest.raises(ValueError, match="lacks or adds modules"):
+        check(good, {name, "frame.so"})
+    for strange in ("cassandra/_accel/rows.pyx", "tests/test_x.py", "cassandra/a.pyc"):
+        bad = written(wheels, tmp_path, **{strange: b"x"})
+        with pytest.raises(ValueError, match="no part of a wheel"):
+            check(bad, set())
+    monkeypatch.setattr(wheels.checks, "LARGEST", 100)
+    with pytest.raises(ValueError, match="at most 100"):
+        check(good, {name})
+
+
+def test_the_processor_is_checked(wheels: Any, tmp_path: Path) -> None:
+    x86_64, aarch64, *_ = wheels.targets.TARGETS
+    module = tmp_path / "rows.so"
+    module.write_bytes(b"\x7fELF" + bytes(14) + b"\xb7\x00")
+    wheels.checks.check_machine(module, aarch64)
+    with pytest.raises(ValueError, match="0xb7, not 0x3e"):
+        wheels.checks.check_machine(module, x86_64)
+
+
+def test_a_wheel_that_does_not_work_is_refused(wheels: Any, tmp_path: Path) -> None:
+    runner = tmp_path / "python"
+    runner.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "$@"\n')
+    runner.chmod(0o755)
+    with pytest.raises(ValueError, match=r"cannot import name|No module named|ImportError"):
+        wheels.checks.check_elsewhere(written(wheels, tmp_path), runner)
+
+
+def test_the_bill_of_materials(wheels: Any) -> None:
+    bill = wheels.sbom.document(FILES["turbocql-1.0.dist-info/METADATA"], 0, {"gcc": "12.2"})
+    assert bill == wheels.sbom.document(
+        FILES["turbocql-1.0.dist-info/METADATA"], 0, {"gcc": "12.2"}
+    )
+    told = json.loads(bill)
+    assert [one["name"] for one in told["components"]] == ["geomet"]
+    assert told["metadata"]["component"]["purl"] == "pkg:pypi/turbocql@1.0"
+
+
+def test_this_interpreter_is_found_by_its_version(wheels: Any) -> None:
+    free = "t" if not getattr(sys, "_is_gil_enabled", lambda: True)() else ""
+    version = f"{sys.version_info[0]}.{sys.version_info[1]}{free}"
+    found = wheels.targets.find(version, [])
+    assert found is None or found.abi == f"cp{version.replace('.', '')}"
+    assert wheels.targets.find("2.99", []) is None
+
+
+def test_headers_alone_say_that_there_is_no_gil(wheels: Any) -> None:
+    free = wheels.targets.Interpreter("3.14t", Path("include"), None)
+    assert (free.digits, free.abi, free.defines) == ("314", "cp314t", ["-DPy_GIL_DISABLED=1"])
+
+
+def test_what_is_not_here_is_said() -> None:
+    for arguments, words in (
+        (["--only", "2.99"], "there is no CPython 2.99 here: tools/build_python 2.99"),
+        (["--targets", "sparc"], "no target is called 'sparc'; there are x86_64, aarch64"),
+    ):
+        done = subprocess.run(
+            [sys.executable, str(TOOLS / "build_wheels"), *arguments],
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 1
+        assert words in done.stderr
+
+
+def test_zip_files_cannot_be_older_than_1980(wheels: Any, tmp_path: Path) -> None:
+    wheel = wheels.archives.write_wheel(FILES, "py3", "none", ("any",), 0, tmp_path)
+    with zipfile.ZipFile(wheel) as archive:
+        assert {one.date_time[0] for one in archive.infolist()} == {1980}

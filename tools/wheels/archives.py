@@ -1,0 +1,86 @@
+"""Archives that are the same at every build: times, owners and the order of members are fixed."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import io
+import tarfile
+import time
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+# The earliest that a zip file can say.
+ZIP_BEGINS = 315532800
+
+
+def repack_sdist(sdist: Path, epoch: int) -> None:
+    """Write a source distribution again, with one time for all files and without owners.
+
+    :param sdist: a file of ``.tar.gz``.
+    :param epoch: the time, in seconds.
+    """
+    plain = io.BytesIO()
+    with tarfile.open(sdist) as old, tarfile.open(fileobj=plain, mode="w") as new:
+        for member in sorted(old.getmembers(), key=lambda one: one.name):
+            member.mtime, member.uid, member.gid = epoch, 0, 0
+            member.uname = member.gname = ""
+            member.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
+            member.pax_headers = {}
+            new.addfile(member, old.extractfile(member) if member.isfile() else None)
+    with sdist.open("wb") as file, gzip.GzipFile("", "wb", 9, file, mtime=epoch) as packed:
+        packed.write(plain.getvalue())
+
+
+def read_wheel(wheel: Path) -> dict[str, bytes]:
+    """Return a wheel's files by name, but for RECORD."""
+    with zipfile.ZipFile(wheel) as archive:
+        return {
+            name: archive.read(name) for name in archive.namelist() if not name.endswith("/RECORD")
+        }
+
+
+def info_of(files: Mapping[str, bytes]) -> str:
+    """Return the name of a wheel's folder of metadata."""
+    return next(name for name in files if name.endswith(".dist-info/WHEEL")).partition("/")[0]
+
+
+def write_wheel(
+    files: Mapping[str, bytes], python: str, abi: str, platforms: tuple[str, ...], epoch: int,
+    folder: Path,
+) -> Path:  # fmt: skip
+    """Write a wheel and return its path.
+
+    :param files: by name, without WHEEL and RECORD, which are made here.
+    :param python: the first part of its tags, such as ``cp313``.
+    :param abi: the second part.
+    :param platforms: the third; a wheel may have several.
+    :param epoch: the time of all files, in seconds.
+    :param folder: where to write it.
+    """
+    info = info_of(files)
+    contents = dict(files)
+    contents[f"{info}/WHEEL"] = (
+        "Wheel-Version: 1.0\nGenerator: turbocql build_wheels\n"
+        f"Root-Is-Purelib: {'true' if platforms == ('any',) else 'false'}\n"
+        + "".join(f"Tag: {python}-{abi}-{platform}\n" for platform in platforms)
+    ).encode()
+    # The metadata comes last, so that installers that read from the end find it at once.
+    names = sorted(contents, key=lambda name: (name.startswith(info), name))
+    record = "".join(f"{name},sha256={_digest(contents[name])},{len(contents[name])}\n"
+                     for name in names)  # fmt: skip
+    contents[f"{info}/RECORD"] = f"{record}{info}/RECORD,,\n".encode()
+    path = folder / f"{info.removesuffix('.dist-info')}-{python}-{abi}-{'.'.join(platforms)}.whl"
+    when = time.gmtime(max(epoch, ZIP_BEGINS))[:6]
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for name in [*names, f"{info}/RECORD"]:
+            member = zipfile.ZipInfo(name, when)
+            member.external_attr = (0o755 if name.endswith(".so") else 0o644) << 16
+            archive.writestr(member, contents[name], zipfile.ZIP_DEFLATED, 9)
+    return path
+
+
+def _digest(data: bytes) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()

@@ -1,0 +1,58 @@
+"""The bill of materials of a wheel: a CycloneDX document among its metadata (PEP 770)."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+import uuid
+from email.parser import BytesParser
+
+
+def document(metadata: bytes, epoch: int, tools: dict[str, str]) -> bytes:
+    """Return the document of a distribution.
+
+    :param metadata: its METADATA file, which names its dependencies.
+    :param epoch: the time of the build, in seconds.
+    :param tools: what it was built with, by name: versions.
+    """
+    fields = BytesParser().parsebytes(metadata)
+    name, version = fields["Name"], fields["Version"]
+    needed = [line for line in fields.get_all("Requires-Dist", []) if "extra ==" not in line]
+    names = [re.split(r"[ <>=!~;\[(]", line, maxsplit=1)[0] for line in needed]
+    purl = f"pkg:pypi/{name}@{version}"
+    bill = {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        # The same at every build of the same thing.
+        "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, f'{purl}#{epoch}')}",
+        "version": 1,
+        "metadata": {
+            "timestamp": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(epoch)),
+            "tools": {
+                "components": [
+                    {"type": "application", "name": tool, "version": found}
+                    for tool, found in sorted(tools.items())
+                ]
+            },
+            "component": {
+                "type": "library",
+                "bom-ref": purl,
+                "name": name,
+                "version": version,
+                "purl": purl,
+                "licenses": [{"license": {"id": fields["License-Expression"]}}],
+            },
+        },
+        "components": [
+            {
+                "type": "library",
+                "bom-ref": f"pkg:pypi/{one}",
+                "name": one,
+                "purl": f"pkg:pypi/{one}",
+            }
+            for one in names
+        ],
+        "dependencies": [{"ref": purl, "dependsOn": [f"pkg:pypi/{one}" for one in names]}],
+    }
+    return json.dumps(bill, indent=2).encode() + b"\n"

@@ -1,0 +1,73 @@
+"""Uses an installed wheel: every compiled module, and requests to a node of the package's own.
+
+python -I smoke.py IMPLEMENTATION
+"""
+
+from __future__ import annotations
+
+import asyncio
+import decimal
+import importlib
+import sys
+import uuid
+from typing import Any
+
+
+def use_modules(implementation: str) -> None:
+    import cassandra
+    from cassandra import _impl
+
+    if cassandra.implementation != implementation:
+        sys.exit(f"it runs on {cassandra.implementation!r}: {cassandra.fallback_reason}")
+    if implementation == "c":
+        for name in _impl.TWINS:
+            importlib.import_module(f"cassandra._accel.{name}")
+
+
+def use_values() -> None:
+    from cassandra import cqltypes
+
+    values: list[tuple[str, Any]] = [
+        ("Int32Type", -7),
+        ("LongType", 1 << 40),
+        ("IntegerType", -(1 << 100)),
+        ("DoubleType", 2.5),
+        ("UTF8Type", "ü"),
+        ("UUIDType", uuid.UUID(int=1 << 100)),
+        ("DecimalType", decimal.Decimal("-1.25")),
+        ("BooleanType", True),
+    ]
+    for name, value in values:
+        kind = getattr(cqltypes, name)
+        again = kind.deserialize(kind.serialize(value, 5), 5)
+        if again != value:
+            sys.exit(f"{name}: {value!r} came back as {again!r}")
+
+
+def use_requests() -> None:
+    from cassandra.aio import Cluster as AioCluster
+    from cassandra.cluster import Cluster
+    from cassandra.testing.fake import FakeNode
+
+    with FakeNode() as node:
+        with Cluster([node.address], port=node.port) as cluster:
+            session = cluster.connect()
+            one = session.execute("SELECT release_version FROM system.local").one()
+            prepared = session.prepare("SELECT release_version FROM system.local")
+            two = session.execute(prepared).one()
+            if one is None or one != two:
+                sys.exit(f"{one!r} was read, then {two!r}")
+
+        async def ask() -> Any:
+            async with AioCluster([node.address], port=node.port) as cluster:
+                session = await cluster.connect()
+                return (await session.execute("SELECT release_version FROM system.local")).one()
+
+        if asyncio.run(ask()) != one:
+            sys.exit("asyncio reads something else")
+
+
+if __name__ == "__main__":
+    use_modules(sys.argv[1])
+    use_values()
+    use_requests()
