@@ -28,7 +28,8 @@ def pytest_collection_finish() -> None:
     Hundreds of tests collect, which takes some 20 ms then instead of 300.
     """
     gc.collect()
-    gc.freeze()
+    if hasattr(gc, "freeze"):  # PyPy has none
+        gc.freeze()
 
 
 def _encodable(data: Any) -> Any:

@@ -71,12 +71,19 @@ def watch() -> None:
     global _is_watching
     if not _is_watching:
         _is_watching = True
-        sys.addaudithook(_heard)
         _open_what_stays()
+        _reported.update(_children())
+        sys.addaudithook(_heard)
 
 
 def _open_what_stays() -> None:
-    """Have libuv open the pipe that stays for the process, before the first test does."""
+    """Have others open what stays for the process, before the first test does: libuv its pipe, and
+    multiprocessing that of its tracker, which any lock of it needs from Python 3.14 on.
+    """
+    if sys.version_info >= (3, 14):
+        from multiprocessing import resource_tracker
+
+        resource_tracker.ensure_running()
     with contextlib.suppress(ImportError):
         import uvloop
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
 import pytest
@@ -61,7 +62,10 @@ def test_a_tree_in_front_of_a_compiled_installation_warns(tree: Path, tmp_path: 
     record = installed / "turbocql-4.0.dist-info"
     record.mkdir(parents=True)
     (record / "METADATA").write_text("Metadata-Version: 2.1\nName: turbocql\nVersion: 4.0\n")
-    (record / "RECORD").write_text("cassandra/_accel/flight.cpython-311-x86_64-linux-gnu.so,,\n")
+    module = f"cassandra/_accel/flight{EXTENSION_SUFFIXES[0]}"
+    (record / "RECORD").write_text(f"{module},,\n")
+    (installed / module).parent.mkdir(parents=True)
+    (installed / module).touch()
     environment = {
         "CASS_DRIVER_IMPL": "",
         "PYTHONPATH": os.pathsep.join(map(str, (tree, installed))),

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import sys
 import uuid
 from types import ModuleType
 from typing import Any
@@ -371,13 +372,16 @@ def test_a_plan_deeper_than_the_stack_is_an_error(twins: Twins, kind: str) -> No
     codec, value, body = deep(twins.codecs, kind, 100)
     assert codec.encode(value) == body
     assert codec.encode(codec.decode(body)) == body
-    codec, value, body = deep(
-        twins.codecs, kind, 20_000
-    )  # Python 3.13 lets compiled code go down 10,000 levels
-    with pytest.raises(RecursionError):
-        codec.encode(value)
-    with pytest.raises(RecursionError):
-        codec.decode(body)
+    # Python 3.13 lets compiled code go down 10,000 levels. From 3.14 on the stack's real size
+    # decides, and it may be deep enough.
+    codec, value, body = deep(twins.codecs, kind, 20_000)
+    for act, given in ((codec.encode, value), (codec.decode, body)):
+        try:
+            made = act(given)
+        except RecursionError:
+            continue
+        assert sys.version_info >= (3, 14)
+        assert given is body or made == body
 
 
 class Index:

@@ -14,6 +14,9 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import NameOID
 
 DAY = datetime.timedelta(days=1)
+# Digital signatures, and the signing of certificates and revocation lists: strict verification, the
+# default of contexts from Python 3.13 on, asks for it, and for the ids of the keys.
+CA_USAGE = x509.KeyUsage(True, False, False, False, False, True, True, False, False)
 
 
 class Authority:
@@ -39,10 +42,15 @@ class Authority:
             .not_valid_before(now - 2 * DAY)
             .not_valid_after(now + 100 * DAY)
             .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+            .add_extension(CA_USAGE, critical=True)
+            .add_extension(self._key_id(), critical=False)
             .sign(self._key, hashes.SHA256())
         )
         self.path = str(directory / f"{name}.pem")
         Path(self.path).write_bytes(made.public_bytes(serialization.Encoding.PEM))
+
+    def _key_id(self) -> x509.SubjectKeyIdentifier:
+        return x509.SubjectKeyIdentifier.from_public_key(self._key.public_key())
 
     def _new_key(self) -> ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey:
         if self._bits is None:
@@ -74,6 +82,10 @@ class Authority:
             .not_valid_before(now + begins)
             .not_valid_after(now + ends)
             .add_extension(x509.SubjectAlternativeName(list(map(_name, names))), critical=False)
+            .add_extension(
+                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()),
+                critical=False,
+            )
             .sign(self._key, hashes.SHA256())
         )
         stem = to or f"{Path(self.path).stem}-{self._count}"
