@@ -22,6 +22,7 @@ from cassandra._lazy import lazy_names
 from cassandra._threads import Lock, Waiter, at_home, new_waiter
 from cassandra.cluster.response_future import ResponseFuture
 from cassandra.cluster.result_set import ResultSet
+from cassandra.cqltypes.failures import locate
 from cassandra.errors import ConnectionShutdown
 
 if TYPE_CHECKING:
@@ -361,7 +362,7 @@ class _Run:
     def _up_to_failure(self, found: list[ExecutionResult]) -> Iterator[ExecutionResult]:
         """Yield outcomes up to the first error; raise it, once nothing is in flight."""
         collector = self._collector
-        for outcome in found:
+        for position, outcome in enumerate(found, collector.given - len(found)):
             # The first one by its place, not by time: the same run fails with the same error.
             if not outcome[0]:
                 collector.is_exhausted = True
@@ -369,6 +370,7 @@ class _Run:
                     self._wait()
                     collector.take()
                 try:
+                    locate(outcome[1], f"row {position}")
                     raise outcome[1]
                 finally:
                     # The error holds this frame and that of the caller, and would be held by them.
@@ -584,6 +586,7 @@ class _UnwatchedRun:
 
     def _fail(self, error: BaseException, place: int) -> None:
         if self._fail_fast:
+            locate(error, f"row {place}")
             self._end(error)
         self._complete(place, ExecutionResult(False, error))
 

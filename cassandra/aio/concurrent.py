@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from cassandra._impl import flight
+from cassandra.cqltypes.failures import locate
 
 if TYPE_CHECKING:
     from cassandra.client.requests import Parameters, Query
@@ -80,8 +81,9 @@ async def outcomes(
                 if collector.is_over:
                     return
                 await run.wait()
-            for outcome in found:
+            for place, outcome in enumerate(found, collector.given - len(found)):
                 if not outcome[0] and raise_on_first_error:
+                    locate(outcome[1], f"row {place if in_order else outcome.position}")
                     raise outcome[1]
                 yield outcome
             # What ends at once, in a session that was shut down say, is never waited for.

@@ -1,0 +1,69 @@
+"""An error of a bulk call says which row it is about."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from cassandra import InvalidRequest, aio
+from cassandra.cluster import Cluster
+from cassandra.concurrent import (
+    execute_concurrent,
+    execute_concurrent_async,
+    execute_concurrent_with_args,
+)
+from cassandra.cqltypes import EncodeTypeError
+from cassandra.testing.fake import ErrorCode, FakeNode, error, void
+
+SELECT = "SELECT v FROM t WHERE k = ?"
+ROWS: list[Any] = [(1,), (2,), ("three",), (4,), ("five",)]
+WHERE = r'^row 2: column "k" \(int, Int32Type\): \'three\''
+
+
+@pytest.mark.parametrize("generator", [False, True])
+@pytest.mark.parametrize("concurrency", [1, 100])
+def test_a_value_that_does_not_fit(generator: bool, concurrency: int) -> None:
+    with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
+        session = cluster.connect()
+        node.prime(SELECT, void())
+        select = session.prepare(SELECT)
+        options: dict[str, Any] = {"results_generator": generator, "concurrency": concurrency}
+        with pytest.raises(EncodeTypeError, match=WHERE):
+            list(execute_concurrent_with_args(session, select, ROWS, **options))
+        with pytest.raises(EncodeTypeError, match=WHERE):
+            list(execute_concurrent(session, [(select, row) for row in ROWS], **options))
+        with pytest.raises(EncodeTypeError, match=WHERE):
+            execute_concurrent_async(
+                session, [(select, row) for row in ROWS], raise_on_first_error=True
+            ).result(10)
+
+
+def test_a_refusal_of_the_server() -> None:
+    with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
+        session = cluster.connect()
+        node.prime("INSERT 1", error(ErrorCode.INVALID, "no"))
+        node.prime("INSERT 0", void())
+        with pytest.raises(InvalidRequest, match="no") as caught:
+            execute_concurrent(session, [("INSERT 0", ()), ("INSERT 1", ())])
+        if sys.version_info >= (3, 11):
+            assert "in row 1" in caught.value.__notes__
+
+
+async def rows(session: aio.Session, statements: Any, in_order: bool) -> AsyncIterator[Any]:
+    async for outcome in session.execute_concurrent(statements, in_order=in_order, concurrency=2):
+        yield outcome
+
+
+@pytest.mark.parametrize("in_order", [False, True])
+async def test_asyncio(in_order: bool) -> None:
+    with FakeNode() as node:
+        async with aio.Cluster([node.address], port=node.port) as cluster:
+            session = await cluster.connect()
+            node.prime(SELECT, void())
+            select = await session.prepare(SELECT)
+            with pytest.raises(EncodeTypeError, match=WHERE):
+                async for _ in rows(session, [(select, row) for row in ROWS[:4]], in_order):
+                    pass
