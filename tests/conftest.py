@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from cassandra import _impl
+from tests import elsewhere
 
 # The lane under test: "c" (both twins, the compiled ones must be there) or "python" (a tree without
 # compiled modules).
@@ -67,6 +68,15 @@ def _skipped_if_lacking(report: Any) -> Any:
             report.outcome = "skipped"
             report.longrepr = (str(report.nodeid), 0, f"Skipped: {lacking[0]}")
     return report
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip tests of CPython alone elsewhere."""
+    if sys.implementation.name != "cpython":
+        for item in items:
+            why = elsewhere.reason_of(item.nodeid)
+            if why is not None:
+                item.add_marker(pytest.mark.skip(reason=why))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -175,7 +175,9 @@ class Connector:
         try:
             await asyncio.wait_for(self._open(endpoint, connection, target), timeout)
         except asyncio.TimeoutError:
-            error: Exception = OperationTimedOut(_why_late(endpoint, connection), endpoint, timeout)
+            error: Exception = OperationTimedOut(
+                f"{_why_late(endpoint, connection)} (Cluster.connect_timeout)", endpoint, timeout
+            )
             connection.close(error)
             raise error from None
         except OSError as cause:  # of TLS, too

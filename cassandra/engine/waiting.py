@@ -40,6 +40,6 @@ async def pools_opened(
     if pending:
         raise OperationTimedOut(
             f"not all connection pools of the profile {profile!r} were open within "
-            f"{timeout} seconds",
+            f"{timeout} seconds (pool_wait_timeout)",
             timeout=timeout,
         )

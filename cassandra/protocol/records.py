@@ -5,11 +5,13 @@ Both twins of `bind` use it.
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NoReturn
 
+from cassandra._imports import import_module
 from cassandra.cqltypes.aliases import attributes_by_alias
 from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError, locate
 from cassandra.errors import MissingParameter, UnsetUnsupported
@@ -28,6 +30,11 @@ _OUR_OWN = frozenset({TypeError, ValueError, MissingParameter, UnsetUnsupported}
 # Instances of these are values, never records: a lone UUID in place of a row is a mistake to name.
 _SCALAR_MODULES = frozenset({"builtins", "datetime", "decimal", "uuid", "ipaddress"})
 _ABSENT = object()
+# The markers of statements whose unknown names were told of.
+_told: set[tuple[str, ...]] = set()
+_MOST_TOLD = 1000
+
+log = logging.getLogger("cassandra.query")
 
 
 @lru_cache(maxsize=256)
@@ -109,6 +116,8 @@ def values_of(
         if strict:
             check_names(row, names, "values for", "")
         found = [_by_name(row, name) for name in names]
+        if not strict and len(row) != len(found):
+            _tell_unknown(row, names)
     elif is_record(row):
         aliases = attributes_by_alias(kind)
         attributes = [aliases.get(name, name) for name in names] if aliases else names
@@ -126,8 +135,34 @@ def values_of(
         _refuse(row)
     for place, value in enumerate(found):
         if value is UNSET_VALUE:
+            if isinstance(row, Mapping) and not strict:
+                _tell_unknown(row, names)
             refuse_missing(names, place, key, version)
     return tuple(found)
+
+
+def _tell_unknown(row: Mapping[Any, Any], names: Sequence[str]) -> None:
+    """Log a warning if `row` has keys without a marker, once for each statement.
+
+    Their values are not used, as with other drivers. Most of them are typing errors.
+    """
+    wanted = tuple(names)
+    if wanted in _told:
+        return
+    unknown = [key for key in row if key not in wanted]
+    if not unknown:
+        return
+    if len(_told) >= _MOST_TOLD:
+        _told.clear()
+    _told.add(wanted)
+    near = import_module("difflib").get_close_matches(str(unknown[0]), wanted, 1)
+    log.warning(
+        "a mapping has values for %s, but the bind markers of its statement are %s: they are not "
+        "used%s",
+        ", ".join(map(repr, unknown[:5])) + (", ..." if len(unknown) > 5 else ""),
+        ", ".join(wanted) or "none",
+        f". Did you mean {near[0]!r} by {unknown[0]!r}?" if near else "",
+    )
 
 
 def _of_fields(row: object, fields: Sequence[str], names: Sequence[str]) -> list[Any]:

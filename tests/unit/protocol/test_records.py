@@ -118,3 +118,27 @@ def test_the_row_of_an_error() -> None:
     locate_row(theirs, 7)
     assert str(ours) == "row 7: bad value"
     assert str(theirs) == "their own"
+
+
+def test_names_without_a_marker_are_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    markers = [f"id_{uuid.uuid4().hex}", "name"]
+    for _ in range(3):
+        found = values_of({markers[0]: 1, "nmae": "x"}, markers, 4)
+        assert found == (1, UNSET_VALUE)
+    (record,) = caplog.records
+    assert (record.name, record.levelname) == ("cassandra.query", "WARNING")
+    assert "'nmae'" in record.getMessage()
+    assert "Did you mean 'name' by 'nmae'?" in record.getMessage()
+    # Each statement, also if nothing is missing; never for mappings that fit.
+    caplog.clear()
+    others = [f"id_{uuid.uuid4().hex}", "name"]
+    values_of({others[0]: 1}, others, 4)
+    values_of({others[0]: 1, "name": 2}, others, 4)
+    assert not caplog.records
+    values_of({others[0]: 1, "name": 2, "more": 3}, others, 4)
+    assert "'more'" in caplog.text
+
+
+def test_a_marker_that_stands_twice_is_known(caplog: pytest.LogCaptureFixture) -> None:
+    assert values_of({"a": 1}, ["a", "a"], 4) == (1, 1)
+    assert not caplog.records

@@ -1,0 +1,52 @@
+"""Tests that say something about CPython alone, and are skipped on other interpreters, with why.
+
+PyPy is the one that is tried (``tox -e pypy``). What is not listed here passes there, unless it
+needs a package that PyPy lacks (see `tests.conftest`).
+"""
+
+from __future__ import annotations
+
+COUNTS = "objects go with their last reference: CPython counts them"
+ORDER = "sets have the order of CPython"
+DIGITS = "decimals go through texts there, under sys.set_int_max_str_digits"
+BUILD = "extensions are for CPython"
+MESSAGE = "the interpreter's own message"
+
+# By the beginning of "path::name", below tests/unit.
+REASONS = {
+    "aio/test_concurrent.py::test_an_error_is_not_held": COUNTS,
+    "client/test_configuration.py::test_bad_settings_of_tls": MESSAGE,
+    "client/test_implementation.py::test_a_tree_in_front": BUILD,
+    "cluster/test_response_future_head_start.py::test_results_are_not_kept": COUNTS,
+    "cqltypes/codecs/test_base.py::test_the_class_methods_go_the_same_way": ORDER,
+    "cqltypes/codecs/test_base.py::test_written_and_read": ORDER,
+    "cqltypes/codecs/test_big_numbers.py::": DIGITS,
+    "cqltypes/codecs/test_sharing.py::test_a_hundred_threads": ORDER,
+    "cqltypes/test_failures.py::test_malformed_data": "lacks a limit of CPython's decimals",
+    "cqltypes/test_failures.py::test_refusals": MESSAGE,
+    "engine/prepare/test_known.py::test_one_of_several": COUNTS,
+    "engine/prepare/test_known.py::test_what_is_dropped": COUNTS,
+    "engine/prepare/test_statements.py::test_a_host_that_comes_back": COUNTS,
+    "engine/test_awaited.py::test_it_can_be_referenced_weakly": COUNTS,
+    "engine/test_awaited.py::test_the_outcome_may_be_set_by_hand": MESSAGE,
+    "engine/test_loop.py::test_without_descriptors": "opens /dev/urandom for itself",
+    "faults/test_silence.py::test_blocking": "time-outs for compiled speed",
+    "lifetimes/test_calls_at_the_end.py::test_blocking": COUNTS,
+    "protocol/test_compression.py::test_names": "no lz4",
+    "protocol/test_connection.py::test_back_to_back": "no lz4",
+    "test_benchmarks_quick.py::": "time-outs for compiled speed",
+    "test_build_switches.py::": BUILD,
+    "test_concurrent.py::test_a_generator_that_is_dropped": COUNTS,
+    "test_concurrent.py::test_a_session_is_let_go": COUNTS,
+    "test_concurrent.py::test_an_error_is_not_held": COUNTS,
+    "test_cython_deps.py::test_what_is_there": "no numpy",
+    "test_import_cost.py::test_import_pulls_in_nothing_optional": "ssl is made with cffi",
+    "test_stats.py::test_a_collection_of_a_program_s_own": COUNTS,
+    "test_twins.py::test_the_lane_is_what_it_says": BUILD,
+}
+
+
+def reason_of(node_id: str) -> str | None:
+    """Return why a test is skipped on interpreters other than CPython; None if it is not."""
+    name = node_id.partition("tests/unit/")[2]
+    return next((why for test, why in REASONS.items() if name.startswith(test)), None)
