@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-import importlib
+import importlib.util
 import os
 import re
 import sys
@@ -58,6 +58,14 @@ LACKING_ELSEWHERE = re.compile(
     r"No module named '(numpy|lz4|snappy|cramjam|pyarrow|pandas|polars|duckdb|msgspec|cryptography)"
     r"|requires? (numpy|lz4|pyarrow|cryptography)|'ctypes' has no attribute 'pythonapi'"
     r"|pip install turbocql\[\w+\]|module '?(sys|gc)'? has no attribute"
+)
+
+
+# Its conftest.py makes certificates.
+collect_ignore = (
+    ["unit/security"]
+    if sys.implementation.name != "cpython" and importlib.util.find_spec("cryptography") is None
+    else []
 )
 
 

@@ -51,7 +51,7 @@ def bind(prepared, values):
             )
         except (TypeError, ValueError) as error:
             _name_statement(error, prepared.query_string)
-            raise
+            raise error  # with the traceback that it has now
         if _by_slots:
             turbocql_slot_set(bound, _BLOCK, block)
         else:

@@ -21,6 +21,7 @@ from cassandra.client.checks import (
 from cassandra.client.paging import NextPage
 from cassandra.client.requests import USUAL_OPTIONS, Parameters, Query
 from cassandra.client.session import SessionBase
+from cassandra.cqltypes.failures import without_compiled_frames
 from cassandra.engine.mistakes import refuse_loop, running_loop
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.engine.request import Request
@@ -136,7 +137,10 @@ class Session(SessionBase):
             and paging_state is None
             and host is None
         ):
-            usual: Awaitable[Any] | None = self._path.execute(query, parameters)
+            try:
+                usual: Awaitable[Any] | None = self._path.execute(query, parameters)
+            except (TypeError, ValueError) as error:
+                raise without_compiled_frames(error)  # noqa: B904  # it is the same error
             if usual is not None:
                 return usual
         else:

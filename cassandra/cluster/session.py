@@ -20,6 +20,7 @@ from cassandra.client.session import SessionBase
 from cassandra.cluster.known_names import KnownSession
 from cassandra.cluster.response_future import ResponseFuture
 from cassandra.cluster.result_set import ResultSet, result_of
+from cassandra.cqltypes.failures import without_compiled_frames
 from cassandra.engine.mistakes import running_loop, warn_of_blocking
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.engine.request import Request
@@ -292,7 +293,10 @@ class Session(SessionBase, KnownSession):
             future.row_factory = typed_factory(row_type)
         request = None
         if options is self._default_options:
-            request = self._path.request(query, parameters, future.complete)
+            try:
+                request = self._path.request(query, parameters, future.complete)
+            except (TypeError, ValueError) as error:
+                raise without_compiled_frames(error)  # noqa: B904  # it is the same error
         if request is None:
             request = self._request(query, parameters, options, future.complete)
         future.query = request.statement

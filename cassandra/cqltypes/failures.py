@@ -7,11 +7,13 @@ on its way out puts its own step before it: ``field "tags" of t.item: element 17
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from types import TracebackType
+from typing import Any, NoReturn, TypeVar
 
 from cassandra.errors import DecodeError
 
 _SHOWN_LENGTH = 60
+ErrorT = TypeVar("ErrorT", bound=BaseException)
 
 
 class EncodeTypeError(TypeError):
@@ -66,6 +68,23 @@ def locate(error: BaseException, where: str) -> None:
         error.args = (f"{where}: {error.args[0] if error.args else ''}",)
     elif hasattr(error, "add_note"):
         error.add_note(f"in {where}")
+
+
+def without_compiled_frames(error: ErrorT) -> ErrorT:
+    """Return `error`, whose traceback leaves out compiled frames.
+
+    They have no source to show: interactive shells print a line of apology for each of some ten.
+    """
+    kept: list[TracebackType] = []
+    at = error.__traceback__
+    while at is not None:
+        if not at.tb_frame.f_code.co_filename.endswith((".pyx", ".pxi")):
+            kept.append(at)
+        at = at.tb_next
+    made: TracebackType | None = None
+    for one in reversed(kept):
+        made = TracebackType(made, one.tb_frame, one.tb_lasti, one.tb_lineno)
+    return error.with_traceback(made)
 
 
 def malformed(name: str, why: str) -> NoReturn:

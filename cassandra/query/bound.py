@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from cassandra.consistency import ConsistencyLevel
+from cassandra.cqltypes.failures import without_compiled_frames
 from cassandra.query.statement import FETCH_SIZE_UNSET, RoutingKey, Statement, query_head
 from cassandra.sentinels import UNSET_VALUE
 
@@ -164,7 +165,10 @@ def _read_back(value: Any, kind: Any) -> Any:
 
 
 def name_statement(error: BaseException, query: str) -> None:
-    """Add the beginning of the statement's text to the message of `error`."""
+    """Add the beginning of the statement's text to the message of `error`, and leave compiled frames
+    out of its traceback.
+    """
+    without_compiled_frames(error)
     # The error keeps its class and traceback: callers catch TypeError and ValueError.
     if error.args and isinstance(error.args[0], str):
         error.args = (f"{error.args[0]} (in {query_head(query)})", *error.args[1:])

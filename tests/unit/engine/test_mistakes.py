@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import traceback
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -174,3 +175,28 @@ def test_values_that_are_refused_where_they_are_given(node: FakeNode) -> None:
         session.execute(READ)
         with pytest.raises(TypeError, match=r"write ConsistencyLevel\.QUORUM"):
             session.execute(SimpleStatement(READ, consistency_level="QUORUM"))  # type: ignore[arg-type]
+
+
+def files_of(error: BaseException) -> list[str]:
+    return [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
+
+
+@pytest.mark.parametrize("values", [("x",), {"k": "x"}, ["x"]])
+async def test_a_wrong_value_shows_few_frames_without_a_source(
+    node: FakeNode, session: Any, values: Any
+) -> None:
+    text = "SELECT v FROM t WHERE k = ?"
+    prepared = await session.prepare(text)
+    with pytest.raises(TypeError, match='column "k"') as awaited:
+        await session.execute(prepared, values)
+    assert len([name for name in files_of(awaited.value) if name.endswith((".pyx", ".pxi"))]) <= 1
+    with pytest.raises(TypeError, match='column "k"') as bound:
+        prepared.bind(values)
+    # `bind` itself may be compiled.
+    found = [name for name in files_of(bound.value) if name.endswith((".pyx", ".pxi"))]
+    assert len(found) <= 2
+    with Cluster([node.address], port=node.port) as cluster, cluster.connect() as blocking:
+        prepared = blocking.prepare(text)
+        with pytest.raises(TypeError, match='column "k"') as caught:
+            blocking.execute(prepared, values)
+    assert len([name for name in files_of(caught.value) if name.endswith((".pyx", ".pxi"))]) <= 1
