@@ -3,6 +3,7 @@
 import re
 import sys
 from importlib.metadata import version as installed_version
+from pathlib import Path
 
 from sphinx.application import Sphinx
 from sphinx.pycode import ModuleAnalyzer
@@ -10,11 +11,25 @@ from sphinx.pycode import ModuleAnalyzer
 project = "turbocql"
 author = "The turbocql authors"
 release = installed_version("turbocql")
-extensions = ["sphinx.ext.autodoc"]
-html_theme = "alabaster"
+copyright = author
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.viewcode", "sphinx_copybutton"]
 exclude_patterns = ["_build"]
+
+html_theme = "furo"
+html_title = f"{project} {release}"
+html_logo = html_favicon = "_static/logo.svg"
+html_static_path = ["_static"]
+html_css_files = ["turbocql.css"]
+html_search_scorer = str(Path(__file__).with_name("_static") / "scorer.js")
+# No edit links before the project has an address of its own.
+html_theme_options = {"sidebar_hide_name": True, "navigation_with_keys": True}
+html_show_sphinx = False
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
 autodoc_member_order = "bysource"
-autodoc_typehints = "none"
+autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented"
 # What asyncio says of its protocols' methods is not ours, and refers to its own documentation.
 autodoc_inherit_docstrings = False
 # Some names are public in two modules, as in today's drivers; a reference may go to either.
@@ -61,7 +76,23 @@ def show_public_bases(
             bases[at] = next(one for one in base.__mro__ if not one.__name__.startswith("_"))
 
 
+def show_defaults(
+    app: object, what: str, name: str, value: object, options: object, given: str, returned: str
+) -> tuple[str, str] | None:
+    """Show the default of a setting that is an attribute of its class, in the place of NOT_SET."""
+    if what != "class" or not given or "=NOT_SET" not in given:
+        return None
+
+    def default(found: re.Match[str]) -> str:
+        known = getattr(value, found[1], ...)
+        plain = known is None or isinstance(known, (bool, int, float, str))
+        return f"{found[1]}={known!r}" if plain else f"{found[1]}=..."
+
+    return re.sub(r"(\w+)=NOT_SET", default, given), returned
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("autodoc-process-signature", show_defaults)
     app.connect("autodoc-process-bases", show_public_bases)
     app.connect("autodoc-skip-member", skips)
     app.connect("autodoc-process-docstring", add_attributes)

@@ -42,6 +42,7 @@ ACROSS = {
     "test_careless_callers.py": "that nothing public makes the process die",
     "test_chaos_network.py": "tests/chaos",
     "test_docstrings.py": "that public functions say what their parameters are",
+    "test_documentation.py": "docs and README",
     "test_fuzz.py": "tests/fuzz",
     "test_import_cost.py": "what an import loads",
     "test_layers.py": "that imports point down",

@@ -1,0 +1,19 @@
+// Search ranks guides first, then the pages that say how to use a thing, then the reference, and the
+// pages for contributors last.
+var Scorer = {
+  score: (result) => {
+    const [docname, , , , score] = result;
+    if (docname.startsWith("guides/") || docname === "tutorial") return score + 30;
+    if (docname.startsWith("api/")) return score;
+    if (["architecture", "conventions", "twins", "benchmarks"].includes(docname)) return score - 20;
+    return score + 15;
+  },
+  objNameMatch: 11,
+  objPartialMatch: 6,
+  objPrio: { 0: 15, 1: 5, 2: -5 },
+  objPrioDefault: 0,
+  title: 15,
+  partialTitle: 7,
+  term: 5,
+  partialTerm: 2,
+};

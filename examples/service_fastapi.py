@@ -1,0 +1,99 @@
+"""A FastAPI service on ``cassandra.aio`` (``pip install fastapi uvicorn``).
+
+``uvicorn --app-dir examples --factory service_fastapi:create_app``. The session lives as long as the
+application does; pages go out with a token for the next one.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import os
+import uuid
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+from cassandra import aio
+from cassandra.protocol import InvalidPagingState
+
+HOSTS = os.environ.get("CASSANDRA_HOSTS", "127.0.0.1").split(",")
+SCHEMA = (
+    "CREATE KEYSPACE IF NOT EXISTS service WITH replication = "
+    "{'class': 'SimpleStrategy', 'replication_factor': 1}",
+    "CREATE TABLE IF NOT EXISTS service.notes "
+    "(owner text, id timeuuid, body text, PRIMARY KEY (owner, id))",
+)
+
+
+@dataclass
+class Note:
+    id: uuid.UUID
+    body: str
+
+
+class Notes:
+    """The statements of the service, prepared once."""
+
+    def __init__(self, session: aio.Session) -> None:
+        self._session = session
+
+    async def prepare(self) -> None:
+        for statement in SCHEMA:
+            await self._session.execute(statement)
+        self._add = await self._session.prepare(
+            "INSERT INTO service.notes (owner, id, body) VALUES (?, ?, ?)"
+        )
+        self._add.is_idempotent = True
+        self._page = await self._session.prepare(
+            "SELECT id, body FROM service.notes WHERE owner = ?"
+        )
+        self._page.fetch_size = 20
+
+    async def add(self, owner: str, body: str) -> Note:
+        note = Note(uuid.uuid1(), body)
+        await self._session.execute(self._add, (owner, note.id, note.body))
+        return note
+
+    async def page(self, owner: str, token: str | None) -> dict[str, Any]:
+        """A page of notes.
+
+        :raises ValueError: if the token is no token.
+        """
+        state = base64.urlsafe_b64decode(token) if token else None
+        result = await self._session.execute(
+            self._page, (owner,), paging_state=state, row_type=Note
+        )
+        following = result.paging_state
+        return {
+            "notes": result.current_rows,
+            "next": base64.urlsafe_b64encode(following).decode() if following else None,
+        }
+
+
+def create_app(hosts: list[str] = HOSTS, **settings: Any) -> Any:
+    from fastapi import FastAPI, HTTPException
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Any) -> AsyncIterator[None]:
+        async with aio.Cluster(hosts, **settings) as cluster:
+            app.state.notes = Notes(await cluster.connect())
+            await app.state.notes.prepare()
+            yield
+
+    app = FastAPI(lifespan=lifespan)
+
+    @app.get("/notes/{owner}")
+    async def page(owner: str, token: str | None = None) -> dict[str, Any]:
+        try:
+            found: dict[str, Any] = await app.state.notes.page(owner, token)
+        except (InvalidPagingState, ValueError) as error:
+            raise HTTPException(400, "that is no token of ours") from error
+        return found
+
+    @app.post("/notes/{owner}")
+    async def add(owner: str, body: dict[str, str]) -> Note:
+        note: Note = await app.state.notes.add(owner, body["body"])
+        return note
+
+    return app

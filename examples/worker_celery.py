@@ -1,0 +1,53 @@
+"""A Celery worker (``pip install celery``): ``celery --workdir examples -A worker_celery worker``.
+
+The prefork pool forks its processes; each connects when it has started, and shuts down at its end.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from typing import Any
+
+from celery import Celery
+from celery.signals import worker_process_init, worker_process_shutdown
+
+from cassandra.cluster import Cluster, Session
+
+HOSTS = os.environ.get("CASSANDRA_HOSTS", "127.0.0.1").split(",")
+SCHEMA = (
+    "CREATE KEYSPACE IF NOT EXISTS service WITH replication = "
+    "{'class': 'SimpleStrategy', 'replication_factor': 1}",
+    "CREATE TABLE IF NOT EXISTS service.mails (id uuid PRIMARY KEY, address text, body text)",
+)
+
+app = Celery("worker_celery", broker=os.environ.get("CELERY_BROKER", "memory://"))
+_session: Session | None = None
+
+
+@worker_process_init.connect
+def connect(**_: Any) -> None:
+    """Connect; after the fork."""
+    global _session
+    _session = Cluster(HOSTS).connect()
+    for statement in SCHEMA:
+        _session.execute(statement)
+
+
+@worker_process_shutdown.connect
+def shut_down(**_: Any) -> None:
+    """Close all connections."""
+    if _session is not None:
+        _session.cluster.shutdown()
+
+
+@app.task
+def send_mail(address: str, body: str) -> str:
+    """Keep a mail, and return its number."""
+    if _session is None:
+        raise RuntimeError("this process has not connected: is it a worker of Celery's?")
+    number = uuid.uuid4()
+    _session.execute(
+        "INSERT INTO service.mails (id, address, body) VALUES (?, ?, ?)", (number, address, body)
+    )
+    return str(number)

@@ -1,0 +1,143 @@
+"""The services of examples/, each by its framework, against a real node."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cassandra.testing import LocalCluster
+from tests.integration.conftest import connect
+from tests.processes import HOME
+
+pytestmark = pytest.mark.integration
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def environment(node: LocalCluster) -> dict[str, str]:
+    return {
+        **os.environ,
+        "CASSANDRA_HOSTS": ",".join(node.contact_points),
+        "PYTHONPATH": HOME,
+    }
+
+
+@contextmanager
+def running(command: list[str], log: Path, settings: dict[str, str]) -> Iterator[None]:
+    """A server, ended with all of its processes."""
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            command, env=settings, stdout=file, stderr=subprocess.STDOUT, cwd=log.parent
+        )
+    try:
+        yield
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(10)
+    assert b"Traceback" not in log.read_bytes(), log.read_text()
+
+
+def free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        port: int = sock.getsockname()[1]
+        return port
+
+
+def post(url: str) -> dict[str, Any]:
+    """Answer of a server that may be about to start."""
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            request = urllib.request.Request(url, data=b"", method="POST")
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                found: dict[str, Any] = json.load(answer)
+                return found
+        except OSError:
+            assert time.monotonic() < deadline, "the server does not answer"
+            time.sleep(0.05)
+
+
+def test_fastapi(node: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("fastapi")
+    client = pytest.importorskip("fastapi.testclient")
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    service = importlib.import_module("service_fastapi")
+    app = service.create_app(node.contact_points, port=node.port)
+    with client.TestClient(app) as browser:
+        for number in range(45):
+            made = browser.post("/notes/ada", json={"body": f"note {number}"})
+            assert made.status_code == 200, made.text
+        found, token, pages = [], None, 0
+        while pages == 0 or token:
+            page = browser.get("/notes/ada", params={"token": token} if token else {}).json()
+            found += [note["body"] for note in page["notes"]]
+            token, pages = page["next"], pages + 1
+        assert (pages, found) == (3, [f"note {number}" for number in range(45)])
+        assert browser.get("/notes/ada", params={"token": "Zm9yZ2Vk"}).status_code == 400
+
+
+def test_flask_under_gunicorn(node: LocalCluster, tmp_path: Path) -> None:
+    pytest.importorskip("flask")
+    pytest.importorskip("gunicorn")
+    port = free_port()
+    command = [
+        sys.executable, "-m", "gunicorn", "--chdir", str(EXAMPLES), "--preload", "--workers", "2",
+        "--threads", "4", "--bind", f"127.0.0.1:{port}", "service_flask:create_app()",
+    ]  # fmt: skip
+    with running(command, tmp_path / "gunicorn.log", environment(node)):
+        found = [post(f"http://127.0.0.1:{port}/visits/home") for _ in range(30)]
+    assert [one["count"] for one in found] == list(range(1, 31))
+
+
+def test_celery(node: LocalCluster, tmp_path: Path) -> None:
+    pytest.importorskip("celery")
+    for folder in ("queue", "processed"):
+        (tmp_path / folder).mkdir()
+    settings = {**environment(node), "CELERY_BROKER": "filesystem://"}
+    (tmp_path / "celeryconfig.py").write_text(
+        "broker_url = 'filesystem://'\n"
+        "broker_transport_options = {'data_folder_in': 'queue', 'data_folder_out': 'queue',\n"
+        "    'control_folder': 'processed'}\n"
+    )
+    settings["PYTHONPATH"] += os.pathsep + os.pathsep.join((str(tmp_path), str(EXAMPLES)))
+    send = (
+        "from worker_celery import app, send_mail; app.config_from_object('celeryconfig')\n"
+        "for n in range(20): send_mail.delay(f'{n}@example.org', 'hello')"
+    )
+    start = (
+        "from worker_celery import app; app.config_from_object('celeryconfig')\n"
+        "app.worker_main(['worker', '--pool', 'prefork', '-c', '2', '-l', 'INFO',\n"
+        "    '--without-gossip', '--without-mingle', '--without-heartbeat'])"
+    )
+    subprocess.run([sys.executable, "-c", send], env=settings, cwd=tmp_path, check=True, timeout=60)
+    with running([sys.executable, "-c", start], tmp_path / "celery.log", settings):
+        deadline = time.monotonic() + 60
+        with connect(node) as cluster, cluster.connect() as session:
+            while True:
+                try:
+                    rows = session.execute("SELECT address FROM service.mails").all()
+                except Exception:  # the worker makes the table
+                    rows = []
+                if len(rows) == 20:
+                    break
+                assert time.monotonic() < deadline, (tmp_path / "celery.log").read_text()
+                time.sleep(0.1)
+    assert {row.address for row in rows} == {f"{n}@example.org" for n in range(20)}

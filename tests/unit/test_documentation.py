@@ -1,0 +1,70 @@
+"""The pages of the documentation: code fits into its box, and nothing is left out of the menu."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.rst", *sorted((ROOT / "docs").rglob("*.rst"))]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+WIDEST = 76  # characters of code that a page shows without scrolling
+
+
+def code_lines(page: Path) -> list[tuple[int, str]]:
+    """The lines of a page's code blocks, with their numbers, without the page's indentation."""
+    lines = page.read_text().splitlines()
+    found: list[tuple[int, str]] = []
+    at = 0
+    while at < len(lines):
+        line = lines[at]
+        at += 1
+        begins = re.match(r"\s*\.\. (code-block|sourcecode|parsed-literal)::", line) or (
+            line.rstrip().endswith("::") and not line.lstrip().startswith("..")
+        )
+        if not begins:
+            continue
+        indent = len(line) - len(line.lstrip())
+        block: list[tuple[int, str]] = []
+        while at < len(lines) and (
+            not lines[at].strip() or len(lines[at]) - len(lines[at].lstrip()) > indent
+        ):
+            block.append((at + 1, lines[at]))
+            at += 1
+        least = min((len(one) - len(one.lstrip()) for _, one in block if one.strip()), default=0)
+        found += [(number, one[least:]) for number, one in block]
+    return found
+
+
+def test_code_blocks_are_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.rst"
+    page.write_text(
+        "Text::\n\n   a\n\n* item\n\n  .. code-block:: python\n\n     b\n       c\n\nEnd\n"
+    )
+    assert [line for _, line in code_lines(page) if line] == ["a", "b", "  c"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_code_is_wider_than_its_box(page: Path) -> None:
+    wide = [f"{page.name}:{number}: {line}" for number, line in code_lines(page)
+            if len(line) > WIDEST]  # fmt: skip
+    assert not wide, "\n".join(wide)
+
+
+def test_each_page_is_in_a_menu() -> None:
+    docs = ROOT / "docs"
+    listed: set[str] = set()
+    for index in (docs / "index.rst", docs / "api" / "index.rst"):
+        listed |= {
+            str((index.parent / name).relative_to(docs))
+            for name in re.findall(r"^   ([\w/-]+)$", index.read_text(), re.M)
+        }
+    pages = {str(page.relative_to(docs).with_suffix("")) for page in PAGES[1:]}
+    assert pages - listed == {"index"}
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_each_example_is_named_by_a_page(example: Path) -> None:
+    assert any(example.stem in page.read_text() for page in PAGES), "no page names it"
