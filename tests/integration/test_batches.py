@@ -237,7 +237,9 @@ def test_counters(session: Session) -> None:
         (8, 10),
     ]
     # The server refuses them, not the driver.
-    with pytest.raises(InvalidRequest, match=r"(?is)counter.*a batch of 1 that begins with 'UPDATE"):
+    with pytest.raises(
+        InvalidRequest, match=r"(?is)counter.*a batch of 1 that begins with 'UPDATE"
+    ):
         session.execute(BatchStatement().add(count, (1, 7)))
     with pytest.raises(InvalidRequest, match=r"(?i)counter"):
         session.execute(BatchStatement(BatchType.COUNTER).add(session.prepare(INSERT), (1, 1)))
