@@ -38,7 +38,7 @@ def _ready(d):
         sync_table(Thing)
 
 
-def _values(rng, least=0):
+def _values(rng, least=0, *, static=True):
     made = {
         "a": lambda: rng.choice([None, 0, 1, 5, -7]),
         "t": lambda: rng.choice([None, "", "x", "it's", "ä%"]),
@@ -50,6 +50,8 @@ def _values(rng, least=0):
         "r": lambda: rng.choice([None, 4, 6]),
     }
     names = rng.sample(sorted(made), rng.randint(least, 4))
+    if not static:  # today's drivers write it with a whole key, which the server refuses
+        names = [name for name in names if name != "z"] or ["a"]
     return {name: made[name]() for name in names}
 
 
@@ -72,7 +74,7 @@ def _operations(rng):
 
 
 def _change(rng, one):
-    for name, value in _values(rng, 1).items():
+    for name, value in _values(rng, 1, static=False).items():
         setattr(one, name, value)
     for name in ("s", "l", "m"):
         held = getattr(one, name)
@@ -104,6 +106,12 @@ class _Actions:
     def __init__(self, rng):
         self.rng = rng
         self.held = []
+        self.last = 100
+
+    def unique(self):
+        """A number for a row of its own: in one batch, all writes have one timestamp."""
+        self.last += 1
+        return self.last
 
     def keep(self, one):
         self.held.append(one)
@@ -132,19 +140,19 @@ class _Actions:
         return _change(self.rng, self.pick()).save()
 
     def update(self):
-        return self.pick().update(**_values(self.rng, 1))
+        return self.pick().update(**_values(self.rng, 1, static=False))
 
     def change_and_update(self):
-        return _change(self.rng, self.pick()).update(**_values(self.rng))
+        return _change(self.rng, self.pick()).update(**_values(self.rng, static=False))
 
     def update_blindly(self):
-        return Thing(**_key(self.rng)).update(**_values(self.rng, 1))
+        return Thing(**_key(self.rng)).update(**_values(self.rng, 1, static=False))
 
     def update_by_operations(self):
         return Thing.objects(**_key(self.rng)).update(**_operations(self.rng))
 
     def update_many(self):
-        return Thing.objects(**_key(self.rng)).update(**_values(self.rng, 1))
+        return Thing.objects(**_key(self.rng)).update(**_values(self.rng, 1, static=False))
 
     def delete(self):
         return self.pick().delete()
@@ -172,7 +180,9 @@ class _Actions:
         return self.keep(Thing.if_not_exists().create(**_key(self.rng), **_values(self.rng)))
 
     def if_exists(self):
-        return Thing.objects(**_key(self.rng)).if_exists().update(**_values(self.rng, 1))
+        return (
+            Thing.objects(**_key(self.rng)).if_exists().update(**_values(self.rng, 1, static=False))
+        )
 
     def attribute(self):
         one = self.pick()
@@ -193,11 +203,12 @@ class _Actions:
     def in_batch(self, batch):
         kind = self.rng.choice(["create", "save", "update", "delete", "rows"])
         if kind == "create":
-            Thing.batch(batch).create(p=self.rng.choice(KEYS), c=77, **_values(self.rng))
+            Thing.batch(batch).create(p=7, c=self.unique(), **_values(self.rng))
         elif kind == "rows":
-            Thing.objects(p=9, c=1).batch(batch).update(**_values(self.rng, 1))
+            key = {"p": 9, "c": self.unique()}
+            Thing.objects(**key).batch(batch).update(**_values(self.rng, 1, static=False))
         elif self.held:
-            one = Thing(p=8, c=self.rng.choice(PLACES), a=1).batch(batch)
+            one = Thing(p=8, c=self.unique(), a=1).batch(batch)
             _change(self.rng, one)
             one.save() if kind == "save" else one.update(t="in batch")
 
@@ -224,7 +235,7 @@ def actions(d, seed):
     names = sorted(
         name
         for name in vars(_Actions)
-        if name[0] != "_" and name not in ("keep", "pick", "in_batch", "in_keyspace")
+        if name[0] != "_" and name not in ("keep", "pick", "in_batch", "in_keyspace", "unique")
     )
     d.tried("first", one.create)
     for step in range(12):
