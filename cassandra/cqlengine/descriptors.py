@@ -69,7 +69,10 @@ class ColumnDescriptor:
     def __delete__(self, instance: BaseModel) -> None:
         if self.column.primary_key:
             raise AttributeError(f"cannot delete {self.column.label}: it is part of the key")
-        self.__set__(instance, None)
+        # What is null already stays so, whatever others have written since: only None that is
+        # assigned takes that away.
+        if not self.column.is_null(instance._row[self.position]):
+            self.__set__(instance, None)
 
 
 class _MutableDescriptor(ColumnDescriptor):

@@ -372,7 +372,10 @@ class BaseModel(metaclass=ModelMetaClass):
 
     def __reduce__(self) -> tuple[Any, ...]:
         row = self._row
-        state = (tuple(row), None if type(row) is tuple else (row.was, row.explicit, row.exposed))
+        known = None
+        if type(row) is not tuple:
+            known = (row.was, row.explicit, row.exposed, row.unknown)
+        state = (tuple(row), known)
         kind: Any = type(self)
         if "__context__" in vars(kind):  # no module has this class under its name
             kind = (kind.__context_of__, *kind.__context__)
@@ -605,7 +608,8 @@ def _restored(
         instance._row = tuple(values)
     else:
         row = Values(values, state[0])
-        row.explicit, row.exposed = state[1:]
+        row.explicit, row.exposed = state[1:3]
+        row.unknown = state[3] if len(state) > 3 else 0  # of a version that did not have it
         instance._row = row
     instance.__dict__.update(attributes)
     return instance

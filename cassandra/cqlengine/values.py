@@ -26,15 +26,18 @@ class Values(list[Any]):
     `was` has the values that the database has, or is None for a row that was never saved or
     read. `explicit` and `exposed`
     are sets of positions, as bits: those that were written, and collections that were handed out.
+    `unknown` has those of defaults that no write has taken along: an UPDATE of an instance that was
+    never read writes what was set alone.
     """
 
-    __slots__ = ("explicit", "exposed", "how", "was")
+    __slots__ = ("explicit", "exposed", "how", "unknown", "was")
 
     def __init__(self, values: Sequence[Any], was: Sequence[Any] | None = None) -> None:
         super().__init__(values)
         self.was = was
         self.explicit = 0
         self.exposed = 0
+        self.unknown = 0
         self.how: Options = DEFAULTS
 
 
@@ -45,14 +48,14 @@ class Kept:
 
     def __init__(self, values: Values) -> None:
         self._values = values
-        self._other = (values.was, values.explicit)
+        self._other = (values.was, values.explicit, values.unknown)
 
     def swap(self) -> None:
         """Restore what was known before; a second call takes that back."""
         values = self._values
         other = self._other
-        self._other = (values.was, values.explicit)
-        values.was, values.explicit = other
+        self._other = (values.was, values.explicit, values.unknown)
+        values.was, values.explicit, values.unknown = other
 
 
 def own(instance: BaseModel) -> Values:
@@ -96,11 +99,12 @@ def changed_positions(values: Values, mapping: Mapping) -> list[int]:
         if value is before and not explicit:
             continue
         column = mapping.order[at]
-        if explicit and column.is_null(value) and not column.is_counter:
+        if explicit and (column.is_null(value) or values.unknown >> at & 1):
             # Null that was set is written even if none is known: others may have written since,
-            # and a column that was not read is null here.
-            found.append(at)
-            continue
+            # and a column that was not read is null here. So is what equals an unwritten default.
+            if not column.is_counter:
+                found.append(at)
+                continue
         if column.mutable:
             if _differs(column, value, before):
                 found.append(at)
@@ -115,8 +119,19 @@ def _differs(column: Column[Any], value: object, before: object) -> bool:
     return bool(column.to_python(value) != column.to_python(before))
 
 
-def commit(values: Values, mapping: Mapping) -> None:
-    """Take note that the database has the values of now."""
+def commit(values: Values, mapping: Mapping, *, is_insert: bool) -> None:
+    """Take note that the database has the values of now.
+
+    :param values: the values of an instance.
+    :param mapping: that of its model.
+    :param is_insert: whether all values were written, not only those that had changed.
+    """
+    if is_insert:
+        values.unknown = 0
+    elif values.was is None:
+        values.unknown = ~(values.explicit | values.exposed)
+    else:
+        values.unknown &= ~(values.explicit | values.exposed)
     was = list(values)
     exposed = values.exposed | values.explicit
     for at in mapping.mutable:

@@ -193,7 +193,7 @@ class BatchStatement(Statement):
         # the values of a request must not change any more.
         self._open: BoundRows | TextRows | None = None
         self._routed_by: BoundRows | None = None
-        # The keyspace taken over from a prepared statement: for routing only, never sent.
+        # The keyspace taken over from a prepared statement.
         self._named_by: str | None = None
 
     @property
@@ -278,12 +278,16 @@ class BatchStatement(Statement):
 
     @property
     def own_keyspace(self) -> str | None:
-        """The keyspace for unqualified names, or None if the program did not set one.
+        """The keyspace that is sent for unqualified names, or None if the session's counts.
 
-        The keyspace of a prepared statement's table is for routing only and does not count.
+        That of a prepared statement's table counts for the texts beside it, as with today's drivers.
         """
-        # By identity: a program may set a keyspace that is equal to the table's.
-        return None if self.keyspace is self._named_by else self.keyspace
+        # By identity: a program may set a keyspace that is equal to the table's. Prepared
+        # statements know their tables: without a text nothing has to be sent.
+        is_taken_over = self.keyspace is self._named_by
+        if is_taken_over and not any(isinstance(entry, str) for entry in self._entries):
+            return None
+        return self.keyspace
 
     def add(
         self,

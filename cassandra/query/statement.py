@@ -321,7 +321,7 @@ def bind_params(
             f"parameters are a sequence or a mapping, not {type(params).__name__}: {params!r}"
         )
     else:
-        values = tuple(map(encode, params))
+        # Each value is encoded once: a generator has nothing left the second time.
         params = params if isinstance(params, (tuple, list)) else tuple(params)
         values = tuple(map(encode, params))
         given = f"{len(values)} parameter{'s' * (len(values) != 1)}"

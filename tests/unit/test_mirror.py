@@ -41,6 +41,7 @@ ACROSS = {
     "test_compiled_objects.py": "that copies of compiled objects are good or refused",
     "test_careless_callers.py": "that nothing public makes the process die",
     "test_chaos_network.py": "tests/chaos",
+    "test_differential.py": "tests/differential, and the page that its list makes",
     "test_docstrings.py": "that public functions say what their parameters are",
     "test_documentation.py": "docs and README",
     "test_fuzz.py": "tests/fuzz",

@@ -90,21 +90,21 @@ def save(instance: BaseModel) -> Operation[BaseModel]:
             if values[at] != was[at]:
                 is_new = True
     # CQL has no INSERT for counters: UPDATE alone changes them.
-    if is_new and not mapping.has_counter:
-        write: Write | None = _insert(mapping, values)
-    else:
-        write = _update(mapping, values)
+    is_insert = is_new and not mapping.has_counter
+    write = _insert(mapping, values) if is_insert else _update(mapping, values)
     if write is not None:
-        yield from _written(instance, values, write)
+        yield from _written(instance, values, write, is_insert=is_insert)
     return instance
 
 
-def _written(instance: BaseModel, values: Values, write: Write) -> Operation[None]:
+def _written(
+    instance: BaseModel, values: Values, write: Write, *, is_insert: bool = False
+) -> Operation[None]:
     """Execute `write`, and take note of it."""
     how = values.how
     kept = None if how.batch is None else Kept(values)
     yield from execute_write(type(instance), how, *write, kept, instance)
-    commit(values, instance.__mapping__)
+    commit(values, instance.__mapping__, is_insert=is_insert)
 
 
 def _insert(mapping: Mapping, values: Values) -> Write:

@@ -134,7 +134,7 @@ class TestAdd:
         (_, text), (_, first), (made, second) = statements(batch, {(None, "INSERT ?"): prepared()})
         assert (text, len(first), len(second), made.query_id) == ("DELETE", 2, 1, b"id")
         assert batch.routing_key == b"\0\0\0\1"
-        assert (batch.keyspace, batch.own_keyspace) == ("ks", None)
+        assert (batch.keyspace, batch.own_keyspace) == ("ks", "ks")
         rows = BatchStatement().add("?", (1,)).add("?", {"v": "a"})
         with pytest.raises(ValueError, match=r"row 1: the partition key.*INSERT INTO t"):
             statements(rows, {(None, "?"): prepared()})
@@ -197,11 +197,16 @@ class TestRouting:
         batch = BatchStatement().add("x").add_many(prepared(keyspace="other"), [(7,), (8,)])
         batch.add(SimpleStatement("y", routing_key=b"later"))
         assert (batch.routing_key, batch.keyspace, batch.table) == (b"\0\0\0\7", "other", "t")
-        assert batch.own_keyspace is None
         batch.routing_key = b"mine"
         assert batch.routing_key == b"mine"
         del batch.routing_key
         assert batch.routing_key is None
+
+    def test_texts_are_of_the_keyspace_of_the_prepared_statement_beside_them(self) -> None:
+        batch = BatchStatement().add(prepared(keyspace="other"), (1,))
+        assert (batch.keyspace, batch.own_keyspace) == ("other", None)
+        assert batch.add("INSERT INTO t (k) VALUES (%s)", (2,)).own_keyspace == "other"
+        assert BatchStatement().add("x").add(prepared(), (1,)).own_keyspace == "ks"
 
     def test_a_keyspace_that_was_set_stays_the_batchs_own(self) -> None:
         batch = BatchStatement().add(prepared(), (1,))

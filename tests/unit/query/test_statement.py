@@ -141,6 +141,11 @@ class TestParameters:
             bind_params(query, parameters)
 
 
+def test_what_can_be_read_once_is_read_once() -> None:
+    assert bind_params("%s", ((one for one in (1, 2)),)) == "[1, 2]"
+    assert bind_params("%s, %s", iter((1, 2))) == "1, 2"  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("sizes", [(65_535, 1), (65_536, 1), (1, 70_000)])
 def test_components_of_a_routing_key_have_a_limit_that_is_named(sizes: tuple[int, int]) -> None:
     statement = SimpleStatement("SELECT 1", routing_key=[b"a" * size for size in sizes])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
 import uuid
 
 import pytest
 
-from cassandra.cqlengine import CQLEngineException
+from cassandra.cqlengine import CQLEngineException, columns
+from cassandra.cqlengine.models import Model
 from cassandra.cqlengine.query import (
     BatchQuery,
     IfExistsWithCounterColumn,
@@ -91,6 +93,43 @@ def test_a_failure_leaves_the_instance_as_it_was(session: FakeSession) -> None:
     session.error = None
     person.save()
     assert session.last[1] == ["y", 1]
+
+
+class Rated(Model):
+    id = columns.Integer(primary_key=True)
+    stars = columns.Integer(default=3)
+    note = columns.Text()
+
+
+def test_a_default_that_was_never_written_is_written_when_it_is_assigned(
+    session: FakeSession,
+) -> None:
+    one = Rated(id=1).update(note="x")
+    assert session.last == ('UPDATE ks.rated SET "note" = ? WHERE "id" = ?', ["x", 1])
+    for known in (one, pickle.loads(pickle.dumps(one))):
+        known.note = "y"
+        assert known.get_changed_columns() == ["note"]
+        known.stars = 3  # others may have written another one since
+        known.save()
+        assert session.last[1] == [3, "y", 1]
+        known.stars = 3
+        assert known.get_changed_columns() == []
+    made = Rated.create(id=2)
+    made.stars = 3
+    assert made.get_changed_columns() == []
+
+
+def test_what_is_null_already_is_not_deleted(session: FakeSession) -> None:
+    session.give(id=1, stars=4, note=None)
+    for one in (Rated.get(id=1), Rated(id=1)):
+        del one.note
+        assert "note" not in one.get_changed_columns()
+        one.note = None
+        assert "note" in one.get_changed_columns()
+    one = Rated.get(id=1)
+    del one.stars
+    one.save()
+    assert session.last == ('UPDATE ks.rated SET "stars" = ? WHERE "id" = ?', [None, 1])
 
 
 def test_options_that_do_not_go_together() -> None:

@@ -1,0 +1,336 @@
+"""Made-up programs of the mapper: the number is the seed of what they do."""
+
+import datetime
+import random
+
+from cassandra.cqlengine import columns
+from cassandra.cqlengine.management import sync_table
+from cassandra.cqlengine.models import Model
+from cassandra.cqlengine.query import BatchQuery, ContextQuery
+
+STATEMENTS = False
+EACH = {"actions": range(150), "readings": range(40), "in_batches": range(40)}
+KEYS = (1, 2, 3)
+PLACES = (1, 2)
+
+_known = set()
+
+
+class Thing(Model):
+    """One column of each kind, and defaults."""
+
+    p = columns.Integer(primary_key=True)
+    c = columns.Integer(primary_key=True)
+    a = columns.Integer()
+    t = columns.Text()
+    n = columns.Integer(default=9)
+    z = columns.Text(static=True)
+    s = columns.Set(columns.Integer)
+    l = columns.List(columns.Integer)  # noqa: E741
+    m = columns.Map(columns.Text, columns.Integer)
+    r = columns.Integer(db_field="renamed")
+
+
+def _ready(d):
+    d.mapper()
+    if d.keyspace not in _known:
+        _known.add(d.keyspace)
+        sync_table(Thing)
+
+
+def _values(rng, least=0, *, static=True):
+    made = {
+        "a": lambda: rng.choice([None, 0, 1, 5, -7]),
+        "t": lambda: rng.choice([None, "", "x", "it's", "ä%"]),
+        "n": lambda: rng.choice([None, 9, 10]),
+        "z": lambda: rng.choice(["static", "other"]),
+        "s": lambda: rng.choice([None, set(), {1}, {1, 2, 3}, {5}]),
+        "l": lambda: rng.choice([None, [], [1], [1, 2, 1], [3, 2, 1]]),
+        "m": lambda: rng.choice([None, {}, {"a": 1}, {"a": 2, "b": 3}]),
+        "r": lambda: rng.choice([None, 4, 6]),
+    }
+    names = rng.sample(sorted(made), rng.randint(least, 4))
+    if not static:  # today's drivers write it with a whole key, which the server refuses
+        names = [name for name in names if name != "z"] or ["a"]
+    return {name: made[name]() for name in names}
+
+
+def _key(rng):
+    return {"p": rng.choice(KEYS), "c": rng.choice(PLACES)}
+
+
+def _operations(rng):
+    made = {
+        "s__add": {7, 8},
+        "s__remove": {1},
+        "l__append": [4],
+        "l__prepend": [0, 9],
+        "m__update": {"b": 5, "c": 6},
+        "m__remove": {"a"},
+    }
+    names = rng.sample(sorted(made), rng.randint(1, 2))
+    # One operation of a column at a time, as all drivers want.
+    return {name: made[name] for name in names if sum(one[0] == name[0] for one in names) == 1}
+
+
+def _change(rng, one):
+    for name, value in _values(rng, 1, static=False).items():
+        setattr(one, name, value)
+    for name in ("s", "l", "m"):
+        held = getattr(one, name)
+        if held is not None and rng.random() < 0.3:
+            if name == "s":
+                held.add(rng.choice([11, 12]))
+            elif name == "l":
+                held.append(rng.choice([11, 12]))
+            else:
+                held["new"] = 11
+    return one
+
+
+def _context(rng, target):
+    for _ in range(rng.choice([0, 0, 0, 1, 2])):
+        kind = rng.choice(["ttl", "timestamp", "consistency"])
+        if kind == "ttl":
+            target = target.ttl(500)
+        elif kind == "timestamp":
+            target = target.timestamp(datetime.timedelta(seconds=rng.choice([2, 3])))
+        else:
+            target = target.consistency(1)
+    return target
+
+
+class _Actions:
+    """What a program may do, with the instances that it has."""
+
+    def __init__(self, rng):
+        self.rng = rng
+        self.held = []
+        self.last = 100
+
+    def unique(self):
+        """A number for a row of its own: in one batch, all writes have one timestamp."""
+        self.last += 1
+        return self.last
+
+    def keep(self, one):
+        self.held.append(one)
+        return one
+
+    def pick(self):
+        return self.rng.choice(self.held)
+
+    def create(self):
+        return self.keep(Thing.create(**_key(self.rng), **_values(self.rng)))
+
+    def create_by_queryset(self):
+        return self.keep(Thing.objects.create(**_key(self.rng), **_values(self.rng)))
+
+    def create_in_context(self):
+        target = _context(self.rng, Thing)
+        return self.keep(target.create(**_key(self.rng), **_values(self.rng)))
+
+    def save_new(self):
+        return self.keep(Thing(**_key(self.rng), **_values(self.rng)).save())
+
+    def read(self):
+        return self.keep(Thing.get(**_key(self.rng)))
+
+    def change_and_save(self):
+        return _change(self.rng, self.pick()).save()
+
+    def update(self):
+        return self.pick().update(**_values(self.rng, 1, static=False))
+
+    def change_and_update(self):
+        return _change(self.rng, self.pick()).update(**_values(self.rng, static=False))
+
+    def update_blindly(self):
+        return Thing(**_key(self.rng)).update(**_values(self.rng, 1, static=False))
+
+    def update_by_operations(self):
+        return Thing.objects(**_key(self.rng)).update(**_operations(self.rng))
+
+    def update_many(self):
+        return Thing.objects(**_key(self.rng)).update(**_values(self.rng, 1, static=False))
+
+    def delete(self):
+        return self.pick().delete()
+
+    def delete_rows(self):
+        return Thing.objects(p=self.rng.choice(KEYS)).delete()
+
+    def delete_row(self):
+        return Thing.objects(**_key(self.rng)).delete()
+
+    def deferred(self):
+        one = Thing.objects(**_key(self.rng)).defer(["a", "s"]).first()
+        return None if one is None else _change(self.rng, one).save() is one
+
+    def only(self):
+        one = Thing.objects(**_key(self.rng)).only(["p", "c", "t"]).first()
+        return None if one is None else _change(self.rng, one).save() is one
+
+    def conditional(self):
+        # What a failed one leaves on the instance differs; so it is one that nobody else has.
+        one = Thing.get(**_key(self.rng))
+        return one.iff(n=self.rng.choice([9, 10])).update(t="iff") is one
+
+    def if_not_exists(self):
+        return self.keep(Thing.if_not_exists().create(**_key(self.rng), **_values(self.rng)))
+
+    def if_exists(self):
+        return (
+            Thing.objects(**_key(self.rng)).if_exists().update(**_values(self.rng, 1, static=False))
+        )
+
+    def attribute(self):
+        one = self.pick()
+        del one.a
+        return one.save()
+
+    def changed(self):
+        return sorted(_change(self.rng, self.pick()).get_changed_columns())
+
+    def as_dict(self):
+        return self.pick()
+
+    def batch(self):
+        with BatchQuery() as batch:
+            for _ in range(self.rng.randint(1, 3)):
+                self.in_batch(batch)
+
+    def in_batch(self, batch):
+        kind = self.rng.choice(["create", "save", "update", "delete", "rows"])
+        if kind == "create":
+            Thing.batch(batch).create(p=7, c=self.unique(), **_values(self.rng))
+        elif kind == "rows":
+            key = {"p": 9, "c": self.unique()}
+            Thing.objects(**key).batch(batch).update(**_values(self.rng, 1, static=False))
+        elif self.held:
+            one = Thing(p=8, c=self.unique(), a=1).batch(batch)
+            _change(self.rng, one)
+            one.save() if kind == "save" else one.update(t="in batch")
+
+    def in_keyspace(self, keyspace):
+        with ContextQuery(Thing, keyspace=keyspace) as Other:
+            return Other.create(**_key(self.rng), **_values(self.rng))
+
+
+NEED_ONE = (
+    "change_and_save",
+    "update",
+    "change_and_update",
+    "delete",
+    "attribute",
+    "changed",
+    "as_dict",
+)
+
+
+def actions(d, seed):
+    _ready(d)
+    rng = random.Random(seed)
+    one = _Actions(rng)
+    names = sorted(
+        name
+        for name in vars(_Actions)
+        if name[0] != "_" and name not in ("keep", "pick", "in_batch", "in_keyspace", "unique")
+    )
+    d.tried("first", one.create)
+    for step in range(12):
+        name = rng.choice(names)
+        if name in NEED_ONE and not one.held:
+            continue
+        state = rng.getstate()
+        d.tried(f"{step} {name}", getattr(one, name))
+        # What is drawn must not depend on where an error came.
+        rng.setstate(state)
+        rng.random()
+    for at, held in enumerate(one.held):
+        d.show(f"held {at}", held)
+
+
+def readings(d, seed):
+    _ready(d)
+    rng = random.Random(seed)
+    for p in KEYS:
+        for c in range(4):
+            Thing.create(p=p, c=c, **_values(rng, 2))
+    for step in range(10):
+        q = Thing.objects
+        said = []
+        for _ in range(rng.randint(1, 4)):
+            kind = rng.choice(
+                [
+                    "p",
+                    "p_in",
+                    "c",
+                    "c_in",
+                    "range",
+                    "limit",
+                    "order",
+                    "only",
+                    "defer",
+                    "filtering",
+                    "a",
+                ]
+            )
+            said.append(kind)
+            try:
+                q = _narrowed(rng, q, kind)
+            except Exception as error:
+                d.show(f"{step} {said}", error)
+                break
+        else:
+            d.tried(f"{step} {said}", lambda q=q: list(q))
+            d.tried(f"{step} {said} count", lambda q=q: q.all().count())
+            d.tried(f"{step} {said} first", lambda q=q: q.all().first())
+            d.tried(f"{step} {said} slice", lambda q=q: list(q.all()[1:3]))
+            if not {"only", "defer"} & set(said):
+                d.tried(f"{step} {said} list", lambda q=q: list(q.values_list("p", "t")))
+
+
+def _narrowed(rng, q, kind):
+    if kind == "p":
+        return q.filter(p=rng.choice(KEYS))
+    if kind == "p_in":
+        return q.filter(p__in=[1, 3])
+    if kind == "c":
+        return q.filter(Thing.c == 2)
+    if kind == "c_in":
+        return q.filter(c__in=[0, 2])
+    if kind == "range":
+        return q.filter(c__gt=0, c__lte=2)
+    if kind == "limit":
+        return q.limit(rng.choice([1, 2, 100, None]))
+    if kind == "order":
+        return q.order_by(rng.choice(["c", "-c"]))
+    if kind == "only":
+        return q.only(rng.sample(["p", "c", "a", "t", "s", "r"], 3))
+    if kind == "defer":
+        return q.defer(rng.sample(["a", "t", "s", "r"], 2))
+    if kind == "filtering":
+        return q.allow_filtering()
+    return q.filter(a=5)
+
+
+def in_batches(d, seed):
+    _ready(d)
+    rng = random.Random(seed)
+    one = _Actions(rng)
+    one.create()
+    kinds = {
+        "plain": {},
+        "unlogged": {"batch_type": "UNLOGGED"},
+        "stamped": {"timestamp": datetime.datetime(2100, 1, 1)},
+        "level": {"consistency": 1},
+    }
+    for step in range(3):
+        name = rng.choice(sorted(kinds))
+        batch = BatchQuery(**kinds[name])
+        for action in range(rng.randint(1, 4)):
+            d.tried(f"{step} {name} {action}", one.in_batch, batch)
+        if rng.random() < 0.8:
+            d.tried(f"{step} execute", batch.execute)
+        d.show(f"{step} count", Thing.objects.count())

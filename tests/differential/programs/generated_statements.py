@@ -1,0 +1,244 @@
+"""Made-up programs of statements: the number is the seed of what they do."""
+
+import random
+import threading
+
+from cassandra import ConsistencyLevel
+from cassandra.cluster import EXEC_PROFILE_DEFAULT
+from cassandra.query import (
+    UNSET_VALUE,
+    BatchStatement,
+    BatchType,
+    SimpleStatement,
+    dict_factory,
+    named_tuple_factory,
+    tuple_factory,
+)
+
+TABLES = [
+    "CREATE TABLE KS.g (k int, c int, v text, n bigint, l list<text>, s set<int>, "
+    "m map<text, double>, d date, ts timestamp, u uuid, PRIMARY KEY (k, c))",
+]
+EACH = {"statements": range(120), "fetching": range(30)}
+LEVELS = (
+    ConsistencyLevel.ONE,
+    ConsistencyLevel.QUORUM,
+    ConsistencyLevel.ALL,
+    ConsistencyLevel.LOCAL_ONE,
+    ConsistencyLevel.LOCAL_QUORUM,
+)
+COLUMNS = {
+    "v": [None, "", "x", "it's", "100%", "ä\n", "a;b", "--", "$$"],
+    "n": [None, 0, -1, 2**62],
+    "l": [None, [], ["a"], ["a", "b'", ""], ("t",), {"one"}],
+    "s": [None, set(), {1}, {3, 1, 2}, [2, 1], frozenset({4})],
+    "m": [None, {}, {"a": 1.5}, {"b": 2.0, "a": -1.0}],
+    "d": [None, "2020-02-29", 18000],
+    "ts": [None, 0, 1_500_000_000_000],
+}
+
+
+def _columns(rng):
+    names = rng.sample(sorted(COLUMNS), rng.randint(1, 4))
+    return {name: rng.choice(COLUMNS[name]) for name in names}
+
+
+def _settings(rng):
+    made = {}
+    if rng.random() < 0.3:
+        made["consistency_level"] = rng.choice(LEVELS)
+    if rng.random() < 0.2:
+        made["serial_consistency_level"] = ConsistencyLevel.LOCAL_SERIAL
+    if rng.random() < 0.2:
+        made["fetch_size"] = rng.choice([1, 2, 100])
+    if rng.random() < 0.2:
+        made["is_idempotent"] = True
+    return made
+
+
+class _Writer:
+    def __init__(self, d, rng, session):
+        self.d, self.rng, self.session = d, rng, session
+        self.prepared = {}
+
+    def key(self):
+        return {"k": self.rng.randint(1, 3), "c": self.rng.randint(1, 3)}
+
+    def insert(self, way):
+        values = {**self.key(), **_columns(self.rng)}
+        names = ", ".join(values)
+        tail = self.rng.choice(
+            ["", "", " IF NOT EXISTS", " USING TTL 500", " USING TIMESTAMP 1000"]
+        )
+        if way == "named":
+            marks = ", ".join(f"%({name})s" for name in values)
+            return f"INSERT INTO g ({names}) VALUES ({marks}){tail}", values
+        if way == "positions":
+            return (
+                f"INSERT INTO g ({names}) VALUES ({', '.join(['%s'] * len(values))}){tail}",
+                list(values.values()),
+            )
+        text = f"INSERT INTO g ({names}) VALUES ({', '.join('?' * len(values))}){tail}"
+        given = list(values.values())
+        if self.rng.random() < 0.2:
+            given[-1] = UNSET_VALUE
+        return self.prepare(text), (
+            dict(zip(values, given, strict=False)) if way == "dict" else tuple(given)
+        )
+
+    def prepare(self, text):
+        if text not in self.prepared:
+            self.prepared[text] = self.session.prepare(text)
+        return self.prepared[text]
+
+    def other(self):
+        key = self.key()
+        where = f"WHERE k = {key['k']} AND c = {key['c']}"
+        return self.rng.choice(
+            [
+                f"DELETE FROM g {where}",
+                f"DELETE v, l FROM g {where}",
+                f"UPDATE g SET l = l + ['z'], s = s - {{1}} {where}",
+                f"UPDATE g SET v = 'upd' {where} IF EXISTS",
+                f"UPDATE g SET v = 'upd' {where} IF v = 'x'",
+                f"DELETE FROM g WHERE k = {key['k']}",
+            ]
+        )
+
+    def write(self, label):
+        way = self.rng.choice(
+            [
+                "named",
+                "positions",
+                "prepared",
+                "dict",
+                "simple",
+                "batch",
+                "bound",
+                "profile",
+                "async",
+            ]
+        )
+        label = f"{label} {way}"
+        if way == "simple":
+            return self.say(label, SimpleStatement(self.other(), **_settings(self.rng)))
+        if way == "batch":
+            return self.batch(label)
+        given = "prepared" if way in ("bound", "profile", "async") else way
+        statement, values = self.insert(given)
+        if way == "bound":
+            bound = statement.bind(values)
+            bound.consistency_level = self.rng.choice(LEVELS)
+            return self.say(label, bound)
+        if way == "profile":
+            profile = self.session.execution_profile_clone_update(
+                EXEC_PROFILE_DEFAULT, row_factory=dict_factory, consistency_level=1
+            )
+            return self.say(label, statement, values, execution_profile=profile)
+        if way == "async":
+            return self.later(label, statement, values)
+        return self.say(label, statement, values)
+
+    def say(self, label, *given, **more):
+        rows = self.d.tried(label, self.session.execute, *given, **more)
+        if rows is not None:
+            self.d.tried(f"{label} applied", lambda: rows.was_applied)
+
+    def later(self, label, *given):
+        done, heard = threading.Event(), []
+
+        def good(rows):
+            heard.append(rows)
+            done.set()
+
+        future = self.session.execute_async(*given)
+        future.add_callbacks(good, good)
+        done.wait(10)
+        self.d.show(label, heard)
+
+    def batch(self, label):
+        kind = self.rng.choice([BatchType.LOGGED, BatchType.UNLOGGED])
+        batch = BatchStatement(
+            kind,
+            **{
+                name: value
+                for name, value in _settings(self.rng).items()
+                if name not in ("fetch_size", "is_idempotent")
+            },
+        )
+        for at in range(self.rng.randint(0, 4)):
+            way = self.rng.choice(["positions", "named", "prepared", "dict", "simple"])
+            if way == "simple":
+                self.d.tried(f"{label} {at} {way}", batch.add, self.other())
+            else:
+                statement, values = self.insert(way)
+                self.d.tried(f"{label} {at} {way}", batch.add, statement, values)
+        return self.say(label, batch)
+
+
+def statements(d, seed):
+    rng = random.Random(seed)
+    writer = _Writer(d, rng, d.shared)
+    for step in range(10):
+        writer.write(step)
+    d.tried("read", lambda: sorted(d.shared.execute("SELECT k, c, v, n FROM g"), key=repr))
+    d.tried(
+        "collections", lambda: sorted(d.shared.execute("SELECT k, c, l, s, m FROM g"), key=repr)
+    )
+
+
+def fetching(d, seed):
+    rng = random.Random(seed)
+    s = d.session()
+    rows = rng.choice([0, 1, 5, 10])
+    insert = s.prepare("INSERT INTO g (k, c, v) VALUES (?, ?, ?)")
+    for at in range(rows):
+        s.execute(insert, (at % 2, at, f"v{at}"))
+    s.row_factory = rng.choice([dict_factory, tuple_factory, named_tuple_factory])
+    for step in range(8):
+        size = rng.choice([None, 1, 2, 3, 5, 10, 100])
+        text = rng.choice(
+            [
+                "SELECT k, c FROM g",
+                "SELECT v FROM g WHERE k = 1",
+                "SELECT count(*) FROM g",
+                "SELECT k FROM g LIMIT 4",
+                "SELECT DISTINCT k FROM g",
+            ]
+        )
+        label = f"{step} {size} {text}"
+        result = s.execute(SimpleStatement(text, fetch_size=size))
+        for _ in range(rng.randint(1, 5)):
+            what = rng.choice(
+                [
+                    "one",
+                    "all",
+                    "next",
+                    "bool",
+                    "current_rows",
+                    "has_more_pages",
+                    "fetch_next_page",
+                    "list",
+                    "break",
+                    "paging_state",
+                ]
+            )
+            label += f" {what}"
+            d.tried(label, lambda what=what, result=result: _use(result, what))
+
+
+def _use(result, what):
+    if what == "next":
+        return next(iter(result))
+    if what == "bool":
+        return bool(result)
+    if what == "list":
+        return list(result)
+    if what == "break":
+        for row in result:
+            return row
+        return None
+    if what == "paging_state":
+        return type(result.paging_state)
+    value = getattr(result, what)
+    return value() if callable(value) else value

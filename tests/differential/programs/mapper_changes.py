@@ -1,0 +1,111 @@
+"""What the mapper writes of an instance that a program has changed."""
+
+from cassandra.cqlengine import columns
+from cassandra.cqlengine.management import sync_table
+from cassandra.cqlengine.models import Model
+
+STATEMENTS = False
+
+
+class Row(Model):
+    """Plain columns, collections, and one that has another name in the table."""
+
+    p = columns.Integer(primary_key=True)
+    a = columns.Integer()
+    n = columns.Integer(default=9)
+    s = columns.Set(columns.Integer)
+    l = columns.List(columns.Integer)  # noqa: E741
+    m = columns.Map(columns.Text, columns.Integer)
+    r = columns.Integer(db_field="renamed")
+    i = columns.Integer(index=True)
+
+
+FULL = {"a": 1, "n": 2, "s": {5}, "l": [5], "m": {"k": 5}, "r": 6, "i": 7}
+EMPTY = {"a": None, "n": None, "s": set(), "l": [], "m": {}, "r": None, "i": None}
+NULL = dict.fromkeys(FULL)
+MADE = {
+    "created": lambda p: Row.create(p=p),
+    "created with null": lambda p: Row.create(p=p, **NULL),
+    "created empty": lambda p: Row.create(p=p, **EMPTY),
+    "created full": lambda p: Row.create(p=p, **FULL),
+    "new": lambda p: Row(p=p),
+    "new with null": lambda p: Row(p=p, **NULL),
+    "read": lambda p: (Row.create(p=p), Row.get(p=p))[1],
+    "read full": lambda p: (Row.create(p=p, **FULL), Row.get(p=p))[1],
+    "deferred": lambda p: (Row.create(p=p, **FULL), Row.objects(p=p).defer(list(FULL)).first())[1],
+    "only": lambda p: (Row.create(p=p, **FULL), Row.objects(p=p).only(["p", "a"]).first())[1],
+    "saved new": lambda p: Row(p=p).save(),
+    "updated blindly": lambda p: Row(p=p).update(a=1),
+}
+GIVEN = {
+    "null": NULL,
+    "empty": EMPTY,
+    "full": FULL,
+    "other": {"a": 3, "n": 9, "s": {5, 6}, "l": [4, 5], "m": {"k": 5, "z": 1}, "r": 8, "i": 9},
+}
+EACH = {
+    "assigned_and_saved": MADE,
+    "updated": MADE,
+    "changed_inside": MADE,
+    "saved_twice": MADE,
+}
+_known = set()
+
+
+def _ready(d):
+    d.mapper()
+    if d.keyspace not in _known:
+        _known.add(d.keyspace)
+        sync_table(Row)
+
+
+def _cases(d, make):
+    """Each column by each value, while another writer has filled the row."""
+    _ready(d)
+    at = 0
+    for kind, values in GIVEN.items():
+        for name, value in values.items():
+            at += 1
+            one = make(at)
+            Row(p=at).update(**FULL)
+            yield f"{kind} {name}", one, name, value
+            d.show(f"{kind} {name} then", Row.objects(p=at).first())
+
+
+def assigned_and_saved(d, make):
+    for label, one, name, value in _cases(d, make):
+        setattr(one, name, value)
+        d.show(f"{label} changed", sorted(one.get_changed_columns()))
+        d.tried(label, one.save)
+        d.show(f"{label} left", sorted(one.get_changed_columns()))
+
+
+def updated(d, make):
+    for label, one, name, value in _cases(d, make):
+        d.tried(label, one.update, **{name: value})
+        d.show(f"{label} left", sorted(one.get_changed_columns()))
+
+
+def changed_inside(d, make):
+    for label, one, name, value in _cases(d, make):
+        held = getattr(one, name)
+        if name == "s" and held is not None:
+            held.update(value or {11})
+        elif name == "l" and held is not None:
+            held.extend(value or [11])
+        elif name == "m" and held is not None:
+            held.update(value or {"new": 11})
+        else:
+            d.tried(f"{label} deleted", delattr, one, name)
+        d.show(f"{label} changed", sorted(one.get_changed_columns()))
+        d.tried(label, one.save)
+
+
+def saved_twice(d, make):
+    for label, one, name, value in _cases(d, make):
+        setattr(one, name, value)
+        d.tried(label, one.save)
+        setattr(one, name, EMPTY[name])
+        d.tried(f"{label} emptied", one.save)
+        setattr(one, name, value)
+        d.tried(f"{label} again", one.save)

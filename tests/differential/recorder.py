@@ -1,0 +1,354 @@
+"""A relay before a node that writes down which requests go through it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import struct
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from types import TracebackType
+
+CONSISTENCIES = [
+    "ANY",
+    "ONE",
+    "TWO",
+    "THREE",
+    "QUORUM",
+    "ALL",
+    "LOCAL_QUORUM",
+    "EACH_QUORUM",
+    "SERIAL",
+    "LOCAL_SERIAL",
+    "LOCAL_ONE",
+]
+STARTUP, READY, AUTHENTICATE, SUPPORTED = 0x01, 0x02, 0x03, 0x06
+QUERY, RESULT, PREPARE, EXECUTE, BATCH = 0x07, 0x08, 0x09, 0x0A, 0x0D
+PREPARED = 4
+HEADER = struct.Struct(">BBhBi")
+SEGMENTS_SINCE = 5
+# What drivers ask for themselves.
+OWN = re.compile(
+    r"^\s*USE\b|\bsystem\.(local|peers|peers_v2|client_routes)\b|\bsystem_(virtual_)?schema\.|"
+    r"\bsystem_traces\.",
+    re.I,
+)
+NEAR = 3600  # seconds: a timestamp nearer to the clock than this was made by the driver
+
+
+class Fields:
+    """Reads the notations of the protocol's section 3."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.at = 0
+
+    def number(self, form: str) -> int:
+        """Return a number in the form of `struct`."""
+        (value,) = struct.unpack_from(form, self.data, self.at)
+        self.at += struct.calcsize(form)
+        return int(value)
+
+    def take(self, count: int) -> bytes:
+        """Return the next bytes."""
+        self.at += count
+        return self.data[self.at - count : self.at]
+
+    def string(self) -> str:
+        """Return a [string]."""
+        return self.take(self.number(">H")).decode()
+
+    def long_string(self) -> str:
+        """Return a [long string]."""
+        return self.take(self.number(">i")).decode()
+
+    def value(self) -> str:
+        """Return a [value] as text."""
+        size = self.number(">i")
+        return {-1: "null", -2: "unset"}.get(size) or f"0x{self.take(size).hex()}"
+
+    def payload(self) -> list[str]:
+        """Return the keys of a [bytes map]."""
+        keys = []
+        for _ in range(self.number(">H")):
+            keys.append(self.string())
+            self.value()
+        return keys
+
+
+@dataclass
+class Frames:
+    """Cuts one direction of a connection into envelopes."""
+
+    is_segmented: bool = False
+    raw: bytearray = field(default_factory=bytearray)
+    inner: bytearray = field(default_factory=bytearray)
+
+    def feed(self, data: bytes) -> None:
+        """Take bytes as they come."""
+        self.raw += data
+
+    def envelopes(self) -> Iterator[tuple[int, int, int, int, bytes, bytes]]:
+        """Yield version, flags, stream, opcode, body and the whole of each that is complete."""
+        while True:
+            if self.is_segmented:
+                self._unpack()
+            source = self.inner if self.is_segmented else self.raw
+            if len(source) < HEADER.size:
+                return
+            version, flags, stream, opcode, size = HEADER.unpack_from(source)
+            if len(source) < HEADER.size + size:
+                return
+            whole = bytes(source[: HEADER.size + size])
+            del source[: HEADER.size + size]
+            yield version & 0x7F, flags, stream, opcode, whole[HEADER.size :], whole
+
+    def _unpack(self) -> None:
+        # Section 2.2: a header of 3 bytes and its checksum of 3, the payload, its checksum of 4.
+        while len(self.raw) >= 6:
+            size = int.from_bytes(self.raw[:3], "little") & 0x1FFFF
+            if len(self.raw) < 6 + size + 4:
+                return
+            self.inner += self.raw[6 : 6 + size]
+            del self.raw[: 6 + size + 4]
+
+
+def parameters(fields: Fields, version: int) -> list[str]:
+    """Return what section 4.1.4 calls <query_parameters> as texts."""
+    said = [f"cl={consistency(fields)}"]
+    flags = fields.number(">I" if version >= 5 else ">B")
+    if flags & 0x01:
+        said.append(f"values={values(fields, bool(flags & 0x40))}")
+    if flags & 0x04:
+        said.append(f"page={fields.number('>i')}")
+    if flags & 0x08:
+        fields.value()
+        said.append("paging_state")
+    return said + tail(fields, flags)
+
+
+def tail(fields: Fields, flags: int) -> list[str]:
+    """Return the end of the parameters, which batches have too."""
+    said = []
+    if flags & 0x10:
+        said.append(f"serial={consistency(fields)}")
+    if flags & 0x20:
+        said.append(f"timestamp={timestamp(fields.number('>q'))}")
+    if flags & 0x80:
+        said.append(f"keyspace={fields.string()}")
+    return said
+
+
+def consistency(fields: Fields) -> str:
+    """Return the name of a [consistency]."""
+    number = fields.number(">H")
+    return CONSISTENCIES[number] if number < len(CONSISTENCIES) else str(number)
+
+
+def timestamp(microseconds: int) -> str:
+    """Return "now" for a timestamp of the driver's own, otherwise the number."""
+    return "now" if abs(microseconds / 1e6 - time.time()) < NEAR else str(microseconds)
+
+
+def values(fields: Fields, are_named: bool) -> str:
+    """Return values that are bound."""
+    found = []
+    for _ in range(fields.number(">H")):
+        name = f"{fields.string()}:" if are_named else ""
+        found.append(name + fields.value())
+    return f"[{', '.join(found)}]"
+
+
+class Requests:
+    """The requests of one connection as texts."""
+
+    def __init__(self) -> None:
+        self.prepared: dict[bytes, str] = {}
+        self._preparing: dict[int, str] = {}
+
+    def read(self, version: int, flags: int, stream: int, opcode: int, body: bytes) -> str | None:
+        """Return what a request says, or None for those of the driver itself."""
+        fields = Fields(body)
+        said = ["traced"] if flags & 0x02 else []
+        if flags & 0x04:
+            said.append(f"payload={fields.payload()}")
+        if opcode == QUERY:
+            text = fields.long_string()
+            said += parameters(fields, version)
+        elif opcode == EXECUTE:
+            text = self._prepared(fields)
+            if version >= 5:
+                fields.take(fields.number(">H"))
+            said += parameters(fields, version)
+        elif opcode == PREPARE:
+            text = self._preparing[stream] = fields.long_string()
+            if version >= 5 and fields.number(">I") & 0x01:
+                said.append(f"keyspace={fields.string()}")
+        elif opcode == BATCH:
+            text = self._batch(fields, version, said)
+        else:
+            return None
+        name = {QUERY: "QUERY", EXECUTE: "EXECUTE", PREPARE: "PREPARE", BATCH: "BATCH"}[opcode]
+        return None if OWN.search(text) else " ".join([name, *said, "|", text])
+
+    def _prepared(self, fields: Fields) -> str:
+        return self.prepared.get(fields.take(fields.number(">H")), "?")
+
+    def _batch(self, fields: Fields, version: int, said: list[str]) -> str:
+        said.append(("LOGGED", "UNLOGGED", "COUNTER")[fields.number(">B")])
+        parts = []
+        for _ in range(fields.number(">H")):
+            text = self._prepared(fields) if fields.number(">B") else fields.long_string()
+            parts.append(f"{text} {values(fields, False)}")
+        said.append(f"cl={consistency(fields)}")
+        said += tail(fields, fields.number(">I" if version >= 5 else ">B"))
+        return "; ".join(parts)
+
+    def answered(self, flags: int, stream: int, opcode: int, body: bytes) -> None:
+        """Look at an answer: it may say which number a prepared statement has."""
+        text = self._preparing.pop(stream, None)
+        if text is None or opcode != RESULT:
+            return
+        fields = Fields(body)
+        if flags & 0x02:
+            fields.take(16)
+        if flags & 0x08:
+            for _ in range(fields.number(">H")):
+                fields.string()
+        if flags & 0x04:
+            fields.payload()
+        if fields.number(">i") == PREPARED:
+            self.prepared[fields.take(fields.number(">H"))] = text
+
+
+def without_compression(body: bytes) -> bytes:
+    """Return the body of SUPPORTED without compression, so that all drivers send plain bytes."""
+    fields = Fields(body)
+    made = b""
+    count = fields.number(">H")
+    for _ in range(count):
+        name = fields.string()
+        options = [fields.string() for _ in range(fields.number(">H"))]
+        if name == "COMPRESSION":
+            options = []
+        made += string(name) + struct.pack(">H", len(options)) + b"".join(map(string, options))
+    return struct.pack(">H", count) + made
+
+
+def string(text: str) -> bytes:
+    """Return a [string]."""
+    return struct.pack(">H", len(text.encode())) + text.encode()
+
+
+class Recorder:
+    """Listens for a driver, hands its bytes on to the node, and keeps its requests.
+
+    :param target: address and port of the node.
+    """
+
+    def __init__(self, target: tuple[str, int]) -> None:
+        self._target = target
+        self._said: list[str] = []
+        self._lock = threading.Lock()
+        self._prepared: dict[bytes, str] = {}
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self.port = 0
+
+    def __enter__(self) -> Recorder:
+        self._thread.start()
+        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(10)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(10)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+        self._loop.close()
+
+    async def _start(self) -> None:
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def _stop(self) -> None:
+        self._server.close()
+        tasks = [one for one in asyncio.all_tasks() if one is not asyncio.current_task()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def taken(self) -> list[str]:
+        """Return the requests since the last call."""
+        with self._lock:
+            said, self._said = self._said, []
+        return said
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        requests = Requests()
+        requests.prepared = self._prepared  # the same on every connection to one node
+        with contextlib.suppress(OSError, asyncio.CancelledError):
+            there, back = await asyncio.open_connection(*self._target)
+            client, node = Frames(), Frames()
+            try:
+                await asyncio.gather(
+                    self._requests(reader, back, client, requests),
+                    self._answers(there, writer, node, requests),
+                )
+            finally:
+                back.transport.abort()
+        writer.transport.abort()
+
+    async def _requests(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        frames: Frames,
+        requests: Requests,
+    ) -> None:
+        while data := await reader.read(1 << 16):
+            frames.feed(data)
+            for version, flags, stream, opcode, body, _ in frames.envelopes():
+                try:
+                    said = requests.read(version, flags, stream, opcode, body)
+                except (struct.error, IndexError, UnicodeDecodeError) as error:
+                    said = f"a request that cannot be read: {error}"
+                if said is not None:
+                    with self._lock:
+                        self._said.append(said)
+                if opcode == STARTUP and version >= SEGMENTS_SINCE:
+                    frames.is_segmented = True
+            writer.write(data)
+            await writer.drain()
+        writer.close()
+
+    async def _answers(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        frames: Frames,
+        requests: Requests,
+    ) -> None:
+        while data := await reader.read(1 << 16):
+            was_segmented = frames.is_segmented
+            frames.feed(data)
+            sent = bytearray(data if was_segmented else b"")
+            for version, flags, stream, opcode, body, whole in frames.envelopes():
+                requests.answered(flags, stream, opcode, body)
+                if opcode in (READY, AUTHENTICATE) and version >= SEGMENTS_SINCE:
+                    frames.is_segmented = True
+                if not was_segmented:
+                    if opcode == SUPPORTED:
+                        body = without_compression(body)
+                        whole = whole[:5] + struct.pack(">i", len(body)) + body
+                    sent += whole
+            writer.write(bytes(sent))
+            await writer.drain()
+        writer.close()

@@ -1,0 +1,413 @@
+"""Runs programs in an environment with one of the drivers, and says what they did.
+
+It is started as a script, with the interpreter of that environment. So it imports nothing of this
+project but what programs import: `cassandra`, whoever it belongs to. It reads orders from standard
+input, one JSON object a line, and writes one line for each.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import decimal
+import enum
+import importlib
+import io
+import ipaddress
+import json
+import math
+import os
+import re
+import runpy
+import sys
+import threading
+import traceback
+import types
+import uuid
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, TextIO
+
+HERE = Path(__file__).parent
+PUBLIC = (
+    "cassandra",
+    "cassandra.cluster",
+    "cassandra.query",
+    "cassandra.policies",
+    "cassandra.util",
+    "cassandra.auth",
+    "cassandra.concurrent",
+    "cassandra.connection",
+    "cassandra.encoder",
+    "cassandra.metadata",
+    "cassandra.metrics",
+    "cassandra.pool",
+    "cassandra.protocol",
+    "cassandra.timestamps",
+    "cassandra.cqltypes",
+    "cassandra.cqlengine",
+    "cassandra.cqlengine.columns",
+    "cassandra.cqlengine.connection",
+    "cassandra.cqlengine.models",
+    "cassandra.cqlengine.query",
+    "cassandra.cqlengine.usertype",
+    "cassandra.cqlengine.functions",
+    "cassandra.cqlengine.operators",
+    "cassandra.cqlengine.statements",
+    "cassandra.cqlengine.named",
+    "cassandra.cqlengine.management",
+)
+DEEPEST = 8
+# Types whose own text says all, and their exact values.
+PLAIN = (
+    int,
+    float,
+    bool,
+    str,
+    bytes,
+    type(None),
+    decimal.Decimal,
+    uuid.UUID,
+    datetime.datetime,
+    datetime.date,
+    datetime.time,
+    datetime.timedelta,
+    ipaddress.IPv4Address,
+    ipaddress.IPv6Address,
+    type(...),
+)
+
+
+FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType)
+
+
+class Names:
+    """The public names of the driver's classes."""
+
+    def __init__(self) -> None:
+        self._known: dict[type, str] | None = None
+        self._constants: dict[int, tuple[Any, str]] = {}
+
+    def _read(self) -> dict[type, str]:
+        known: dict[type, str] = {}
+        for module in PUBLIC:
+            with contextlib.suppress(ImportError):
+                read = importlib.import_module(module)
+                for name in dir(read):
+                    value = getattr(read, name, None)
+                    if name.isupper() and type(value) not in (int, str, dict, list, tuple, bool):
+                        self._constants.setdefault(id(value), (value, name))
+                    if isinstance(value, type) and (
+                        value not in known or name == value.__name__ != known[value]
+                    ):
+                        known[value] = name
+        return known
+
+    def of(self, kind: type) -> str:
+        """Return the public name of a class: its own or that of its nearest public base."""
+        if self._known is None:
+            self._known = self._read()
+        for base in kind.__mro__:
+            module = base.__module__
+            if module == "builtins":
+                return base.__name__ if base is kind or base is not object else kind.__name__
+            if not module.startswith("cassandra"):
+                return base.__name__ if module in MADE else f"{module}.{base.__name__}"
+            if base in self._known:
+                return self._known[base]
+        return kind.__name__
+
+    def constant(self, value: object) -> str | None:
+        """Return the name of an object that stands for itself, as `UNSET_VALUE` does."""
+        if self._known is None:
+            self._known = self._read()
+        return self._constants.get(id(value), (None, None))[1]
+
+    def bases(self, kind: type) -> list[str]:
+        """Return the names of all classes that programs can catch an error by."""
+        found = []
+        for base in kind.__mro__:
+            is_ours = base.__module__.startswith("cassandra")
+            if base in (object, BaseException, Exception) or (
+                is_ours and self.of(base) == "object"
+            ):
+                continue
+            name = self.of(base)
+            if name not in found and not name.startswith("_"):
+                found.append(name)
+        return sorted(found) or ["Exception"]
+
+
+NAMES = Names()
+# Modules of programs, and those that make classes at run time: their names say nothing.
+MADE = {"programs", "__main__", "abc"}
+
+
+def error_text(error: BaseException) -> str:
+    """Return the classes that an error can be caught by."""
+    return f"error({'|'.join(NAMES.bases(type(error)))})"
+
+
+def canonical(value: Any, depth: int = 0) -> str:
+    """Return a text that two values share only if they and their types are the same."""
+    kind = type(value)
+    if kind in PLAIN:
+        return "nan" if kind is float and math.isnan(value) else repr(value)
+    if depth > DEEPEST:
+        return "..."
+    if isinstance(value, BaseException):
+        return error_text(value)
+    if isinstance(value, type):
+        return f"class {NAMES.of(value)}"
+    if isinstance(value, FUNCTIONS) or "function_or_method" in kind.__name__:
+        return "function"
+    if isinstance(value, enum.Enum):
+        return f"{NAMES.of(kind)}.{value.name}"
+    inner = _collection(value, kind, depth)
+    return inner if inner is not None else _object(value, kind)
+
+
+def _collection(value: Any, kind: type, depth: int) -> str | None:
+    def many(items: Iterable[Any]) -> list[str]:
+        return [canonical(item, depth + 1) for item in items]
+
+    name = "" if kind in (list, tuple, dict, set) else NAMES.of(kind)
+    fields = getattr(kind, "_fields", None)
+    if isinstance(value, tuple) and isinstance(fields, tuple):
+        pairs = zip(fields, many(value), strict=True)
+        return f"{kind.__name__}({', '.join(f'{key}={item}' for key, item in pairs)})"
+    if isinstance(value, tuple):
+        return f"{name}({', '.join(many(value))})"
+    if isinstance(value, list):
+        return f"{name}[{', '.join(many(value))}]"
+    if isinstance(value, (set, frozenset)):
+        return f"{name}{{{', '.join(sorted(many(value)))}}}"
+    if isinstance(value, (bytearray, memoryview)):
+        return f"{name}({bytes(value)!r})"
+    if isinstance(value, Mapping):
+        return f"{name}{{{', '.join(_pairs(value, depth))}}}"
+    if any(base.__name__ in ("BaseModel", "BaseUserType") for base in kind.__mro__):
+        return f"{kind.__name__}{{{', '.join(sorted(_pairs(value, depth)))}}}"
+    if name in ("SortedSet", "sortedset"):
+        return f"SortedSet[{', '.join(many(value))}]"
+    return None
+
+
+def _pairs(value: Any, depth: int) -> list[str]:
+    return [f"{canonical(key, depth)}: {canonical(one, depth + 1)}" for key, one in value.items()]
+
+
+def _object(value: Any, kind: type) -> str:
+    constant = NAMES.constant(value)
+    if constant is not None:
+        return constant
+    name = NAMES.of(kind)
+    if name == "ResultSet":
+        rows = value.current_rows  # this reads nothing further, and takes nothing away
+        return f"{name}{canonical(rows) if isinstance(rows, list) else ''}"
+    base = next((one for one in (str, bytes, int, float) if isinstance(value, one)), None)
+    if base is not None:
+        return f"{name}({base.__repr__(value)})"
+    if name in ("Date", "Time", "Duration", "Point", "LineString", "Polygon", "Version"):
+        return f"{name}({value})"
+    if name in ("numpy.float32", "numpy.int32", "numpy.int64", "numpy.float64"):
+        return f"{name}({value})"
+    if name.startswith("numpy."):
+        return f"{name}{value.tolist()}"
+    return f"<{name}>"
+
+
+class Driver:
+    """What a program is given: the node, sessions, and the ways to say what it sees."""
+
+    def __init__(self, order: dict[str, Any]) -> None:
+        self.host: str = order["host"]
+        self.port: int = order["port"]
+        self.keyspace: str = order["keyspace"]
+        self.shown: list[tuple[str, str]] = []
+        self.has_order = True
+        self._sessions: dict[str, Any] = {}
+        self._clusters: list[Any] = []
+        self._lock = threading.Lock()
+
+    def show(self, label: object, value: Any) -> Any:
+        """Say what a value is, and hand it on."""
+        try:
+            text = canonical(value)
+        except Exception as error:
+            text = f"unreadable: {error_text(error)}"
+        self._say(str(label), text)
+        return value
+
+    def tried(self, label: object, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Say what a call gives or raises, and hand on what it gives."""
+        try:
+            value = call(*args, **kwargs)
+        except Exception as error:
+            if os.environ.get("DIFFERENTIAL_TRACEBACKS"):
+                traceback.print_exc()
+            self._say(str(label), error_text(error))
+            return None
+        return self.show(label, value)
+
+    def _say(self, label: str, text: str) -> None:
+        with self._lock:
+            self.shown.append((label, self._clean(text)))
+
+    def _clean(self, text: str) -> str:
+        text = re.sub(rf"\b{re.escape(self.keyspace)}", "KS", text)
+        return re.sub(rf"\b{self.port}\b", "PORT", text)
+
+    def any_order(self) -> None:
+        """Say that the server may see this program's statements in any order."""
+        self.has_order = False
+
+    def cluster(self, *args: Any, **settings: Any) -> Any:
+        """Return a cluster that is shut down when the program ends."""
+        cluster = importlib.import_module("cassandra.cluster").Cluster(
+            *(args or ([self.host],)), **{"port": self.port, **settings}
+        )
+        self._clusters.append(cluster)
+        return cluster
+
+    def session(self, **settings: Any) -> Any:
+        """Return a session in the program's keyspace, of a cluster of its own."""
+        return self.cluster(**settings).connect(self.keyspace)
+
+    @property
+    def shared(self) -> Any:
+        """A session in the program's keyspace, which the programs of a module share."""
+        if "shared" not in self._sessions:
+            cluster = importlib.import_module("cassandra.cluster").Cluster(
+                [self.host], port=self.port
+            )
+            self._sessions["shared"] = cluster.connect(self.keyspace)
+        return self._sessions["shared"]
+
+    def mapper(self, **settings: Any) -> Any:
+        """Set the mapper up for the program's keyspace, and return its connection module."""
+        connection = importlib.import_module("cassandra.cqlengine.connection")
+        os.environ["CQLENG_ALLOW_SCHEMA_MANAGEMENT"] = "1"
+        connection.setup([self.host], self.keyspace, **{"port": self.port, **settings})
+        with contextlib.suppress(Exception):  # there is none before the first use of a lazy one
+            self._clusters.append(connection.get_cluster())
+        return connection
+
+    def close(self) -> None:
+        """Close what the program has opened, and the mapper's connections."""
+        for cluster in self._clusters:
+            with contextlib.suppress(Exception):
+                cluster.shutdown()
+        self._clusters.clear()
+
+    def close_shared(self) -> None:
+        """Close what the programs of a module share."""
+        for session in self._sessions.values():
+            with contextlib.suppress(Exception):
+                session.cluster.shutdown()
+        self._sessions.clear()
+
+
+class Worker:
+    """Runs the programs of modules, and keeps what those of one module share."""
+
+    def __init__(self) -> None:
+        self._modules: dict[str, dict[str, Any]] = {}
+        self._drivers: dict[tuple[str, str], Driver] = {}
+
+    def module(self, name: str) -> dict[str, Any]:
+        """Return the names of a module of programs."""
+        if name not in self._modules:
+            path = HERE / "programs" / f"{name}.py"
+            self._modules[name] = runpy.run_path(str(path), run_name="programs")
+        return self._modules[name]
+
+    def programs(self, name: str) -> list[str]:
+        """Return the names of a module's programs."""
+        module = self.module(name)
+        each = module.get("EACH", {})
+        found = []
+        for key, value in module.items():
+            if isinstance(value, types.FunctionType) and value.__module__ == "programs":
+                if key.startswith("_"):
+                    continue
+                cases = [f"{key}[{case}]" for case in each[key]] if key in each else [key]
+                found += cases
+        return found
+
+    def run(self, order: dict[str, Any]) -> dict[str, Any]:
+        """Run one program, and return all that it showed."""
+        place = (order["module"], order["keyspace"])
+        driver = self._drivers.setdefault(place, Driver(order))
+        driver.shown, driver.has_order = [], True
+        said = io.StringIO()
+        error: str | None = None
+        with warnings.catch_warnings(record=True) as warned, contextlib.redirect_stdout(said):
+            warnings.simplefilter("always")
+            warnings.simplefilter("ignore", ResourceWarning)
+            try:
+                self._call(driver, order["module"], order["program"])
+            except BaseException as raised:
+                error = error_text(raised)
+                where = "".join(traceback.format_exception(raised)[-4:])
+                print(order["module"], order["program"], where, file=sys.stderr)
+            driver.close()
+        return {
+            "shown": driver.shown,
+            "error": error,
+            "warnings": sorted({one.category.__name__ for one in warned}),
+            "printed": driver._clean(said.getvalue()),
+            "has_order": driver.has_order,
+        }
+
+    def _call(self, driver: Driver, name: str, program: str) -> None:
+        module = self.module(name)
+        function, _, case = program.partition("[")
+        if not case:
+            module[function](driver)
+            return
+        cases = module["EACH"][function]
+        wanted = case.removesuffix("]")
+        key = next(one for one in cases if str(one) == wanted)
+        module[function](driver, cases[key] if isinstance(cases, dict) else key)
+
+    def finish(self, order: dict[str, Any]) -> dict[str, Any]:
+        """Close what a module's programs share."""
+        for place in [one for one in self._drivers if one[1] == order["keyspace"]]:
+            self._drivers.pop(place).close_shared()
+        return {}
+
+    def answer(self, order: dict[str, Any]) -> dict[str, Any]:
+        """Do what an order says."""
+        if order["do"] == "list":
+            module = self.module(order["module"])
+            return {
+                "programs": self.programs(order["module"]),
+                "tables": module.get("TABLES", []),
+                "own_keyspace": module.get("OWN_KEYSPACE", False),
+                "statements": module.get("STATEMENTS", True),
+            }
+        return self.finish(order) if order["do"] == "finish" else self.run(order)
+
+
+def serve(orders: TextIO, answers: TextIO) -> None:
+    """Answer each line of `orders`."""
+    worker = Worker()
+    for line in orders:
+        try:
+            answer = worker.answer(json.loads(line))
+        except Exception:
+            answer = {"broken": traceback.format_exc()}
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    # What programs and drivers print must not come between the answers.
+    sys.path.pop(0)
+    channel = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    serve(sys.stdin, channel)
+    channel.flush()
+    os._exit(0)
