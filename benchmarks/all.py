@@ -18,12 +18,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks._lib import pictures
+from benchmarks._lib import bars, pictures
 from benchmarks._lib.page import page_of
 from benchmarks._lib.requirements import need_driver
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "benchmark-figures.inc"
+PICTURE = PAGE.with_name("_static") / "requests.svg"
 QUICK_PAGE = HERE / "results" / "figures.inc"
 
 
@@ -82,6 +83,9 @@ def main() -> int:
     page = options.page or (QUICK_PAGE if options.quick else PAGE)
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(page_of(reports))
+    drawn = bars.of_reports(reports)
+    if drawn is not None and page == PAGE:
+        PICTURE.write_text(drawn)
     print(f"\nfigures: {page}")
     if failed:
         print(f"failed: {', '.join(failed)}", file=sys.stderr)

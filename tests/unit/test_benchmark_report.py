@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 import json
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
+from benchmarks._lib import bars
 from benchmarks._lib.page import page_of
 from benchmarks._lib.report import Benchmark, Progress
 from benchmarks._lib.tables import Table, least_over, shown
@@ -119,3 +121,14 @@ def test_the_bar_is_for_terminals() -> None:
     assert "1/4" in terminal.getvalue()
     assert "two" in terminal.getvalue()
     assert terminal.getvalue().endswith("\r\033[K")
+
+
+def test_the_picture_of_the_readme() -> None:
+    table = Table("us", {"insert, 100 in flight": {"aio": 2.0, "cassandra-driver": 50.0}})
+    drawn = bars.svg(table)
+    root = ElementTree.fromstring(drawn)
+    shown = [one.text for one in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"turbocql, asyncio", "2", "cassandra-driver", "50"} <= set(shown)
+    widths = [float(one.get("width", 0)) for one in root.iter("{http://www.w3.org/2000/svg}rect")]
+    assert widths[1] == pytest.approx(25 * widths[0], rel=0.01)
+    assert bars.of_reports([{"command": "python benchmarks/rows.py", "tables": []}]) is None

@@ -1,0 +1,82 @@
+"""The picture of the README: a few figures of `requests.py` as bars, in SVG."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+
+from benchmarks._lib.tables import Table
+
+__all__ = ["CASES", "svg"]
+
+CASES = {
+    "insert, 100 in flight": "Insert of a prepared statement",
+    "select of one row, 100 in flight": "Select of one row",
+    "vector<float,768> insert, 100 in flight": "Insert of a vector of 768 floats",
+}
+DRIVERS = {
+    "aio": "turbocql, asyncio",
+    "blocking": "turbocql, blocking",
+    "acsylla": "acsylla",
+    "scyllapy": "scyllapy",
+    "cassandra-driver": "cassandra-driver",
+    "scylla-driver": "scylla-driver",
+}
+WIDTH, LABEL, BAR, GAP = 720, 150, 18, 30
+OURS, OTHERS = "#e0832b", "#3d7fb8"
+
+
+def svg(table: Table) -> str:
+    """Return the picture: a group of bars for each case of `CASES` that was measured.
+
+    :param table: microseconds of client CPU, by case and driver.
+    """
+    parts: list[str] = []
+    top = 46.0
+    for case, title in CASES.items():
+        row = table.rows.get(case)
+        if row is None:
+            continue
+        parts.append(_text(12, top, title, "#777", 600))
+        top += 10
+        figures = [(name, figure) for name in DRIVERS if (figure := row.get(name))]
+        top = _group(parts, top, figures)
+        top += GAP
+    head = _text(12, 22, "Client CPU for one request, microseconds: less is better", "#777", 700)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {top:.0f}" '
+        'font-family="Inter, Segoe UI, Helvetica, Arial, sans-serif" font-size="13">\n'
+        + "\n".join([head, *parts])
+        + "\n</svg>\n"
+    )
+
+
+def _group(parts: list[str], top: float, figures: Sequence[tuple[str, float]]) -> float:
+    most = max(figure for _, figure in figures)
+    for name, figure in figures:
+        length = (WIDTH - LABEL - 90) * figure / most
+        color = OURS if name in ("aio", "blocking") else OTHERS
+        parts.append(_text(LABEL - 8, top + 14, DRIVERS[name], color, 400, "end"))
+        parts.append(
+            f'<rect x="{LABEL}" y="{top:.0f}" width="{max(length, 1):.1f}" height="{BAR - 4}" '
+            f'rx="2" fill="{color}"/>'
+        )
+        parts.append(_text(LABEL + length + 6, top + 12, f"{figure:.3g}", color, 600))
+        top += BAR
+    return top
+
+
+def _text(x: float, y: float, text: str, color: str, weight: int, anchor: str = "start") -> str:
+    return (
+        f'<text x="{x:.0f}" y="{y:.0f}" fill="{color}" font-weight="{weight}" '
+        f'text-anchor="{anchor}">{html.escape(text)}</text>'
+    )
+
+
+def of_reports(reports: Sequence[Mapping[str, object]]) -> str | None:
+    """Return the picture of the report of `requests.py`, or None if it is not among them."""
+    for report in reports:
+        tables = report.get("tables")
+        if isinstance(tables, list) and "benchmarks/requests.py" in str(report.get("command")):
+            return svg(Table.from_json(tables[0]))
+    return None
