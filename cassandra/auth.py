@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cassandra._imports import import_module
+from cassandra._secrets import HiddenAttribute, Secret
 from cassandra.errors import AuthenticationFailed
 
 __all__ = [
@@ -138,6 +139,8 @@ class PlainTextAuthProvider(AuthProvider):
     :param password: its password, which is never shown.
     """
 
+    password = HiddenAttribute[str]()
+
     def __init__(self, username: str, password: str) -> None:
         self.username = username
         self.password = password
@@ -160,6 +163,7 @@ class PlainTextAuthenticator(BaseDSEAuthenticator):
     :param password: its password.
     """
 
+    password = HiddenAttribute[str]()
     _answered = False
 
     def __init__(self, username: str, password: str) -> None:
@@ -182,16 +186,14 @@ class PlainTextAuthenticator(BaseDSEAuthenticator):
         :param challenge: the server's bytes.
         :raises AuthenticationFailed: if the server asks again, or for another mechanism.
         :raises ValueError: if the user name or the password has a NUL (RFC 4616).
+        :raises TypeError: if one of them is not a text.
         """
         if self._answered or challenge != self.get_initial_challenge():
             raise AuthenticationFailed(
                 "the server asks for the password again, or by another mechanism than PLAIN"
             )
-        for part, what in ((self.username, "user name"), (self.password, "password")):
-            has_nul = "\0" in part
-            del part  # as in Token.of
-            if has_nul:
-                raise ValueError(f"the {what} has a NUL, which PLAIN cannot send (RFC 4616)")
+        _check_part(Secret(self.username), "user name")
+        _check_part(Secret(self.password), "password")
         self._answered = True
         # A NUL before each part; the first part, an identity to act as, is empty.
         return Token(
@@ -200,6 +202,13 @@ class PlainTextAuthenticator(BaseDSEAuthenticator):
             + b"\0"
             + _utf8(self.password, "the password")
         )
+
+
+def _check_part(part: Secret[object], what: str) -> None:
+    if not isinstance(part.reveal(), str):
+        raise TypeError(f"the {what} must be a text, but is of type {part.kind}")
+    if "\0" in str(part.reveal()):
+        raise ValueError(f"the {what} has a NUL, which PLAIN cannot send (RFC 4616)")
 
 
 class TransitionalModePlainTextAuthProvider(AuthProvider):
@@ -224,13 +233,17 @@ class SaslAuthProvider(AuthProvider):
     :raises ImportError: if the package is not installed.
     """
 
+    sasl_kwargs = HiddenAttribute[dict[str, Any]]()
+
     def __init__(self, **sasl_kwargs: Any) -> None:
+        self.sasl_kwargs = sasl_kwargs
+        has_host = "host" in sasl_kwargs
+        del sasl_kwargs  # as in Token.of: there may be a password among them
         # Each connection has another one.
-        if "host" in sasl_kwargs:
+        if has_host:
             raise ValueError("host is set for each connection; do not pass it to SaslAuthProvider")
         # A missing package is an error here, not at the first connection.
         _sasl_client()
-        self.sasl_kwargs = sasl_kwargs
 
     def new_authenticator(self, host: str) -> Authenticator:
         return SaslAuthenticator(host, **self.sasl_kwargs)
@@ -246,18 +259,21 @@ class SaslAuthenticator(Authenticator):
     :raises ImportError: if the package is not installed.
     """
 
+    # A `SASLClient`, which has the password among its attributes.
+    sasl = HiddenAttribute[Any]()
+
     def __init__(
         self, host: str, service: str, mechanism: str = "GSSAPI", **sasl_kwargs: Any
     ) -> None:
-        self.sasl = _sasl_client()(host, service, mechanism, **sasl_kwargs)
+        kwargs = Secret(sasl_kwargs)
+        del sasl_kwargs
+        self.sasl = _sasl_client()(host, service, mechanism, **kwargs.reveal())
 
     def initial_response(self) -> bytes | None:
-        response: bytes | None = self.sasl.process()
-        return response
+        return Token.of(self.sasl.process())
 
     def evaluate_challenge(self, challenge: bytes | None) -> bytes | None:
-        response: bytes | None = self.sasl.process(challenge)
-        return response
+        return Token.of(self.sasl.process(challenge))
 
 
 class DSEGSSAPIAuthProvider(AuthProvider):
@@ -272,6 +288,8 @@ class DSEGSSAPIAuthProvider(AuthProvider):
     :raises ImportError: if ``pure-sasl`` is not installed.
     """
 
+    properties = HiddenAttribute[dict[str, Any]]()
+
     def __init__(
         self,
         service: str | None = None,
@@ -279,12 +297,13 @@ class DSEGSSAPIAuthProvider(AuthProvider):
         resolve_host_name: bool = True,
         **properties: Any,
     ) -> None:
+        self.properties = properties
+        del properties
         # A missing package is an error here, not at the first connection.
         _sasl_client()
         self.service = service or "dse"
         self.qops = list(qops) if qops is not None else ["auth"]
         self.resolve_host_name = resolve_host_name
-        self.properties = properties
 
     def new_authenticator(self, host: str) -> Authenticator:
         if self.resolve_host_name:
@@ -303,6 +322,8 @@ class GSSAPIAuthenticator(BaseDSEAuthenticator):
     :raises ImportError: if the package is not installed.
     """
 
+    sasl = HiddenAttribute[Any]()
+
     def __init__(
         self,
         host: str,
@@ -310,9 +331,11 @@ class GSSAPIAuthenticator(BaseDSEAuthenticator):
         qops: Iterable[str | bytes] | None,
         properties: Mapping[str, Any],
     ) -> None:
+        hidden = Secret(properties)
+        del properties
         # The package knows the qualities as bytes.
         wanted = [one.encode() if isinstance(one, str) else one for one in qops or ("auth",)]
-        self.sasl = _sasl_client()(host, service, "GSSAPI", qops=wanted, **properties)
+        self.sasl = _sasl_client()(host, service, "GSSAPI", qops=wanted, **hidden.reveal())
 
     def get_mechanism(self) -> bytes:
         return b"GSSAPI"
@@ -322,8 +345,7 @@ class GSSAPIAuthenticator(BaseDSEAuthenticator):
 
     def evaluate_challenge(self, challenge: bytes | None) -> bytes | None:
         begins = challenge == self.get_initial_challenge()
-        token: bytes | None = self.sasl.process() if begins else self.sasl.process(challenge)
-        return token
+        return Token.of(self.sasl.process() if begins else self.sasl.process(challenge))
 
 
 def _sasl_client() -> Any:

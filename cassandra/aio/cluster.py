@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Generator, Hashable
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from cassandra._secrets import hidden_settings
 from cassandra.aio.session import Session
 from cassandra.client.checks import check_keyspace, no_keyspace
 from cassandra.client.configuration import ClusterBase, engine_core
@@ -174,7 +175,9 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
     def __init__(
         self, contact_points: ContactPoints = NOT_SET, **settings: Unpack[ClusterSettings]
     ) -> None:
-        super().__init__(contact_points, **settings)
+        hidden = hidden_settings(settings)
+        del settings  # an error in what follows shows local variables
+        super().__init__(contact_points, **hidden)
         self.is_shutdown = False
         self._core: Core | None = None
         engine_core()  # imported here, in the caller's thread

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import ssl
 import tempfile
 import time
@@ -20,6 +21,7 @@ from collections.abc import Mapping
 from http.client import HTTPException, HTTPResponse, HTTPSConnection
 from typing import IO, Any, NamedTuple
 
+from cassandra._secrets import Secret
 from cassandra.engine.endpoint import EndPoint, EndPointFactory, SniEndPointFactory
 from cassandra.errors import DriverException
 
@@ -40,6 +42,9 @@ _DAMAGE = (
     zlib.error,
 )
 
+# Other characters in a host's name make http.client and the codec of names fail in many ways.
+_HOST = re.compile(r"[A-Za-z0-9._:-]{1,253}")
+
 Bundle = str | os.PathLike[str] | IO[bytes]
 
 
@@ -49,7 +54,7 @@ class _Service(NamedTuple):
     host: str
     port: int
     username: str | None
-    password: str | None
+    password: Secret[str] | None
 
     def __repr__(self) -> str:
         return f"<metadata service {self.host}:{self.port}>"
@@ -70,10 +75,10 @@ class Cloud:
         self.factory = CloudEndPointFactory()
 
     @property
-    def credentials(self) -> tuple[str, str] | None:
+    def credentials(self) -> tuple[str, Secret[str]] | None:
         """The user name and the password in the bundle; None if it does not have them."""
         service = self._service
-        if service.username and service.password:
+        if service.username and service.password is not None:
             return service.username, service.password
         return None
 
@@ -194,15 +199,17 @@ def cloud_of(settings: object, context: ssl.SSLContext | None = None) -> Cloud:
 
 
 def _read(bundle: Bundle, context: ssl.SSLContext | None, timeout: float) -> Cloud:
-    name = getattr(bundle, "name", bundle)
     try:
         with zipfile.ZipFile(bundle) as files:
-            service = _service_of(_member(files, "config.json"))
+            # It may have a password, which local variables must not show.
+            service = _service_of(Secret(_member(files, "config.json")))
             return Cloud(service, context or _context_of(files), timeout)
     except zipfile.BadZipFile as error:
-        raise ValueError(f"the secure connect bundle {name} is not a zip file: {error}") from error
+        why = f"is not a zip file: {error}"
     except _DAMAGE as error:
-        raise ValueError(f"the secure connect bundle {name} cannot be used: {error}") from error
+        why = f"cannot be used: {error or type(error).__name__}"
+    # Not in the handlers: frames of the zip's reader have what it has read among their variables.
+    raise ValueError(f"the secure connect bundle {getattr(bundle, 'name', bundle)} {why}")
 
 
 def _member(files: zipfile.ZipFile, name: str) -> bytes:
@@ -222,19 +229,43 @@ def _member(files: zipfile.ZipFile, name: str) -> bytes:
         raise ValueError(f"its file {name} is compressed in an unusual way")
     # The size is the directory's word: a bomb says less.
     with files.open(about) as file:
-        body = file.read(MOST_BYTES + 1)
-    if len(body) > MOST_BYTES:
+        body = Secret(file.read(MOST_BYTES + 1))
+    if len(body.reveal()) > MOST_BYTES:
         raise ValueError(f"its file {name} has more than {MOST_BYTES} bytes")
-    return body
+    return body.reveal()
 
 
-def _service_of(config: bytes) -> _Service:
+def _service_of(config: Secret[bytes]) -> _Service:
+    service, why = _parsed(config)
+    # Not in the handler of the JSON's error, which has the text, and frames that show it.
+    if service is None:
+        raise ValueError(f"its config.json is not as expected: {why}")
+    return service
+
+
+def _parsed(config: Secret[bytes]) -> tuple[_Service | None, str]:
+    """Return (the service, "") or (None, what is wrong with the text)."""
     try:
-        told = json.loads(config)
-        host, port = told["host"], int(told["port"])
-    except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise ValueError(f"its config.json is not as expected: {error!r}") from error
-    return _Service(str(host), port, told.get("username"), told.get("password"))
+        told = Secret(json.loads(config.reveal()))
+    except (ValueError, RecursionError) as error:
+        return None, f"it is not JSON ({type(error).__name__})"
+    if not isinstance(told.reveal(), dict):
+        return None, f"a {told.kind} in place of an object"
+    missing = [name for name in ("host", "port") if name not in told.reveal()]
+    if missing:
+        return None, f"it does not have {' and '.join(missing)}"
+    host, port = told.reveal()["host"], told.reveal()["port"]
+    if not isinstance(host, str) or not _HOST.fullmatch(host):
+        return None, f"the host is {host!r:.60}"
+    if not str(port).isdecimal() or not 0 < int(str(port)[:6]) < 65536:
+        return None, f"the port is {port!r:.60}"
+    for name in ("username", "password"):
+        if not isinstance(told.reveal().get(name), (str, type(None))):
+            return None, f"the {name} is not a text"
+    password = told.reveal().get("password")
+    hidden = None if not password else Secret(password)
+    del password
+    return _Service(host, int(port), told.reveal().get("username"), hidden), ""
 
 
 def _check_validity(path: str) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._impl import implementation
 from cassandra._imports import import_module
+from cassandra._secrets import HiddenAttribute, Secret, hidden_setting, hidden_settings
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.client.contact_points import checked_contact_points, endpoint_of
 from cassandra.client.defaults import Defaults
@@ -89,12 +90,15 @@ class ClusterBase(Defaults, MetadataSettings, PoolSizes, Identity, ShardAwarenes
 
     load_balancing_policy = LoadBalancing()
     default_retry_policy = DefaultRetryPolicy()
+    # The program reads its own mapping; what shows the cluster's attributes does not.
+    ssl_options = HiddenAttribute["Mapping[str, Any] | None"](None)
 
     _cloud: Cloud | None = None
     _client_routes: ClientRoutes | None = None
     _core: Core | None = None
 
     def __init__(self, contact_points: ContactPoints = NOT_SET, **settings: Any) -> None:
+        settings = hidden_settings(settings)  # first: an error shows local variables
         if contact_points is not NOT_SET:
             self.contact_points = checked_contact_points(contact_points)
         profiles = settings.pop("execution_profiles", None)
@@ -164,6 +168,7 @@ class ClusterBase(Defaults, MetadataSettings, PoolSizes, Identity, ShardAwarenes
         After `connect`, those that `LIVE` and `OF_TLS` name follow a change; the others have done
         their work by then.
         """
+        value = hidden_setting(name, value)
         super().__setattr__(name, value)
         core = self._core
         if core is not None and name in OF_TLS:
@@ -209,7 +214,9 @@ class ClusterBase(Defaults, MetadataSettings, PoolSizes, Identity, ShardAwarenes
 
     def _make_tls(self) -> None:
         # At construction, so that a wrong option or a missing file is an error there.
-        self._tls = tls_client(self.ssl_context, self.ssl_options, self.ssl_session_cache)
+        # A subclass may have options of its own as an attribute of the class.
+        options = _SSL_OPTIONS.secret_of(self) or Secret(self.ssl_options)
+        self._tls = tls_client(self.ssl_context, options, self.ssl_session_cache)
         if self._client_routes is not None:
             import_module("cassandra.client.routes").check_names(self._tls)
 
@@ -385,6 +392,8 @@ class ClusterBase(Defaults, MetadataSettings, PoolSizes, Identity, ShardAwarenes
     def _settings(self) -> Settings:
         return settings_of(self)
 
+
+_SSL_OPTIONS: HiddenAttribute[Mapping[str, Any] | None] = vars(ClusterBase)["ssl_options"]
 
 # Settings that the engine reads each time it needs them.
 OF_TLS = ("ssl_context", "ssl_options", "ssl_session_cache")

@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 
 from cassandra._imports import import_module
+from cassandra._secrets import Secret
 from cassandra.protocol.compression import available_compressions
 
 __all__ = [
@@ -111,8 +112,9 @@ def checked_port(port: object) -> int:
 def check_auth_provider(provider: object) -> None:
     """Raise TypeError unless `provider` is None, or makes authenticators."""
     if provider is not None and not hasattr(provider, "new_authenticator"):
+        kind = provider.kind if isinstance(provider, Secret) else type(provider).__name__
         raise TypeError(
-            f"auth_provider must be an AuthProvider, but is of type {type(provider).__name__}; "
+            f"auth_provider must be an AuthProvider, but is of type {kind}; "
             "PlainTextAuthProvider serves for a user name and a password"
         )
 

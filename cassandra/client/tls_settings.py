@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import ssl
 import warnings
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NoReturn
 
+from cassandra._secrets import Secret
 from cassandra.engine.tls import TlsClient
 from cassandra.ssl_session_cache import SSLSessionCache
 
@@ -26,7 +30,7 @@ _VERSIONS = {
 
 def tls_client(
     context: ssl.SSLContext | Callable[[], ssl.SSLContext] | None,
-    options: Mapping[str, Any] | None,
+    options: Mapping[str, Any] | Secret[Mapping[str, Any] | None] | None,
     sessions: SSLSessionCache | None,
 ) -> TlsClient | None:
     """Return how connections speak TLS; None if they are plain.
@@ -34,14 +38,17 @@ def tls_client(
     :param context: a context, or a function that gives one.
     :param options: beside a context, ``server_hostname``; alone, what to make a context of.
     :raises TypeError: if one of them is of a wrong type.
-    :raises ValueError: if an option is unknown, or has no place beside a context.
+    :raises ValueError: if an option is unknown, or has no place beside a context; or if a key wants
+        a password, and none is given.
     :raises OSError: if a file that the options name cannot be read.
     """
+    # First: an error shows local variables, and there may be a password among the options.
+    options = Secret.of(options)
     _check_types(context, options, sessions)
-    if context is None and options is None:
+    if context is None and options.reveal() is None:
         return None
     # A copy: what is left over in the end is unknown.
-    left = dict(options or {})
+    left = _with_hidden_password(options)
     server_hostname = left.pop("server_hostname", None)
     if server_hostname is not None and not isinstance(server_hostname, str):
         raise TypeError(
@@ -56,7 +63,14 @@ def tls_client(
     return TlsClient(_context_of(left), server_hostname, sessions)
 
 
-def _check_types(context: object, options: object, sessions: object) -> None:
+def _with_hidden_password(options: Secret[Mapping[str, Any] | None]) -> dict[str, Any]:
+    hidden = Secret(dict(options.reveal() or {}))
+    if "password" in hidden.reveal():
+        hidden.reveal()["password"] = Secret(hidden.reveal()["password"])
+    return hidden.reveal()
+
+
+def _check_types(context: object, options: Secret[Any], sessions: object) -> None:
     if not (context is None or isinstance(context, ssl.SSLContext) or callable(context)):
         raise TypeError(
             "ssl_context must be an ssl.SSLContext, or a function that gives one, "
@@ -64,11 +78,11 @@ def _check_types(context: object, options: object, sessions: object) -> None:
         )
     if sessions is not None and not isinstance(sessions, SSLSessionCache):
         raise TypeError(f"ssl_session_cache must be an SSLSessionCache, but is {sessions!r}")
-    if options is None:
+    if options.reveal() is None:
         return
-    if not isinstance(options, Mapping):
-        raise TypeError(f"ssl_options must be a mapping, but is of type {type(options).__name__}")
-    if not options and context is None:
+    if not isinstance(options.reveal(), Mapping):
+        raise TypeError(f"ssl_options must be a mapping, but is of type {options.kind}")
+    if not options.reveal() and context is None:
         raise ValueError(
             "ssl_options is empty, which would connect without TLS: pass None for that, "
             "or ssl_context=ssl.create_default_context() for TLS"
@@ -98,16 +112,47 @@ def _context_of(options: dict[str, Any]) -> ssl.SSLContext:
     context.check_hostname = bool(options.pop("check_hostname", False))
     context.verify_mode = options.pop("cert_reqs", ssl.CERT_REQUIRED if ca_certs else ssl.CERT_NONE)
     if ca_certs:
-        context.load_verify_locations(ca_certs)
+        with _naming(ca_certs):
+            context.load_verify_locations(ca_certs)
     certfile, keyfile = options.pop("certfile", None), options.pop("keyfile", None)
     password = options.pop("password", None)
     if certfile:
-        context.load_cert_chain(certfile, keyfile, password)
+        _load_key(context, certfile, keyfile, password)
     ciphers = options.pop("ciphers", None)
     if ciphers:
         context.set_ciphers(ciphers)
     _refuse(options, "is unknown: use ssl_context instead")
     return context
+
+
+def _load_key(
+    context: ssl.SSLContext, certfile: Any, keyfile: Any, password: Secret[Any] | None
+) -> None:
+    def missing() -> NoReturn:
+        raise ValueError(
+            f"the key in {keyfile or certfile} has a pass phrase: ssl_options['password'] says it"
+        )
+
+    # Without a pass phrase of ours, OpenSSL would ask for one on the terminal.
+    if password is None or password.reveal() is None:
+        password = Secret(missing)
+    with _naming(*filter(None, (certfile, keyfile))):
+        context.load_cert_chain(certfile, keyfile, password.reveal())
+
+
+@contextmanager
+def _naming(*paths: Any) -> Iterator[None]:
+    """Let errors of OpenSSL and of the system say which files they are about."""
+    try:
+        yield
+    except ssl.SSLError as error:
+        about = " and ".join(map(str, paths))
+        raise ssl.SSLError(error.errno, f"{about} cannot be loaded: {error}") from error
+    except OSError as error:
+        missing = [path for path in paths if not os.path.exists(path)]
+        raise type(error)(
+            error.errno or errno.EIO, error.strerror, *(missing or paths)[:1]
+        ) from error
 
 
 def _restrict(context: ssl.SSLContext, version: object) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra._forks import renew_in_child
+from cassandra._secrets import hidden_settings
 from cassandra.client.checks import check_keyspace, no_keyspace
 from cassandra.client.configuration import ClusterBase, engine_core
 from cassandra.client.contact_points import resolved
@@ -244,6 +245,9 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
         given: dict[str, Any] = {**locals(), **settings}
         for name in ("self", "settings", "__class__"):
             given.pop(name, None)
+        # An error in what follows shows these variables.
+        ssl_options = auth_provider = None
+        given, settings = hidden_settings(given), {}
         super().__init__(given.pop("contact_points"), **given)
         self._begin()
 

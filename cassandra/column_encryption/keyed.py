@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from cassandra._forks import renewed
 from cassandra._imports import import_module
+from cassandra._secrets import SecretKey
 from cassandra._threads import Lock
 from cassandra.cqltypes.base import CassandraTypeType
 from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError
@@ -30,31 +31,6 @@ class UnknownColumn(KeyError, ValueError):
 
     def __str__(self) -> str:
         return str(self.args[0])  # a KeyError would show it in quotes
-
-
-class SecretKey:
-    """The bytes of a key. It shows them nowhere, and cannot be copied to other processes."""
-
-    __slots__ = ("_data",)
-
-    def __init__(self, data: object) -> None:
-        # Never an error here: a traceback shows this function's variables.
-        self._data = bytes(data) if isinstance(data, (bytes, bytearray, memoryview)) else None
-
-    @property
-    def size(self) -> int:
-        """Bytes of the key; -1 if it was not made of bytes."""
-        return -1 if self._data is None else len(self._data)
-
-    def reveal(self) -> bytes:
-        """Return the bytes, for the library that encrypts."""
-        return self._data or b""
-
-    def __repr__(self) -> str:
-        return "<secret key>"
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a secret key cannot be pickled or copied")
 
 
 class ColData(NamedTuple):

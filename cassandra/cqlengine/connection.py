@@ -9,6 +9,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from cassandra._forks import renew_in_child, renewed
+from cassandra._secrets import HiddenAttribute, Secret
 from cassandra.aio.cluster import Cluster as AsyncCluster
 from cassandra.aio.session import Session as AsyncSession
 from cassandra.cluster.cluster import Cluster
@@ -105,6 +106,8 @@ class Connection:
     :param cluster_options: further settings of the `Cluster`.
     """
 
+    cluster_options = HiddenAttribute[dict[str, Any]]()
+
     def __init__(
         self,
         name: Hashable,
@@ -120,6 +123,7 @@ class Connection:
         self.lazy_connect = lazy_connect
         self.retry_connect = retry_connect
         self.cluster_options = dict(cluster_options or {})
+        del cluster_options
         self.lazy_connect_lock = threading.RLock()
         renewed(self)
         self.cluster: Any = None
@@ -348,8 +352,10 @@ def register_connection(
     :param session: a session to use instead, of `cassandra.cluster` or of `cassandra.aio`.
     :raises CQLEngineException: if both a session and settings of a new one are given.
     """
+    options = Secret(cluster_options)
+    del cluster_options  # an error shows local variables
     if session is not None:
-        if hosts is not None or consistency or lazy_connect or retry_connect or cluster_options:
+        if hosts is not None or consistency or lazy_connect or retry_connect or options.reveal():
             raise CQLEngineException(
                 "Session configuration arguments and 'session' argument are mutually exclusive"
             )
@@ -357,7 +363,7 @@ def register_connection(
         if not made.is_async:
             made.setup_session()
     else:
-        made = Connection(name, hosts, consistency, lazy_connect, retry_connect, cluster_options)
+        made = Connection(name, hosts, consistency, lazy_connect, retry_connect, options.reveal())
         try:
             made.setup()
         except NoHostAvailable:
@@ -395,6 +401,7 @@ async def aregister_connection(
     :param default: make it the default connection.
     """
     made = Connection(name, hosts, consistency, cluster_options=cluster_options)
+    del cluster_options  # an error shows local variables
     await made.asetup()
     return _add(name, made, default)
 
@@ -536,6 +543,7 @@ def setup(
     # Before connecting: types without a keyspace are registered in this one.
     set_default_keyspace(default_keyspace)
     made = Connection(DEFAULT_CONNECTION, hosts, consistency, lazy_connect, retry_connect, kwargs)
+    del kwargs
     made.default_keyspace = default_keyspace
     _replace_default(made)
 
@@ -555,6 +563,7 @@ async def asetup(
     """
     set_default_keyspace(default_keyspace)
     made = Connection(DEFAULT_CONNECTION, hosts, consistency, cluster_options=kwargs)
+    del kwargs
     made.default_keyspace = default_keyspace
     await made.asetup()
     _replace_default(made, connect=False)

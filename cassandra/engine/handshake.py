@@ -19,6 +19,7 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
+from cassandra._secrets import Secret
 from cassandra._threads import green_library
 from cassandra.auth import Authenticator, PlainTextAuthenticator, PlainTextAuthProvider, Token
 from cassandra.engine.connection import Connection, FutureResponder
@@ -352,7 +353,7 @@ class _Handshake:
         elif isinstance(action, AuthenticationWanted):
             return await self._first_token(action)
         elif isinstance(action, Challenge):
-            token = Token.of(await self._ask(self._authenticator.evaluate_challenge, action.token))
+            token = await self._ask_token(self._authenticator.evaluate_challenge, action.token)
             return _only_send(self._protocol.respond(token))
         elif isinstance(action, Authenticated):
             await self._ask(self._authenticator.on_authentication_success, action.token)
@@ -374,7 +375,7 @@ class _Handshake:
             )
         self._authenticator = await self._ask(provider.new_authenticator, self._endpoint.address)
         self._authenticator.server_authenticator_class = action.authenticator
-        token = Token.of(await self._ask(self._authenticator.initial_response))
+        token = await self._ask_token(self._authenticator.initial_response)
         return _only_send(self._protocol.respond(token))
 
     def _is_known_by_certificate(self, action: AuthenticationWanted) -> bool:
@@ -384,13 +385,25 @@ class _Handshake:
         """
         return self._connection.tls is not None and action.authenticator in _BY_CERTIFICATE
 
-    async def _ask(self, function: Callable[..., Any], *args: Any) -> Any:
+    async def _ask_token(self, function: Callable[..., Any], *args: Any) -> Token | None:
+        """`_ask`, but the answer is a token from the first moment: the futures and frames that hand
+        it on would show a password.
+        """
+        token: Token | None = await self._ask(function, *args, convert=Token.of)
+        return token
+
+    async def _ask(
+        self,
+        function: Callable[..., Any],
+        *args: Any,
+        convert: Callable[[Any], Any] = lambda answer: answer,
+    ) -> Any:
         if isinstance(function, MethodType) and type(function.__self__) in _NEVER_BLOCKING:
-            return function(*args)
+            return convert(function(*args))
         if inspect.iscoroutinefunction(function):
-            return await function(*args)
-        outcome = await self._connector.in_thread(function, *args)
-        return await outcome if inspect.isawaitable(outcome) else outcome
+            return convert(await function(*args))
+        outcome = await self._connector.in_thread(_converted, convert, function, *args)
+        return convert(await outcome) if inspect.isawaitable(outcome) else outcome
 
     def _named(self, error: Exception) -> Exception:
         """`error` with the end point in its message."""
@@ -404,6 +417,11 @@ class _Handshake:
         )
         named.__cause__ = error.__cause__
         return named
+
+
+def _converted(convert: Callable[[Any], Any], function: Callable[..., Any], *args: Any) -> Any:
+    answer = Secret(function(*args))
+    return answer.reveal() if inspect.isawaitable(answer.reveal()) else convert(answer.reveal())
 
 
 def _only_send(actions: Sequence[Action]) -> Send:

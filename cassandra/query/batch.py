@@ -161,6 +161,7 @@ class BatchStatement(Statement):
     __slots__ = (
         "_count",
         "_entries",
+        "_has_text",
         "_named_by",
         "_open",
         "_reserved",
@@ -187,6 +188,7 @@ class BatchStatement(Statement):
         self.batch_type = batch_type
         self._session = session
         self._entries: list[Entry] = []
+        self._has_text = False
         self._count = 0
         self._reserved = 0
         # The last entry, while rows may still be added to it. Making a request closes it, because
@@ -285,7 +287,7 @@ class BatchStatement(Statement):
         # By identity: a program may set a keyspace that is equal to the table's. Prepared
         # statements know their tables: without a text nothing has to be sent.
         is_taken_over = self.keyspace is self._named_by
-        if is_taken_over and not any(isinstance(entry, str) for entry in self._entries):
+        if is_taken_over and not self._has_text:
             return None
         return self.keyspace
 
@@ -368,6 +370,7 @@ class BatchStatement(Statement):
                 encoder = self._session.encoder if self._session is not None else None
                 text = bind_params(text, parameters, encoder)
             self._entries.append(text)
+            self._has_text = True
         else:
             raise TypeError(
                 f"a batch holds queries and prepared statements, not {type(statement).__name__}"
@@ -513,6 +516,7 @@ class BatchStatement(Statement):
     def clear(self) -> BatchStatement:
         """Remove all statements; returns self."""
         self._entries.clear()
+        self._has_text = False
         self._count = 0
         self._open = None
         self._routing_key = self._routed_by = None

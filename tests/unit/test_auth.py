@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import sys
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +15,7 @@ from cassandra.auth import (
     AuthProvider,
     DSEGSSAPIAuthProvider,
     DSEPlainTextAuthProvider,
+    PlainTextAuthenticator,
     PlainTextAuthProvider,
     SaslAuthProvider,
     Token,
@@ -155,3 +158,20 @@ def test_a_missing_package_is_an_error_at_once(monkeypatch: pytest.MonkeyPatch) 
     for make in (SaslAuthProvider, DSEGSSAPIAuthProvider):
         with pytest.raises(ImportError, match=r"pip install turbocql\[sasl\]"):
             make()
+
+
+def test_a_provider_can_be_sent_to_another_process() -> None:
+    provider = PlainTextAuthProvider("ada", "correct-horse")
+    for copied in (pickle.loads(pickle.dumps(provider)), copy.deepcopy(provider)):
+        assert (copied.username, copied.password) == ("ada", "correct-horse")
+    provider.password = "other"
+    assert provider.password == "other"
+    assert "other" not in repr(vars(provider))
+
+
+@pytest.mark.parametrize("part", [None, 7, b"bytes"])
+def test_parts_that_are_no_texts(part: Any) -> None:
+    with pytest.raises(TypeError, match="the password must be a text, but is of type"):
+        PlainTextAuthenticator("ada", part).initial_response()
+    with pytest.raises(TypeError, match="the user name must be a text, but is of type"):
+        PlainTextAuthenticator(part, "x").initial_response()

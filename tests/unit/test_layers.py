@@ -25,6 +25,7 @@ LAYERS: list[set[str]] = [
         "_patterns",
         "_reexports",
         "_forks",
+        "_secrets",
         "_threads",
         "_imports",
         "consistency",

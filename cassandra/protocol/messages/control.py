@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from cassandra._secrets import HiddenAttribute
 from cassandra.auth import Token
 from cassandra.errors import UnsupportedOperation
 from cassandra.protocol import opcodes
@@ -113,6 +114,8 @@ class CredentialsMessage(MessageType):
 
     opcode = opcodes.CREDENTIALS
     name = "CREDENTIALS"
+
+    creds = HiddenAttribute[Mapping[str, str]]()
 
     def __init__(self, creds: Mapping[str, str]) -> None:
         self.creds = creds

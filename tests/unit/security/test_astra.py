@@ -144,7 +144,7 @@ def test_bad_settings(face: Any, cloud: Any, error: type[Exception], message: st
     ("changes", "message"),
     [
         ({"config_json": None}, r"it has no file config\.json"),
-        ({"config_json": "{}"}, "not as expected: KeyError"),
+        ({"config_json": "{}"}, "does not have host and port"),
         ({"config_json": "not json"}, "not as expected"),
         ({"key": None}, "it has no file key"),
         ({"ca_crt": "nonsense"}, "its certificates cannot be loaded"),

@@ -7,13 +7,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, ModuleType, TracebackType
 from typing import Any
 
 import pytest
 
 import cassandra
 from cassandra import aio
+from cassandra._secrets import Secret
 from cassandra.auth import Authenticator, AuthProvider, PlainTextAuthProvider, Token
 from cassandra.cluster import Cluster
 from cassandra.errors import InvalidRequest, NoHostAvailable
@@ -35,6 +36,7 @@ from tests.unit.engine.faults import fails, thread
 
 SECRET = "correct-horse"
 LIBRARY = str(Path(cassandra.__file__).parent)
+TESTS = str(Path(__file__).parents[2])
 
 
 def chain(failure: BaseException) -> Iterator[BaseException]:
@@ -51,23 +53,58 @@ def chain(failure: BaseException) -> Iterator[BaseException]:
                 waiting += [each for each in one.errors.values() if isinstance(each, BaseException)]
 
 
-def shown(failure: BaseException) -> str:
-    """All that a report with local variables shows of the library's own frames, and of the errors
-    themselves.
+def parts(value: object, depth: int = 3) -> Iterator[str]:
+    """The reprs of a value, and of what containers and objects hold, some levels deep.
+
+    Containers are not shown whole: theirs are the reprs of what is in them.
     """
-    parts: list[str] = []
+    yield repr(value)
+    if not depth or isinstance(value, (type, ModuleType, FrameType, str, bytes)):
+        return
+    if type(value).__module__.startswith("tests."):
+        return  # the program's own
+    inner: list[object] = list(getattr(value, "__dict__", {}).values())
+    for kind in type(value).__mro__:
+        inner += [getattr(value, name, None) for name in vars(kind).get("__slots__", ())]
+    if isinstance(value, dict):
+        inner += [*value, *value.values()]
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        inner += value
+    for one in inner:
+        yield from parts(one, depth - 1)
+
+
+def shown(failure: BaseException) -> str:
+    """All that a report with local variables shows of an error and its frames, but for those of
+    tests and of packages of others.
+    """
+    found: list[str] = []
     for one in chain(failure):
-        parts += [repr(one), str(one)]
+        found += [repr(one), str(one), *parts(vars(one), 2)]
         traceback: TracebackType | None = one.__traceback__
         while traceback is not None:
             frame = traceback.tb_frame
-            if frame.f_code.co_filename.startswith(LIBRARY):
-                parts += [
-                    f"{frame.f_code.co_name} {name}={value!r}"
+            path = frame.f_code.co_filename
+            if path.startswith(LIBRARY) or not ("site-packages" in path or TESTS in path):
+                found += [
+                    f"{frame.f_code.co_name} {name}={text}"
                     for name, value in frame.f_locals.items()
+                    for text in parts(value)
                 ]
             traceback = traceback.tb_next
-    return "\n".join(parts)
+    return "\n".join(found)
+
+
+def test_the_walk_finds_what_is_hidden_badly() -> None:
+    class Careless:
+        __module__ = "somewhere"
+        __slots__ = ("inside",)
+
+        def __init__(self) -> None:
+            self.inside = {"a": [SECRET]}
+
+    assert SECRET in "".join(parts(Careless()))
+    assert SECRET not in "".join(parts(Secret({"a": [SECRET]})))
 
 
 class Answers(AuthProvider, Authenticator):
@@ -100,6 +137,8 @@ FAULTS: dict[str, Any] = {
 LOGINS: dict[str, AuthProvider] = {
     "plain": PlainTextAuthProvider("ada", SECRET),
     "surrogates": PlainTextAuthProvider("ada", SECRET + "\udcff"),
+    "bytes": PlainTextAuthProvider("ada", SECRET.encode()),  # type: ignore[arg-type]
+    "a NUL": PlainTextAuthProvider("ada", SECRET + "\0"),
     "wrong type": Answers({"password": SECRET}),
     "wrong type later": Answers(b"x", [SECRET]),
     "bytearray": Answers(bytearray(SECRET.encode()), SECRET),

@@ -1,0 +1,236 @@
+"""Passwords in settings: of keys, bundles, SASL and columns. No error on the way shows them."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.auth import PlainTextAuthProvider, SaslAuthProvider
+from cassandra.cluster import Cluster
+from cassandra.column_encryption.policies import (
+    AES256ColumnEncryptionPolicy,
+    AESGCMColumnEncryptionPolicy,
+)
+from cassandra.cqlengine import connection as mapper
+from cassandra.errors import DriverException
+from cassandra.protocol.encrypted import ColDesc
+from cassandra.testing.fake import FakeNode
+
+from .astra import Astra
+from .certificates import Authority
+from .conftest import Use
+from .test_secrets import SECRET, shown
+
+serialization = pytest.importorskip("cryptography.hazmat.primitives.serialization")
+
+
+@pytest.fixture(scope="module")
+def locked(authority: Authority, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    """A certificate, and its key with a pass phrase."""
+    certificate, key = authority.issue("client")
+    made = serialization.load_pem_private_key(Path(key).read_bytes(), None)
+    path = tmp_path_factory.mktemp("keys") / "locked.pem"
+    path.write_bytes(
+        made.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.BestAvailableEncryption(b"another"),
+        )
+    )
+    return certificate, str(path)
+
+
+def refused(call: Callable[[], Any], kinds: Any = (ValueError, TypeError, OSError)) -> None:
+    """The call raises one of `kinds`, and shows nothing."""
+    with pytest.raises(kinds) as caught:
+        call()
+    text = shown(caught.value)
+    assert SECRET not in text
+    assert len(text) > 100
+
+
+# What is wrong, by the options beside the certificate, its key and the password.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "a wrong password": {},
+    "a password in bytes": {"password": SECRET.encode()},
+    "a password of no use": {"password": [SECRET]},
+    "an unknown option": {"keyfile": None, "certfile": None, "colour": "red"},
+    "a missing certificate": {"certfile": "/nowhere.pem"},
+    "a missing key": {"keyfile": "/nowhere.pem"},
+    "a missing CA": {"ca_certs": "/nowhere.pem"},
+    "a wrong version": {"ssl_version": 99},
+    "wrong ciphers": {"keyfile": None, "certfile": None, "ciphers": "none such"},
+    "a wrong name": {"server_hostname": 5},
+    "a server's option": {"server_side": True},
+}
+
+
+@pytest.mark.parametrize("what", OPTIONS)
+@pytest.mark.parametrize("face", [Cluster, aio.Cluster])
+def test_options_of_tls(face: Any, what: str, locked: tuple[str, str]) -> None:
+    options = {
+        "cert_reqs": ssl.CERT_NONE, "certfile": locked[0], "keyfile": locked[1], "password": SECRET,
+        **OPTIONS[what],
+    }  # fmt: skip
+    refused(lambda: face(ssl_options=options))
+    refused(lambda: face(ssl_options=options, ssl_context=ssl.create_default_context()))
+    refused(lambda: face(ssl_options=[SECRET, options]))
+
+
+@pytest.mark.parametrize("wrong", [{"port": -1}, {"no_such_setting": 1}, {"connect_timeout": "x"}])
+@pytest.mark.parametrize("face", [Cluster, aio.Cluster])
+def test_other_settings_beside_them(face: Any, wrong: dict[str, Any]) -> None:
+    options = {"cert_reqs": ssl.CERT_NONE, "password": SECRET}
+    refused(lambda: face(ssl_options=options, **wrong))
+    refused(lambda: face(auth_provider={"username": "ada", "password": SECRET}))
+    refused(lambda: face(username="ada", password=SECRET))
+    refused(lambda: face(auth_provider=PlainTextAuthProvider("ada", SECRET), **wrong))
+
+
+def test_programs_read_their_own_options(locked: tuple[str, str]) -> None:
+    options = {
+        "cert_reqs": ssl.CERT_NONE, "certfile": locked[0], "keyfile": locked[1],
+        "password": "another",
+    }  # fmt: skip
+    for made in (Cluster(ssl_options=options), aio.Cluster(ssl_options=options)):
+        assert made.ssl_options is options
+        assert "another" not in repr(vars(made))
+    assert Cluster.ssl_options is None
+    assert Cluster().ssl_options is None
+
+
+def test_a_handshake_that_fails(use: Use, locked: tuple[str, str]) -> None:
+    options = {
+        "cert_reqs": ssl.CERT_NONE, "certfile": locked[0], "keyfile": locked[1],
+        "password": "another",
+    }  # fmt: skip
+    with FakeNode() as node, pytest.raises(DriverException) as caught:
+        use([node.address], port=node.port, ssl_options=options)
+    assert "'another'" not in shown(caught.value)
+
+
+def test_options_that_are_set_later() -> None:
+    with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
+        cluster.connect()
+        options = {"cert_reqs": ssl.CERT_NONE, "password": SECRET, "colour": "red"}
+        refused(lambda: setattr(cluster, "ssl_options", options))
+
+
+# -- the mapper ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def no_connections() -> Iterator[None]:
+    yield
+    mapper.unregister_connection("hidden")
+
+
+@pytest.mark.usefixtures("no_connections")
+def test_settings_through_the_mapper() -> None:
+    options: dict[str, Any] = {
+        "ssl_options": {"cert_reqs": ssl.CERT_NONE, "password": SECRET, "colour": "red"}
+    }
+    refused(lambda: mapper.setup(["127.0.0.1"], "ks", **options))
+    refused(lambda: mapper.register_connection("hidden", cluster_options=options))
+    refused(
+        lambda: mapper.register_connection("hidden", session=object(), cluster_options=options),  # type: ignore[arg-type]
+        mapper.CQLEngineException,
+    )
+
+
+# -- bundles ---------------------------------------------------------------------------------------
+
+TOLD = {"host": "127.0.0.1", "port": 1, "username": "ada", "password": SECRET}
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        json.dumps({**TOLD, "port": "x"}),
+        json.dumps({**TOLD, "port": 10**40}),
+        json.dumps({**TOLD, "host": 7}),
+        json.dumps({**TOLD, "host": "a\0b"}),
+        json.dumps({**TOLD, "username": 7}),
+        json.dumps({**TOLD, "password": [SECRET]}),
+        json.dumps([SECRET]),
+        json.dumps(TOLD)[:-1],
+        json.dumps(TOLD) + "x" * (1 << 20),
+        json.dumps(TOLD).encode("utf-16-le") + b"\xff",
+    ],
+)
+@pytest.mark.parametrize("face", [Cluster, aio.Cluster])
+def test_bundles(face: Any, config: Any, tmp_path: Path) -> None:
+    path = tmp_path / "bundle.zip"
+    with zipfile.ZipFile(path, "w") as out:
+        out.writestr("config.json", config)
+    refused(lambda: face(cloud={"secure_connect_bundle": str(path)}), ValueError)
+
+
+def test_a_damaged_bundle(tmp_path: Path) -> None:
+    path = tmp_path / "bundle.zip"
+    with zipfile.ZipFile(path, "w") as out:
+        out.writestr("config.json", json.dumps(TOLD))
+    data = path.read_bytes()
+    path.write_bytes(data.replace(b"127.0.0.1", b"127.0.0.2"))  # so the checksum is wrong
+    refused(lambda: Cluster(cloud={"secure_connect_bundle": str(path)}), ValueError)
+    path.write_bytes(data)  # without certificates
+    refused(lambda: Cluster(cloud={"secure_connect_bundle": str(path)}), ValueError)
+
+
+@pytest.mark.parametrize("answer", [(500, b""), (200, b"x"), (200, b"{}"), (200, b"[" * 99_999)])
+def test_the_metadata_service(
+    use: Use, answer: tuple[int, bytes], authority: Authority, tmp_path: Path
+) -> None:
+    with Astra(authority, {}) as astra:
+        astra.answer = answer
+        told = {**TOLD, "port": astra._service.server_address[1]}
+        bundle = astra.bundle(tmp_path / "bundle.zip", config_json=json.dumps(told))
+        refused(lambda: use(cloud={"secure_connect_bundle": bundle}), DriverException)
+
+
+# -- SASL, and keys of columns ---------------------------------------------------------------------
+
+
+def test_sasl() -> None:
+    pytest.importorskip("puresasl")
+    settings = {"service": "cassandra", "mechanism": "PLAIN", "username": "a", "password": SECRET}
+    refused(lambda: SaslAuthProvider(host="x", **settings))
+    provider = SaslAuthProvider(**settings)
+    assert provider.sasl_kwargs == settings
+    assert SECRET not in repr(vars(provider))
+    made = provider.new_authenticator("127.0.0.1")
+    assert made.initial_response() == f"\0a\0{SECRET}".encode()
+    assert SECRET not in repr(vars(made)) + repr(made.initial_response())
+    wrong = SaslAuthProvider(**{**settings, "mechanism": "NONE"})
+    refused(lambda: wrong.new_authenticator("127.0.0.1"), Exception)
+
+
+@pytest.mark.parametrize("kind", [AES256ColumnEncryptionPolicy, AESGCMColumnEncryptionPolicy])
+@pytest.mark.parametrize("key", [SECRET, SECRET.encode()])
+def test_keys_of_columns(kind: Any, key: Any) -> None:
+    policy, column = kind(), ColDesc("ks", "t", "c")
+    extra = ("k",) if kind is AESGCMColumnEncryptionPolicy else ()
+    refused(lambda: policy.add_column(column, key, "int", *extra))
+    whole = (SECRET * 3)[:32].encode()
+    refused(lambda: policy.add_column(column, whole, "no such type", *extra))
+    policy.add_column(column, whole, "int", *extra)
+    refused(lambda: policy.decrypt(column, b"\1\2\3"))
+    refused(lambda: policy.decrypt(column, b"\1" * 48))
+    refused(lambda: policy.encode_and_encrypt(column, "text"))
+
+
+@pytest.mark.parametrize("face", [Cluster, aio.Cluster])
+def test_options_of_a_subclass_are_used(face: Any, authority: Authority) -> None:
+    class Own(face):  # type: ignore[misc]
+        ssl_options = {"ca_certs": authority.path}
+
+    cluster = Own(["127.0.0.1"])
+    assert cluster._tls is not None, "it would connect without TLS"
+    assert cluster.ssl_options == {"ca_certs": authority.path}

@@ -1,0 +1,72 @@
+"""Values that show nowhere, and attributes that hold them."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import pytest
+
+from cassandra._secrets import (
+    HiddenAttribute,
+    Secret,
+    SecretKey,
+    hidden_setting,
+    hidden_settings,
+)
+
+WORD = "correct-horse"
+
+
+def test_a_secret_shows_only_if_it_is_asked() -> None:
+    secret = Secret(WORD)
+    assert secret.reveal() == WORD
+    assert Secret.of(secret) is secret
+    assert Secret.of(WORD).reveal() == WORD
+    assert secret.kind == "str"
+    kept = [getattr(secret, name) for kind in Secret.__mro__ for name in vars(kind).get(
+        "__slots__", ()
+    )]  # fmt: skip
+    for shown in (repr(secret), str(secret), f"{secret}", repr([secret]), repr(kept)):
+        assert WORD not in shown
+
+
+def test_a_secret_can_be_sent_to_another_process_and_a_key_cannot() -> None:
+    secret = Secret(WORD)
+    assert pickle.loads(pickle.dumps(secret)).reveal() == WORD
+    assert copy.copy(secret) is copy.deepcopy(secret) is secret
+    key = SecretKey(bytearray(b"k" * 32))
+    assert (key.size, key.reveal(), repr(key)) == (32, b"k" * 32, "<secret key>")
+    assert (SecretKey("text").size, SecretKey("text").reveal()) == (-1, b"")
+    for take in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError, match="a secret key cannot be pickled or copied"):
+            take(key)
+
+
+class Holder:
+    password = HiddenAttribute[str]()
+    options = HiddenAttribute[Any](None)
+
+
+def test_a_hidden_attribute_is_read_and_set_as_any_other() -> None:
+    holder = Holder()
+    assert (holder.options, Holder.options) == (None, None)
+    for asked in (Holder, holder):
+        with pytest.raises(AttributeError, match="'Holder' object has no attribute 'password'"):
+            asked.password  # noqa: B018
+    holder.password = WORD
+    assert holder.password == WORD
+    assert WORD not in repr(vars(holder))
+    attribute = vars(Holder)["password"]
+    assert attribute.secret_of(holder).reveal() == WORD
+    assert attribute.secret_of(Holder()) is None
+    assert copy.deepcopy(holder).password == pickle.loads(pickle.dumps(holder)).password == WORD
+
+
+def test_settings_that_may_hold_secrets() -> None:
+    settings = {"ssl_options": {"password": WORD}, "port": 1, "auth_provider": None}
+    assert WORD not in repr(hidden_settings(settings))
+    assert hidden_settings(settings)["port"] == 1
+    assert hidden_setting("ssl_options", None) is None
+    assert hidden_setting("password", WORD).reveal() == WORD
