@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from typing import Any
 
 import pytest
 
-from cassandra.engine.waiting import outcome_of, pools_opened
+from cassandra.engine.waiting import outcome_of, pools_opened, together
 from cassandra.errors import ConnectionShutdown, OperationTimedOut
 from tests.unit.engine.partners import spawn, turns
 
@@ -53,3 +54,53 @@ async def test_pools_of_a_profile() -> None:
     with pytest.raises(OperationTimedOut, match=r"profile 'p' were open within 0\.0 seconds"):
         await pools_opened([done, pending], 0.0, "p")
     assert not pending.cancelled()
+
+
+# -- parts side by side ----------------------------------------------------------------------------
+
+
+async def fails(begins: asyncio.Event, text: str) -> None:
+    """Wait, and fail: also if the wait is cancelled."""
+    try:
+        await begins.wait()
+    finally:
+        raise ValueError(text)
+
+
+async def test_all_parts_give_their_results_in_order() -> None:
+    work = future()
+    waiting = spawn(together(asyncio.sleep(0, "a"), work, asyncio.sleep(0, "c")))
+    await turns()
+    work.set_result("b")
+    assert await waiting == ["a", "b", "c"]
+
+
+async def test_the_first_failure_ends_the_other_parts() -> None:
+    begins, other = asyncio.Event(), future()
+    waiting = spawn(together(other, fails(begins, "first")))
+    await turns()
+    begins.set()
+    with pytest.raises(ValueError, match="first"):
+        await waiting
+    assert other.cancelled()
+
+
+@pytest.mark.parametrize("ends", ["timeout", "cancelled"])
+async def test_no_error_is_left_that_nobody_has_looked_at(ends: str) -> None:
+    """A part may fail while the whole is given up: asyncio's gather, not awaited any more, would
+    report that as never retrieved.
+    """
+    reported: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
+    never = asyncio.Event()
+    whole = together(fails(never, "a"), fails(never, "b"))
+    waiting = spawn(asyncio.wait_for(whole, 0.01 if ends == "timeout" else 60))
+    if ends == "cancelled":
+        await turns()
+        waiting.cancel()
+    with pytest.raises((asyncio.TimeoutError, asyncio.CancelledError)):
+        await waiting
+    del waiting, whole
+    gc.collect()
+    await turns()
+    assert reported == []
