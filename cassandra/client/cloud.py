@@ -9,9 +9,11 @@ The module is imported only if there is a bundle: ``http.client`` is large.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
+import socket
 import ssl
 import tempfile
 import time
@@ -43,7 +45,9 @@ _DAMAGE = (
 )
 
 # Other characters in a host's name make http.client and the codec of names fail in many ways.
-_HOST = re.compile(r"[A-Za-z0-9._:-]{1,253}")
+_HOST = re.compile(r"[A-Za-z0-9._:-]{1,253}", re.ASCII)
+# It is the server name of a connection.
+_NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}", re.ASCII)
 
 Bundle = str | os.PathLike[str] | IO[bytes]
 
@@ -89,42 +93,37 @@ class Cloud:
         """
         where = f"{self._service.host}:{self._service.port}"
         try:
-            told = self._get()["contact_info"]
-            ids, proxy = list(told["contact_points"]), str(told["sni_proxy_address"])
-            host, _, port = proxy.rpartition(":")
-            number = int(port)
+            ids, host, port = _nodes_of(self._get())
         except (OSError, ValueError, OverflowError, RecursionError, HTTPException) as error:
             raise DriverException(
                 f"the metadata service at {where} could not be asked: {error}"
             ) from error
         except (KeyError, TypeError, AttributeError) as error:
             raise DriverException(
-                f"the metadata service at {where} does not say where the nodes are: {error!r}"
+                f"the metadata service at {where} does not say where the nodes are: {error!r:.200}"
             ) from error
         if len(ids) > MOST_NODES:
             raise DriverException(
                 f"the metadata service at {where} names {len(ids)} nodes, more than {MOST_NODES}"
             )
-        if not ids or not host:
+        if not ids:
             raise DriverException(f"the metadata service at {where} names no nodes")
         # Before the end points are made: the proxy may have moved since the service was asked.
-        self.factory.use_proxy(host, number)
-        return [self.factory.create_from_sni(str(one)) for one in ids]
+        self.factory.use_proxy(host, port)
+        return [self.factory.create_from_sni(one) for one in ids]
 
     def _get(self) -> Any:
         deadline = time.monotonic() + self._timeout
-        connection = HTTPSConnection(
-            self._service.host, self._service.port, timeout=self._timeout, context=self.context
-        )
+        connection = _TimedConnection(self._service, self.context, deadline)
         try:
             connection.request("GET", "/metadata")
             # An answer that is not read to its end holds the socket.
             with connection.getresponse() as answer:
                 if answer.status != 200:
-                    raise ValueError(f"it answers {answer.status} {answer.reason}")
-                return json.loads(_body_of(answer, deadline))
+                    raise ValueError(f"it answers {answer.status} {answer.reason:.100}")
+                return json.loads(_body_of(answer))
         except HTTPException as error:
-            raise ValueError(f"its answer cannot be read: {error!r}") from error
+            raise ValueError(f"its answer cannot be read: {error!r:.200}") from error
         finally:
             connection.close()
 
@@ -132,19 +131,112 @@ class Cloud:
         return f"<Cloud: metadata service {self._service.host}:{self._service.port}>"
 
 
-def _body_of(answer: HTTPResponse, deadline: float) -> bytes:
-    """Read an answer of at most `MOST_BYTES` until `deadline`.
+class _TimedConnection(HTTPSConnection):
+    """A connection with one deadline for all that happens on it.
 
-    The socket's timeout is for each read: a server that drips would hold the caller for ever.
+    A socket's timeout is for each call: a server that drips would hold the caller for ever.
     """
+
+    def __init__(self, service: _Service, context: ssl.SSLContext, deadline: float) -> None:
+        super().__init__(service.host, service.port, context=context)
+        self._deadline = deadline
+        self._tls = context
+
+    def connect(self) -> None:
+        sock = self._connected()
+        try:
+            sock.settimeout(_left(self._deadline))  # for the whole handshake
+            encrypted = self._tls.wrap_socket(sock, server_hostname=self.host)
+        except BaseException:
+            sock.close()
+            raise
+        self.sock = _TimedSocket(encrypted, self._deadline)
+
+    def _connected(self) -> socket.socket:
+        found = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
+        for family, kind, protocol, _, address in found:
+            sock = socket.socket(family, kind, protocol)
+            try:
+                sock.settimeout(_left(self._deadline))
+                sock.connect(address)
+                return sock
+            except OSError as error:
+                sock.close()
+                refusal = error
+        raise refusal
+
+
+class _TimedSocket:
+    """What ``http.client`` uses of a socket, with a deadline."""
+
+    def __init__(self, sock: ssl.SSLSocket, deadline: float) -> None:
+        self._sock = sock
+        self._deadline = deadline
+
+    def sendall(self, data: bytes) -> None:
+        self._sock.settimeout(_left(self._deadline))  # for all of it
+        self._sock.sendall(data)
+
+    def makefile(self, mode: str) -> IO[bytes]:
+        return io.BufferedReader(_TimedReader(self._sock, self._deadline))
+
+    def close(self) -> None:
+        self._sock.close()
+
+
+class _TimedReader(io.RawIOBase):
+    def __init__(self, sock: ssl.SSLSocket, deadline: float) -> None:
+        self._sock = sock
+        self._deadline = deadline
+        # It keeps the socket open until it is closed itself: the connection closes it earlier.
+        self._file = sock.makefile("rb", buffering=0)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        self._sock.settimeout(_left(self._deadline))
+        return self._file.readinto(buffer) or 0
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def _left(deadline: float) -> float:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError("its answer did not come in time")
+    return left
+
+
+def _body_of(answer: HTTPResponse) -> bytes:
+    """Read an answer of at most `MOST_BYTES`."""
     body = bytearray()
     while part := answer.read1(MOST_BYTES + 1 - len(body)):
         body += part
         if len(body) > MOST_BYTES:
             raise ValueError(f"its answer has more than {MOST_BYTES} bytes")
-        if time.monotonic() > deadline:
-            raise TimeoutError("its answer did not come in time")
     return bytes(body)
+
+
+def _nodes_of(answer: Any) -> tuple[list[str], str, int]:
+    """Return (ids of nodes, the proxy's host, its port).
+
+    :raises ValueError: if one of them cannot be a name or a port. Others are KeyError, TypeError
+        and AttributeError, for an answer of another form.
+    """
+    told = answer["contact_info"]
+    ids, (host, _, port) = told["contact_points"], told["sni_proxy_address"].rpartition(":")
+    host = host[1:-1] if host[:1] == "[" else host
+    if not isinstance(ids, list):
+        raise TypeError(f"contact_points is a {type(ids).__name__}")
+    if not _HOST.fullmatch(host) or not port.isdecimal() or not 0 < int(port[:6]) < 65536:
+        raise ValueError(f"the proxy's address is {told['sni_proxy_address']!r:.100}")
+    for one in ids[: MOST_NODES + 1]:
+        if not isinstance(one, str) or not _NODE.fullmatch(one):
+            raise ValueError(f"a node's id is {one!r:.100}")
+    return ids, host, int(port)
 
 
 class CloudEndPointFactory(EndPointFactory):

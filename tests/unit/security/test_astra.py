@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import socket
 import tempfile
+import threading
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -224,7 +227,19 @@ def test_an_expired_certificate(astra: Astra, authority: Authority, tmp_path: Pa
         ),
         (
             (200, b'{"contact_info": {"contact_points": ["x"], "sni_proxy_address": "a"}}'),
-            "could not be asked",
+            "could not be asked: the proxy's address is 'a'",
+        ),
+        (
+            (200, b'{"contact_info": {"contact_points": ["x"], "sni_proxy_address": "a:99999"}}'),
+            "could not be asked: the proxy's address is 'a:99999'",
+        ),
+        (
+            (200, b'{"contact_info": {"contact_points": [".x"], "sni_proxy_address": "a:1"}}'),
+            "could not be asked: a node's id is '.x'",
+        ),
+        (
+            (200, b'{"contact_info": {"contact_points": "abc", "sni_proxy_address": "a:1"}}'),
+            "does not say where the nodes are: TypeError",
         ),
     ],
 )
@@ -234,6 +249,50 @@ def test_a_service_that_says_something_else(
     astra.answer = answer
     with pytest.raises(DriverException, match=rf"metadata service at 127\.0\.0\.1:\d+.*{message}"):
         use(cloud={"secure_connect_bundle": bundle})
+
+
+# What the service says in the beginning; a byte of the rest follows every few milliseconds.
+DRIPPING = {
+    "nothing": b"",
+    "the status": b"HTTP/1.1 ",
+    "the headers": b"HTTP/1.1 200 OK\r\nX-Long: ",
+    "continued for ever": b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 ",
+    "the body": b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n",
+    "the size of a chunk": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;",
+}
+
+
+@pytest.mark.parametrize("first", [*DRIPPING, "the handshake"])
+def test_one_deadline_for_a_service_that_drips(
+    first: str, authority: Authority, tmp_path: Path
+) -> None:
+    is_over = threading.Event()
+
+    def drip(listener: socket.socket) -> None:
+        peer = listener.accept()[0]
+        with peer, contextlib.suppress(OSError):
+            if first == "the handshake":
+                while not is_over.wait(0.005):
+                    peer.sendall(b"\x16\x03\x03\x40\x00"[:1])
+                return
+            context = authority.server("127.0.0.1")
+            with context.wrap_socket(peer, server_side=True) as encrypted:
+                encrypted.sendall(DRIPPING[first])
+                while not is_over.wait(0.005):
+                    encrypted.sendall(b"7")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=drip, args=(listener,))
+        thread.start()
+        with Astra(authority, {}) as astra:
+            told = {"host": "127.0.0.1", "port": listener.getsockname()[1]}
+            path = astra.bundle(tmp_path / "bundle.zip", config_json=json.dumps(told))
+        try:
+            with pytest.raises(DriverException, match=r"could not be asked: .*(time|SSL)"):
+                Cluster(cloud={"secure_connect_bundle": path, "connect_timeout": 0.3})
+        finally:
+            is_over.set()
+            thread.join()
 
 
 def test_a_service_that_is_not_there(

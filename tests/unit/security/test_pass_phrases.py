@@ -1,0 +1,83 @@
+"""Keys with a pass phrase: OpenSSL never asks for it on a terminal."""
+
+from __future__ import annotations
+
+import ssl
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.client.tls_settings import tls_client
+from cassandra.cluster import Cluster
+
+from .certificates import Authority
+from .test_secrets_of_settings import locked
+
+__all__ = ["locked"]
+
+pty = pytest.importorskip("pty")
+
+PROGRAM = textwrap.dedent("""
+    import ssl, sys
+    from cassandra.client.tls_settings import tls_client
+    options = {"cert_reqs": ssl.CERT_NONE, "certfile": sys.argv[1], "keyfile": sys.argv[2]}
+    try:
+        tls_client(None, options, None)
+    except ValueError as error:
+        print("refused:", error)
+    """)
+
+
+def options_of(locked: tuple[str, str], **more: Any) -> dict[str, Any]:
+    return {"cert_reqs": ssl.CERT_NONE, "certfile": locked[0], "keyfile": locked[1], **more}
+
+
+@pytest.mark.parametrize("password", [{}, {"password": None}])
+@pytest.mark.parametrize("face", [Cluster, aio.Cluster])
+def test_a_missing_password_names_the_file(
+    face: Any, password: dict[str, Any], locked: tuple[str, str]
+) -> None:
+    with pytest.raises(ValueError, match=r"the key in .*locked\.pem has a pass phrase: .*password"):
+        face(ssl_options=options_of(locked, **password))
+
+
+@pytest.mark.parametrize("password", ["another", b"another", lambda: "another"])
+def test_the_password_opens_it(password: Any, locked: tuple[str, str]) -> None:
+    assert tls_client(None, options_of(locked, password=password), None) is not None
+
+
+def test_a_wrong_password_names_the_files(locked: tuple[str, str]) -> None:
+    with pytest.raises(ssl.SSLError, match=r"locked\.pem cannot be loaded"):
+        tls_client(None, options_of(locked, password="wrong"), None)
+
+
+def test_a_key_that_is_in_the_certificate_s_file(locked: tuple[str, str], tmp_path: Path) -> None:
+    both = tmp_path / "both.pem"
+    both.write_text(Path(locked[0]).read_text() + Path(locked[1]).read_text())
+    with pytest.raises(ValueError, match=r"the key in .*both\.pem has a pass phrase"):
+        tls_client(None, {"cert_reqs": ssl.CERT_NONE, "certfile": str(both)}, None)
+
+
+@pytest.mark.parametrize("name", ["certfile", "keyfile", "ca_certs"])
+def test_a_missing_file_is_named(name: str, authority: Authority) -> None:
+    certificate, key = authority.issue("client")
+    options = {"cert_reqs": ssl.CERT_NONE, "certfile": certificate, "keyfile": key}
+    with pytest.raises(FileNotFoundError, match=r"/nowhere/x\.pem"):
+        tls_client(None, {**options, name: "/nowhere/x.pem"}, None)
+
+
+def test_no_question_on_a_terminal(locked: tuple[str, str]) -> None:
+    ours, theirs = pty.openpty()
+    with open(ours, "r+b", buffering=0), open(theirs, "r+b", buffering=0) as terminal:
+        # In a session of its own, for which the terminal is the one to ask on.
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM, *locked],
+            stdin=terminal, stdout=subprocess.PIPE, stderr=terminal, start_new_session=True,
+            timeout=60, text=True,
+        )  # fmt: skip
+    assert done.stdout.startswith("refused: the key in")
