@@ -233,3 +233,37 @@ def test_before_connect_things_say_so() -> None:
     cluster.shutdown()
     with pytest.raises(Exception, match="shut down"):
         cluster.connect()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"bogus": 1},
+        {"contact_points": 5},
+        {"port": "x"},
+        {"auth_provider": {}},
+        {"ssl_options": {"bogus": 1}},
+        {"cloud": {"secure_connect_bundle": "nowhere.zip"}},
+        {"execution_profiles": {"a": 1}},
+        {"load_balancing_policy": RoundRobinPolicy},
+        {"retry_policy": None, "compression": "none"},
+        {"protocol_version": 99},
+        {"endpoint_factory": 5},
+        {"metrics_enabled": True, "connect_timeout": -1},
+    ],
+)
+def test_a_cluster_whose_constructor_fails_can_be_shown(face: Any, settings: Any) -> None:
+    """Debuggers and reports of errors show `self` of each frame."""
+    with pytest.raises(Exception) as failed:  # noqa: PT011 - of whatever class
+        face(**settings)
+    shown = [
+        repr(frame.frame.f_locals["self"])
+        for frame in failed.traceback
+        if isinstance(frame.frame.f_locals.get("self"), ClusterBase)
+    ]
+    assert shown
+    assert all(text.startswith("<Cluster: ") and "not connected" in text for text in shown)
+
+
+def test_a_cluster_without_its_constructor_can_be_shown(face: Any) -> None:
+    assert "not made, not connected" in repr(face.__new__(face))
