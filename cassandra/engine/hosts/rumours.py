@@ -34,22 +34,23 @@ class Rumours:
     counts.
 
     :param hosts: acts on it.
-    :param on_stranger: called if an event names a host that is not known.
+    :param read_nodes: called if the node list has to be read again: an event names a host that is
+        not known, or says that a known one is up.
     """
 
-    __slots__ = ("_closed", "_hosts", "_metadata", "_on_stranger", "_settings", "_waiting")
+    __slots__ = ("_closed", "_hosts", "_metadata", "_read_nodes", "_settings", "_waiting")
 
     def __init__(
         self,
         settings: Settings,
         metadata: Metadata,
         hosts: Hosts,
-        on_stranger: Callable[[Mapping[str, Any]], None],
+        read_nodes: Callable[[Mapping[str, Any]], None],
     ) -> None:
         self._settings = settings
         self._metadata = metadata
         self._hosts = hosts
-        self._on_stranger = on_stranger
+        self._read_nodes = read_nodes
         self._waiting: dict[Host, asyncio.TimerHandle] = {}
         self._closed = False
 
@@ -62,13 +63,17 @@ class Rumours:
         host = self._metadata.get_host(str(address), port) or self._metadata.get_host(str(address))
         if host is None:
             # A node that is not in the list yet: reading the list says what it is.
-            self._on_stranger(event)
+            self._read_nodes(event)
             return
         # The last word of a burst counts: a node that restarts is told of several times.
         earlier = self._waiting.pop(host, None)
         if earlier is not None:
             earlier.cancel()
         is_up = event["change_type"] == "UP"
+        if is_up:
+            # Another node may have taken the address of one that was down, and not every server
+            # tells of that by another event.
+            self._read_nodes(event)
         act = self._hosts.on_said_up if is_up else self._hosts.on_said_down
         self._waiting[host] = asyncio.get_running_loop().call_later(
             spread(window), self._act, host, act
