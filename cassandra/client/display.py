@@ -6,16 +6,23 @@ iteration, and damaged rows are said to be so.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import islice
 from typing import Any
+from uuid import UUID
 
 from cassandra.errors import DriverException
 from cassandra.protocol.messages.results import ResultMessage
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS
+from cassandra.util.sortedset import SortedSet
+from cassandra.util.temporal import Date, Duration, Time
 
 MOST_ROWS = 20
 MOST_CHARACTERS = 60  # of one value
+MOST_WIDTH = 120  # of a line in a shell whose terminal does not say its width
+LEAST_WIDTH = 8  # of a column: below it, rows are shown upright
 
 
 class DisplayedResult:
@@ -50,22 +57,29 @@ class DisplayedResult:
         return f"<ResultSet: {count} rows{' of ' if names else ''}{', '.join(names)}{more}>"
 
     def __str__(self) -> str:
+        return self._table(_terminal_width())
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Show the table as the last line of a cell of IPython, fitted to the terminal."""
+        printer.text(self._table(_terminal_width() or MOST_WIDTH))
+
+    def _table(self, width: int | None) -> str:
+        """Return the table, in lines of at most `width` characters; None for no limit.
+
+        Columns that do not fit become narrower. If that is not enough, each row is shown with a
+        line for each column.
+        """
         names, types, rows, note = self._shown()
         if not names:
             return repr(self)
         cells = [[_cut(value) for value in row] for row in rows]
         heads = [[*names], [*types]]
         widths = [max(len(row[at]) for row in [*heads, *cells]) for at in range(len(names))]
-        lines = [
-            " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in heads
-        ]
-        lines.append("-+-".join("-" * width for width in widths))
-        lines += [
-            " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in cells
-        ]
-        return "\n".join([*lines, note])
+        if width is not None and not _fit(widths, width):
+            return "\n".join([*_upright(names, cells, width), note])
+        lines = [_line(row, widths) for row in heads]
+        lines.append("-+-".join("-" * one for one in widths))
+        return "\n".join([*lines, *(_line(row, widths) for row in cells), note])
 
     def _repr_html_(self) -> str:
         """Return the table that notebooks show."""
@@ -94,7 +108,7 @@ class DisplayedResult:
         message = self._message
         if isinstance(message, ResultMessage) and message.kind == RESULT_KIND_ROWS:
             metadata = message.metadata
-            types = [column.type.cql_parameterized_type() for column in metadata.columns]
+            types = [_cql_name(column.type) for column in metadata.columns]
             count = message.row_count
             # Not by the row factory: that may be the program's own, and slow.
             found = _first_rows(message)
@@ -136,6 +150,63 @@ def _first_rows(message: ResultMessage) -> list[Sequence[Any]] | DriverException
         return error
 
 
+def _terminal_width() -> int | None:
+    """Return the width of the terminal that is printed to; None if it is none."""
+    if not (hasattr(sys.stdout, "isatty") and sys.stdout.isatty()):
+        return None
+    # Imported here for terminals alone: it loads compression libraries.
+    from shutil import get_terminal_size
+
+    return max(get_terminal_size().columns, 20)
+
+
+def _fit(widths: list[int], most: int) -> bool:
+    """Make the widest columns narrower until a line fits; return False if it cannot."""
+    room = most - 3 * (len(widths) - 1)
+    if room < LEAST_WIDTH * len(widths):
+        return False
+    while sum(widths) > room:
+        at = widths.index(max(widths))
+        others = sorted(widths)[-2:-1]
+        # Down to the next one, or by what is too much.
+        widths[at] = max(widths[at] - (sum(widths) - room), *(one - 1 for one in others), 1)
+    return True
+
+
+def _line(row: Sequence[str], widths: Sequence[int]) -> str:
+    return " | ".join(map(_padded, row, widths)).rstrip()
+
+
+def _padded(cell: str, width: int) -> str:
+    return cell.ljust(width) if len(cell) <= width else cell[: width - 3] + "..."
+
+
+def _upright(names: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Iterator[str]:
+    """Yield a line for each value of each row."""
+    widest = min(max(map(len, names)), width // 2)
+    for number, row in enumerate(rows):
+        yield f"-- row {number} --"
+        for name, cell in zip(names, row, strict=True):
+            yield f"{_padded(name, widest)} | {_padded(cell, max(width - widest - 3, 4))}".rstrip()
+
+
+def _cql_name(kind: Any) -> str:
+    """Return a type as CQL writes it: text, which the protocol calls varchar."""
+    return re.sub(r"\bvarchar\b", "text", kind.cql_parameterized_type())
+
+
+def _shape(value: object) -> str:
+    """Return a value as people write it: sets and maps of classes of ours in braces."""
+    if isinstance(value, (str, UUID, Date, Time, Duration)):
+        return str(value)
+    if isinstance(value, Mapping):
+        shown = islice(value.items(), MOST_CHARACTERS)
+        return "{" + ", ".join(f"{key!r}: {item!r}" for key, item in shown) + "}"
+    if isinstance(value, (Set, SortedSet)):
+        return "{" + ", ".join(map(repr, islice(value, MOST_CHARACTERS))) + "}"
+    return repr(value)
+
+
 def _cut(value: object) -> str:
     if isinstance(value, (str, bytes)) and len(value) > MOST_CHARACTERS:
         value = value[: MOST_CHARACTERS - 3]  # not all of it is made printable only to be cut
@@ -143,7 +214,7 @@ def _cut(value: object) -> str:
         return _printable(text, MOST_CHARACTERS - 3) + "..."
     if isinstance(value, (list, tuple)) and len(value) > MOST_CHARACTERS:
         value = value[:MOST_CHARACTERS]
-    return _printable(value if isinstance(value, str) else repr(value), MOST_CHARACTERS)
+    return _printable(_shape(value), MOST_CHARACTERS)
 
 
 def _printable(text: str, most: int) -> str:

@@ -54,6 +54,15 @@ class Metadata:
         self.schema: Schema = NO_SCHEMA
         self._keyspaces: LazyMapping[Any] = LazyMapping({}, object_of)
 
+    def __repr__(self) -> str:
+        names = sorted(self.keyspaces)
+        shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+        hosts = len(self.all_hosts())
+        return (
+            f"<Metadata: cluster {self.cluster_name!r}, {hosts} host{'s' * (hosts != 1)}, "
+            f"{len(names)} keyspaces{': ' * bool(names)}{shown}>"
+        )
+
     def all_hosts(self) -> list[Host]:
         """Return all known hosts."""
         return list(self._hosts.values())

@@ -146,6 +146,10 @@ class KeyspaceMetadata(Faulty):
     def __repr__(self) -> str:
         return f"<KeyspaceMetadata: {self.name}>"
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Show the statements that make it as the last line of a cell of IPython."""
+        printer.text(self.export_as_string())
+
 
 def _unquoted(name: str) -> str:
     return name[1:-1].replace('""', '"') if name.startswith('"') else name

@@ -261,6 +261,10 @@ class TableMetadata(_Columnar):
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.keyspace_name}.{self.name}>"
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Show the statement that makes it as the last line of a cell of IPython."""
+        printer.text(self.export_as_string())
+
 
 class TableMetadataV3(TableMetadata):
     """A table of Cassandra 3.0 or later, or of ScyllaDB; every table that was read is one."""

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import datetime
+import io
 import struct
+import sys
+import uuid
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from cassandra import aio
-from cassandra.cluster import MultipleRowsFound, ResultSet
+from cassandra.client import display
+from cassandra.cluster import Cluster, MultipleRowsFound, ResultSet
 from cassandra.cqltypes import Int32Type, UTF8Type
 from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
 from cassandra.protocol.messages.results import VOID_RESULT, rows_result
 from cassandra.query import dict_factory, named_tuple_factory, tuple_factory
+from cassandra.testing.fake import FakeNode
+from cassandra.testing.fake import rows as answer
+from cassandra.util import OrderedMap, SortedSet
+from tests.unit.metadata.schema.rows import schema
 
 COLUMNS = [ColumnMetadata("ks", "t", "id", Int32Type), ColumnMetadata("ks", "t", "name", UTF8Type)]
 
@@ -168,3 +178,89 @@ def test_rows_of_any_form_print() -> None:
         assert "\x1b" not in str(result)
         assert result._repr_html_()
     assert "a" in str(ResultSet[Any](SimpleNamespace(has_more_pages=False), [derived]))
+
+
+# -- in a terminal ---------------------------------------------------------------------------------
+
+
+class Printer:
+    """What IPython hands to `_repr_pretty_`."""
+
+    def __init__(self) -> None:
+        self.shown = ""
+
+    def text(self, text: str) -> None:
+        self.shown += text
+
+
+def pretty(thing: Any) -> str:
+    printer = Printer()
+    thing._repr_pretty_(printer, False)
+    return printer.shown
+
+
+WIDE = [("k", "int"), ("note", "text"), ("other", "text")]
+VALUES = [(1, "x" * 50, "y" * 50), (2, "short", "z")]
+
+
+@pytest.fixture
+def wide() -> Iterator[Any]:
+    with FakeNode() as node:
+        node.prime("SELECT", answer(WIDE, VALUES))
+        with Cluster([node.address], port=node.port) as cluster:
+            yield cluster.connect().execute("SELECT")
+
+
+@pytest.mark.parametrize("columns", [40, 60, 100, 200])
+def test_it_fits_into_the_terminal(
+    wide: Any, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    monkeypatch.setenv("COLUMNS", str(columns))
+    for text in (pretty(wide), str(wide)):
+        assert max(map(len, text.splitlines())) <= columns
+        assert text.splitlines()[0].split() == ["k", "|", "note", "|", "other"]
+        assert ("..." in text) == (columns < 110)
+    assert "text" in pretty(wide)
+    assert "varchar" not in pretty(wide)
+
+
+def test_too_many_columns_stand_upright(wide: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    monkeypatch.setenv("COLUMNS", "24")
+    lines = pretty(wide).splitlines()
+    assert lines[:3] == ["-- row 0 --", "k     | 1", "note  | " + "x" * 13 + "..."]
+    assert lines[-1] == "(2 rows)"
+
+
+def test_elsewhere_nothing_is_cut(wide: Any) -> None:
+    assert "y" * 50 in str(wide)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_values_as_people_write_them() -> None:
+    found = {
+        display._cut(uuid.UUID(int=7)): "00000000-0000-0000-0000-000000000007",
+        display._cut(SortedSet([2, 1])): "{1, 2}",
+        display._cut(OrderedMap([("a", 1)])): "{'a': 1}",
+        display._cut(datetime.date(2026, 1, 2)): "datetime.date(2026, 1, 2)",
+    }
+    assert list(found) == list(found.values())
+
+
+def test_metadata_shows_itself() -> None:
+    with FakeNode() as node:
+        node.schema = schema("shop", "other", tables=1)
+        with Cluster([node.address], port=node.port) as cluster, cluster.connect():
+            metadata = cluster.metadata
+            assert repr(metadata) == (
+                f"<Metadata: cluster {metadata.cluster_name!r}, 1 host, 2 keyspaces: other, shop>"
+            )
+            keyspace = metadata.keyspaces["shop"]
+            assert pretty(keyspace) == keyspace.export_as_string()
+            assert pretty(keyspace.tables["t0"]).startswith("CREATE TABLE shop.t0 (")
+    assert "not connected" not in repr(Cluster().metadata)
