@@ -6,6 +6,7 @@ iteration, and damaged rows are said to be so.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -154,10 +155,13 @@ def _terminal_width() -> int | None:
     """Return the width of the terminal that is printed to; None if it is none."""
     if not (hasattr(sys.stdout, "isatty") and sys.stdout.isatty()):
         return None
-    # Imported here for terminals alone: it loads compression libraries.
-    from shutil import get_terminal_size
-
-    return max(get_terminal_size().columns, 20)
+    columns = os.environ.get("COLUMNS", "")
+    if not columns.isdecimal():
+        try:
+            columns = str(os.get_terminal_size(sys.stdout.fileno()).columns)
+        except (OSError, ValueError):
+            return MOST_WIDTH
+    return max(int(columns), 20)
 
 
 def _fit(widths: list[int], most: int) -> bool:
