@@ -301,3 +301,13 @@ def test_a_table_that_somebody_else_made_anew(mapper: str) -> None:
         with pytest.raises(BindColumnsChanged, match="v int -> v varchar"):
             session.execute(insert, (1, 1))
     assert kind.objects.count() == 0
+
+
+@pytest.mark.usefixtures("mapper")
+def test_a_dry_run_of_a_keyspace(capsys: pytest.CaptureFixture[str]) -> None:
+    texts = management.create_keyspace_simple("never_made", 1, dry_run=True)
+    texts += management.create_keyspace_network_topology("never_made", {"dc": 1}, dry_run=True)
+    assert len(texts) == 2
+    assert all(text.startswith("CREATE KEYSPACE IF NOT EXISTS never_made") for text in texts)
+    assert capsys.readouterr().out == "".join(f"{text};\n" for text in texts)
+    assert "never_made" not in connection.get_cluster().metadata.keyspaces
