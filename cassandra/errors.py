@@ -368,6 +368,13 @@ class InvalidRequest(RequestValidationException):
     """The statement is well formed, but wrong: an unknown table, a wrong type, and the like."""
 
 
+class BindColumnsChanged(InvalidRequest):
+    """A prepared statement's columns have other types by now, and its values are not of them.
+
+    The table or type was made anew since. Nothing was written: prepare the statement again.
+    """
+
+
 class Unauthorized(RequestValidationException):
     """The role in use may not do this."""
 

@@ -123,6 +123,12 @@ cdef class ExecuteBodyBase:
         """The body is made anew before it is sent again."""
         self._wire_format = 0
 
+    def replace(self, prepared, values):
+        """Execute another statement, with other values, from the next attempt on."""
+        self.prepared = prepared
+        self.values = values
+        self._wire_format = 0
+
     cdef int _follow(self, int wire_format) except -1:
         """See that the body is as the statement is now."""
         prepared = self.prepared

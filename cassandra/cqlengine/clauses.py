@@ -209,6 +209,19 @@ class WhereClause(BaseClause):
     __hash__ = None
 
 
+class AnnClause(BaseClause):
+    """The ordering by how near the vector of a column is to another one.
+
+    :param field: the column's name in the database.
+    :param value: the vector.
+    """
+
+    __slots__ = ()
+
+    def text(self, markers: Sequence[str]) -> str:
+        return f"{escape_name(self.field)} ANN OF {markers[0]}"
+
+
 class ConditionalClause(BaseClause):
     """A condition of IF.
 

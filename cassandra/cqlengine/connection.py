@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import threading
+import weakref
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from cassandra._forks import renew_in_child, renewed
@@ -16,7 +18,7 @@ from cassandra.cluster.cluster import Cluster
 from cassandra.cluster.session import Session
 from cassandra.consistency import ConsistencyLevel
 from cassandra.cqlengine.errors import CQLEngineException
-from cassandra.cqlengine.hooks import log_statement, with_rows_of
+from cassandra.cqlengine.hooks import forget, log_statement, text_of, with_rows_of
 from cassandra.cqlengine.statements import BaseCQLStatement
 from cassandra.errors import NoHostAvailable, UserTypeDoesNotExist
 from cassandra.query.prepared import PreparedStatement
@@ -178,6 +180,7 @@ class Connection:
         if len(self.prepared) >= MOST_PREPARED:
             self.prepared = {}
         self.prepared[text] = prepared
+        prepared.when_changed = partial(forget, weakref.ref(self), text)
         return prepared
 
     def setup(self) -> None:
@@ -595,7 +598,7 @@ def _rendered(
     """The statement that `query` is, and its parameters."""
     if isinstance(query, BaseCQLStatement):
         params = query.get_context()
-        query = SimpleStatement(str(query), fetch_size=query.fetch_size)
+        query = SimpleStatement(text_of(query, params), fetch_size=query.fetch_size)
     elif isinstance(query, str):
         query = SimpleStatement(query)
     elif isinstance(query, PreparedStatement):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
+import re
+import weakref
+from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["log_statement", "with_rows_of"]
+__all__ = ["forget", "log_statement", "text_of", "with_rows_of"]
 
 
 def log_statement(log: logging.Logger, connection: Any, text: object, values: object) -> None:
@@ -31,3 +34,27 @@ def with_rows_of(result: Any, factory: Any) -> None:
     # None for what a program's wrapper of `Session.execute` gives instead.
     if future is not None:
         future.row_factory = factory
+
+
+def forget(connection: weakref.ref[Any], text: str) -> None:
+    """Prepare `text` anew at its next use: its columns have other types by now.
+
+    :param connection: a reference to the `Connection` that keeps it.
+    :param text: the CQL text.
+    """
+    found = connection()
+    if found is not None:
+        found.prepared.pop(text, None)
+
+
+def text_of(statement: object, context: Mapping[str, Any]) -> str:
+    """Return the documented text of a statement, for values to be put into it.
+
+    :param statement: a `BaseCQLStatement`.
+    :param context: its values; without any, nothing is put into the text.
+    """
+    text = str(statement)
+    if not context or '"' not in text:
+        return text
+    # A quoted name may have a percent sign in it, which is not a marker.
+    return re.sub(r'"(?:[^"]|"")*"', lambda found: found[0].replace("%", "%%"), text)

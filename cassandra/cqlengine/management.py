@@ -101,26 +101,37 @@ def _replicated(name: str, replication: Mapping[str, Any], durable_writes: bool)
     )
 
 
-def _everywhere(text: str, connections: Connections) -> Operation[None]:
+def _everywhere(text: str, connections: Connections, dry_run: bool = False) -> Operation[list[str]]:
     _check_environment()
-    for connection in _names(connections, "connections"):
+    names = _names(connections, "connections")
+    for connection in names:
+        if dry_run:
+            print(f"{text};")
+            continue
         log.info(format_log_context(text, connection))
         yield simple_request(text, connection, DDL_TIMEOUT)
+    return [text] * len(names)
 
 
-def _simple(name: str, factor: int, durable: bool, connections: Connections) -> Operation[None]:
+def _simple(
+    name: str, factor: int, durable: bool, connections: Connections, dry_run: bool
+) -> Operation[list[str]]:
     replication = {"class": "SimpleStrategy", "replication_factor": factor}
-    return _everywhere(_replicated(name, replication, durable), connections)
+    return _everywhere(_replicated(name, replication, durable), connections, dry_run)
 
 
 def _network(
-    name: str, factors: Mapping[str, Any], durable: bool, connections: Connections
-) -> Operation[None]:
+    name: str,
+    factors: Mapping[str, Any],
+    durable: bool,
+    connections: Connections,
+    dry_run: bool,
+) -> Operation[list[str]]:
     replication = {"class": "NetworkTopologyStrategy", **factors}
-    return _everywhere(_replicated(name, replication, durable), connections)
+    return _everywhere(_replicated(name, replication, durable), connections, dry_run)
 
 
-def _dropped(name: str, connections: Connections) -> Operation[None]:
+def _dropped(name: str, connections: Connections) -> Operation[list[str]]:
     text = f"DROP KEYSPACE IF EXISTS {protect_name(name)}"
     return _everywhere(text, connections)
 
@@ -130,15 +141,18 @@ def create_keyspace_simple(
     replication_factor: int,
     durable_writes: bool = True,
     connections: Connections = None,
-) -> None:
+    dry_run: bool = False,
+) -> list[str]:
     """Create a keyspace with SimpleStrategy; one that exists stays as it is.
 
     :param name: the name of the keyspace.
     :param replication_factor: how many replicas each partition has.
     :param durable_writes: False to bypass the commit log.
     :param connections: names of the connections to create it on; None for the default one.
+    :param dry_run: print the statement, and do not execute it.
+    :returns: the statement, for each connection.
     """
-    run(_simple(name, replication_factor, durable_writes, connections))
+    return run(_simple(name, replication_factor, durable_writes, connections, dry_run))
 
 
 async def acreate_keyspace_simple(
@@ -146,15 +160,18 @@ async def acreate_keyspace_simple(
     replication_factor: int,
     durable_writes: bool = True,
     connections: Connections = None,
-) -> None:
+    dry_run: bool = False,
+) -> list[str]:
     """`create_keyspace_simple` on connections of `cassandra.aio`.
 
     :param name: the name of the keyspace.
     :param replication_factor: how many replicas each partition has.
     :param durable_writes: False to bypass the commit log.
     :param connections: names of the connections to create it on; None for the default one.
+    :param dry_run: print the statement, and do not execute it.
+    :returns: the statement, for each connection.
     """
-    await arun(_simple(name, replication_factor, durable_writes, connections))
+    return await arun(_simple(name, replication_factor, durable_writes, connections, dry_run))
 
 
 def create_keyspace_network_topology(
@@ -162,15 +179,18 @@ def create_keyspace_network_topology(
     dc_replication_map: Mapping[str, int],
     durable_writes: bool = True,
     connections: Connections = None,
-) -> None:
+    dry_run: bool = False,
+) -> list[str]:
     """Create a keyspace with NetworkTopologyStrategy; one that exists stays as it is.
 
     :param name: the name of the keyspace.
     :param dc_replication_map: replication factor by data center.
     :param durable_writes: False to bypass the commit log.
     :param connections: names of the connections to create it on; None for the default one.
+    :param dry_run: print the statement, and do not execute it.
+    :returns: the statement, for each connection.
     """
-    run(_network(name, dc_replication_map, durable_writes, connections))
+    return run(_network(name, dc_replication_map, durable_writes, connections, dry_run))
 
 
 async def acreate_keyspace_network_topology(
@@ -178,15 +198,18 @@ async def acreate_keyspace_network_topology(
     dc_replication_map: Mapping[str, int],
     durable_writes: bool = True,
     connections: Connections = None,
-) -> None:
+    dry_run: bool = False,
+) -> list[str]:
     """`create_keyspace_network_topology` on connections of `cassandra.aio`.
 
     :param name: the name of the keyspace.
     :param dc_replication_map: replication factor by data center.
     :param durable_writes: False to bypass the commit log.
     :param connections: names of the connections to create it on; None for the default one.
+    :param dry_run: print the statement, and do not execute it.
+    :returns: the statement, for each connection.
     """
-    await arun(_network(name, dc_replication_map, durable_writes, connections))
+    return await arun(_network(name, dc_replication_map, durable_writes, connections, dry_run))
 
 
 def drop_keyspace(name: str, connections: Connections = None) -> None:

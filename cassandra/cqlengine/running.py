@@ -10,17 +10,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from cassandra.cqlengine.connection import Connection, get_connection, log
+from cassandra.concurrent import execute_concurrent
+from cassandra.cqlengine.connection import Connection, _connections, get_connection, log
 from cassandra.cqlengine.errors import CQLEngineException
 from cassandra.cqlengine.hooks import log_statement, with_rows_of
 from cassandra.cqlengine.options import NOT_SET
 from cassandra.query.row_factories import dict_factory
 from cassandra.query.statement import FETCH_SIZE_UNSET, SimpleStatement
 
-__all__ = ["Call", "Operation", "Request", "arun", "run", "simple_request"]
+__all__ = ["Call", "ManyRequests", "Operation", "Request", "arun", "run", "simple_request"]
 
 T = TypeVar("T")
 
@@ -122,6 +123,51 @@ class Call(Request):
         self.function = function
 
 
+class ManyRequests(Request):
+    """Writes that are executed concurrently; the result is a list of their outcomes.
+
+    :param writes: the text of a prepared statement and its values, for each of them.
+    :param concurrency: how many are in flight at most.
+    """
+
+    __slots__ = ("concurrency", "writes")
+
+    def __init__(
+        self,
+        writes: Sequence[tuple[str, Sequence[Any]]],
+        connection: str | None,
+        consistency: int | None,
+        concurrency: int,
+    ) -> None:
+        super().__init__("", (), connection, consistency=consistency)
+        self.writes = writes
+        self.concurrency = concurrency
+
+    def texts(self) -> Sequence[str]:
+        return tuple({text for text, _ in self.writes})
+
+    def shown(self) -> str:
+        return f"{len(self.writes)} times " + "; ".join(sorted(self.texts()))
+
+    def parameters(self) -> Sequence[Any]:
+        return [values for _, values in self.writes]
+
+    def pairs(self, prepared: Mapping[str, Any], level: int | None) -> Iterator[tuple[Any, Any]]:
+        """Return an iterator over the statements to execute, and the values to bind to them.
+
+        :param prepared: prepared statements, by their text.
+        :param level: the connection's consistency level.
+        """
+        level = level if self.consistency is None else self.consistency
+        for text, values in self.writes:
+            if level is None:
+                yield prepared[text], values
+            else:
+                bound = prepared[text].bind(values)
+                bound.consistency_level = level
+                yield bound, None
+
+
 def simple_request(
     text: str, connection: str | None, timeout: float | None = NOT_SET
 ) -> SimpleRequest:
@@ -150,6 +196,14 @@ def blocking(request: Request) -> Any:
         prepared = {text: prepared.get(text) for text in texts}
         for text, known in prepared.items():
             prepared[text] = known or connection.keep(text, connection.session.prepare(text))
+    if type(request) is ManyRequests:
+        if log.isEnabledFor(logging.DEBUG):
+            log_statement(log, connection, request.shown(), request.parameters())
+        pairs = request.pairs(prepared, connection.consistency)
+        outcomes = execute_concurrent(connection.session, pairs, request.concurrency, False)
+        for _, outcome in outcomes:
+            with_rows_of(outcome, dict_factory)
+        return outcomes
     statement, values = request.statement(prepared, connection.consistency)
     if log.isEnabledFor(logging.DEBUG):
         log_statement(log, connection, request.shown(), request.parameters())
@@ -157,7 +211,7 @@ def blocking(request: Request) -> Any:
     result = connection.session.execute(statement, values, timeout=request.timeout)
     with_rows_of(result, request.factory)
     if type(request) is SimpleRequest:
-        connection.prepared = {}
+        forget_prepared(connection)
     return result.all() if request.whole else result
 
 
@@ -177,6 +231,12 @@ async def awaited(request: Request) -> Any:
         made = await connection.session.prepare_all(missing)
         for text, one in zip(missing, made, strict=True):
             prepared[text] = connection.keep(text, one)
+    if type(request) is ManyRequests:
+        if log.isEnabledFor(logging.DEBUG):
+            log_statement(log, connection, request.shown(), request.parameters())
+        pairs = request.pairs(prepared, connection.consistency)
+        run_of = connection.session.execute_concurrent(pairs, request.concurrency, False)
+        return [outcome async for outcome in run_of]
     statement, values = request.statement(prepared, connection.consistency)
     if log.isEnabledFor(logging.DEBUG):
         log_statement(log, connection, request.shown(), request.parameters())
@@ -184,8 +244,19 @@ async def awaited(request: Request) -> Any:
     future.row_factory = request.factory
     result = await future
     if type(request) is SimpleRequest:
-        connection.prepared = {}
+        forget_prepared(connection)
     return await result.fetch_all() if request.whole else result
+
+
+def forget_prepared(changed: Connection) -> None:
+    """Forget the prepared statements of all connections, after a change of the schema.
+
+    Servers take bytes of the old types under an id that another connection has prepared again.
+
+    :param changed: the connection that the change was made on.
+    """
+    for one in {changed, *list(_connections.values())}:
+        one.prepared = {}
 
 
 def _wrong_face(connection: Connection, blocking: bool) -> CQLEngineException:

@@ -330,12 +330,28 @@ def option_changes(model: type[BaseModel], table: str, existing: Mapping[str, An
 
 def create_index(name: str, table: str, column: Column[Any]) -> str:
     """Return CREATE INDEX."""
+    if column.index_class is not None:
+        return (
+            f"CREATE CUSTOM INDEX IF NOT EXISTS {protect_name(name)} ON {table} ({column.cql}) "
+            f"USING {_quoted(column.index_class)}{column.index_options()}"
+        )
     return f"CREATE INDEX IF NOT EXISTS {protect_name(name)} ON {table} ({column.cql})"
 
 
 def _index_name(table_name: str, field: str) -> str:
     """The name that servers give to an index without one."""
-    return re.sub(r"\W", "", f"{table_name}_{field}_idx")
+    # They take letters of ASCII alone.
+    return re.sub(r"\W", "", f"{table_name}_{field}_idx", flags=re.ASCII)
+
+
+def _indexed_column(target: str) -> str:
+    """The column that an index is on, by what the server says."""
+    # The target of an index on a collection names its part too: `values(tags)`, `keys(tags)`.
+    name = re.sub(r"^\w+\((.*)\)$", r"\1", target, flags=re.DOTALL)
+    if len(name) > 1 and name[0] == name[-1] == '"':
+        # One quote on each side: further ones belong to the name.
+        return name[1:-1].replace('""', '"')
+    return name
 
 
 def missing_indexes(
@@ -346,11 +362,8 @@ def missing_indexes(
     :param table_name: without the keyspace.
     :param targets: what the indexes that there are index, as the server says it.
     """
-    # The target of an index on a collection names its part too: `values(tags)`, `keys(tags)`.
-    indexed = {
-        re.sub(r"^\w+\((.*)\)$", r"\1", target).strip('"').replace('""', '"') for target in targets
-    }
-    plain_name = table_name.strip('"')
+    indexed = set(map(_indexed_column, targets))
+    plain_name = _indexed_column(table_name)
     # By column, not by the index's name: somebody may have created one with another name.
     return [
         create_index(_index_name(plain_name, column.db_field_name), table, column)

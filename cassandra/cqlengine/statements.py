@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra.cqlengine.clauses import (
     PREPARED,
+    AnnClause,
     AssignmentClause,
     BaseClause,
     BaseDeleteClause,
@@ -262,9 +263,18 @@ class SelectStatement(BaseCQLStatement):
     :param distinct_fields: columns of the partition key whose distinct values are read; None for
         rows.
     :param fetch_size: rows in a page; None for the session's default.
+    :param ann: the vector that rows are ordered by; None for none.
     """
 
-    __slots__ = ("allow_filtering", "count", "distinct_fields", "fields", "limit", "order_by")
+    __slots__ = (
+        "allow_filtering",
+        "ann",
+        "count",
+        "distinct_fields",
+        "fields",
+        "limit",
+        "order_by",
+    )
 
     def __init__(
         self,
@@ -277,8 +287,12 @@ class SelectStatement(BaseCQLStatement):
         allow_filtering: bool = False,
         distinct_fields: Sequence[str] | None = None,
         fetch_size: int | None = None,
+        ann: AnnClause | None = None,
     ) -> None:
         super().__init__(table, where=where, fetch_size=fetch_size)
+        self.ann = ann
+        if ann is not None:
+            self._number(ann)
         self.fields = [fields] if isinstance(fields, str) else list(fields or ())
         self.distinct_fields = distinct_fields
         self.count = count
@@ -296,7 +310,9 @@ class SelectStatement(BaseCQLStatement):
 
     def _text(self, show: Show, option: Callable[[object], str]) -> str:
         parts = [f"SELECT {self._selection()} FROM {self.table}", *self._where(show)]
-        if self.order_by and not self.count:
+        if self.ann is not None:
+            parts.append(f"ORDER BY {show(self.ann)}")
+        elif self.order_by and not self.count:
             parts.append(f"ORDER BY {', '.join(self.order_by)}")
         # LIMIT 0 is an error in CQL; to the documented API it means no limit.
         if self.limit:
@@ -304,6 +320,9 @@ class SelectStatement(BaseCQLStatement):
         if self.allow_filtering:
             parts.append("ALLOW FILTERING")
         return " ".join(parts)
+
+    def clauses(self) -> list[BaseClause]:
+        return super().clauses() if self.ann is None else [*self.where_clauses, self.ann]
 
     def bound(self) -> list[Any]:
         # LIMIT stands behind WHERE, and so does its marker.

@@ -222,6 +222,16 @@ class ExecuteBodyBase(QueryParams):
         """The body is made anew before it is sent again."""
         self._wire_format = 0
 
+    def replace(self, prepared: PreparedStatement, values: object) -> None:
+        """Execute another statement, with other values, from the next attempt on.
+
+        :param prepared: the statement.
+        :param values: its `ValuesBlock`.
+        """
+        self.prepared = prepared
+        self.values = values
+        self.outdate()
+
     def render(self, connection: Connection) -> tuple[int, int, bytes]:
         """(opcode, flags, body) for `connection`."""
         wire_format = connection.wire_format

@@ -25,6 +25,7 @@ from cassandra.query.statement import query_head
 if TYPE_CHECKING:
     from cassandra.engine.connection import Connection
     from cassandra.engine.flight import ExecuteBodyBase
+    from cassandra.engine.prepare.rebind import Renewed
     from cassandra.protocol.bind import RowsBlock
 else:
     ExecuteBodyBase = flight.ExecuteBodyBase
@@ -121,6 +122,14 @@ class BodyMethods:
         """`prepared`, which had `old_id`, was prepared again. What renders from the statement
         itself needs nothing.
         """
+
+    def rebind(self, renewed: Renewed) -> None:
+        """Take the values of a statement for the types that its columns have now.
+
+        :param renewed: the statement as it was and as it is.
+        :raises BindColumnsChanged: if the values are not values of these types.
+        """
+        raise renewed.refusal("by this request")
 
 
 class RequestBody(BodyMethods, QueryParams):
@@ -222,6 +231,9 @@ class ExecuteBody(BodyMethods, ExecuteBodyBase):
         prepared: PreparedStatement = self.prepared
         return prepared
 
+    def rebind(self, renewed: Renewed) -> None:
+        self.replace(renewed.statement, renewed.values(self.values))
+
     def cached_metadata(self) -> Any:
         return self.result[0]
 
@@ -293,6 +305,24 @@ class BatchBody(RequestBody):
             ),
             None,
         )
+
+    def rebind(self, renewed: Renewed) -> None:
+        self.statements = [
+            (prepared, values)
+            if prepared is not renewed.before
+            else (renewed.statement, _rebound(values, renewed))
+            for prepared, values in self.statements
+        ]
+        self.outdate()
+
+
+def _rebound(values: Any, renewed: Renewed) -> Any:
+    if not isinstance(values, RowsBlock):
+        return renewed.values(values)
+    made = RowsBlock(values.width)
+    for row in values.rows():
+        made.append(renewed.values(row))
+    return made
 
 
 def _rows_in(prepared: PreparedStatement | None, values: object) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._forks import renew_in_child
@@ -72,6 +72,7 @@ class PreparedStatement(StatementSettings):
         "serial_consistency_level",
         "table",
         "table_keyspace",
+        "when_changed",
     )
 
     def __init__(
@@ -111,6 +112,9 @@ class PreparedStatement(StatementSettings):
         self._key_names: frozenset[str] = frozenset(
             column_metadata[index].name for index in routing_key_indexes or ()
         )
+        # Called on the event loop if its columns turn out to have other types by now: who keeps it
+        # by its text forgets it.
+        self.when_changed: Callable[[], object] | None = None
         self._make_bind_plan(result_metadata, result_metadata_id)
 
     @property

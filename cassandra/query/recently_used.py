@@ -48,6 +48,12 @@ class RecentlyUsed(Generic[K, V]):
                 self._entries.move_to_end(key)
             return value
 
+    def drop(self, key: K) -> None:
+        """Forget the value of `key`, if there is one."""
+        with self._lock:
+            if self._entries.pop(key, None) is not None:
+                self.held -= text_size(key)
+
     def put(self, key: K, value: V) -> None:
         """Remember `value`, and forget the entries used longest ago if there is no room."""
         cost = text_size(key)

@@ -116,6 +116,7 @@ class Column(Generic[T]):
     db_type: ClassVar[str] = ""
     value_manager: ClassVar[type[BaseValueManager]] = BaseValueManager
     update_clause: ClassVar[Any] = None  # how UPDATE changes it, if not by assignment
+    index_class: ClassVar[str | None] = None  # of a custom index; None for the usual kind
     is_counter: ClassVar[bool] = False
     mutable: ClassVar[bool] = False  # values may change in place
 
@@ -281,6 +282,10 @@ class Column(Generic[T]):
     def has_index(self) -> bool:
         """Return True if an index is created."""
         return self.index
+
+    def index_options(self) -> str:
+        """Return what stands behind the class of a custom index in CREATE INDEX."""
+        return ""
 
     @property
     def is_primary_key(self) -> bool:

@@ -382,18 +382,38 @@ class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
         return value is None or not len(value)
 
 
+_SIMILARITIES = ("cosine", "dot_product", "euclidean")
+
+
 class Vector(BaseCollectionColumn[list[T]], Generic[T]):
     """A vector of a fixed number of elements: ``Vector(Float, 768)``. Always changed as a whole.
 
+    With ``index=True``, `sync_table` creates a storage-attached index, by which rows can be ordered
+    (``order_by(Model.column.ann_of(vector))``).
+
     :param value_type: the column of the elements.
     :param dimension: how many elements.
+    :param similarity: how the index compares vectors: "cosine", "dot_product" or "euclidean"; None
+        for the server's default.
     :param kwargs: the settings of `Column`, by name.
-    :raises ValueError: if `dimension` is not a number from 1 on.
+    :raises ValueError: if `dimension` is not a number from 1 on, or `similarity` is unknown.
     """
 
+    index_class = "StorageAttachedIndex"
+
     def __init__(
-        self, value_type: Column[T] | type[Column[T]], dimension: int, **kwargs: Any
+        self,
+        value_type: Column[T] | type[Column[T]],
+        dimension: int,
+        similarity: str | None = None,
+        **kwargs: Any,
     ) -> None:
+        if similarity not in (None, *_SIMILARITIES):
+            raise ValueError(
+                f"the similarity of a vector is one of {', '.join(_SIMILARITIES)}, "
+                f"not {similarity!r}"
+            )
+        self.similarity = similarity
         if isinstance(dimension, bool) or not isinstance(dimension, int) or dimension < 1:
             raise ValueError(f"the dimension of a vector is a number from 1 on, not {dimension!r}")
         self.dimension = dimension
@@ -402,6 +422,11 @@ class Vector(BaseCollectionColumn[list[T]], Generic[T]):
         # Numbers are checked by the codec, all at once: element by element would cost more than all
         # else.
         self._numbers = type(self.value_col).validate in (Integer.validate, BaseFloat.validate)
+
+    def index_options(self) -> str:
+        if self.similarity is None:
+            return ""
+        return f" WITH OPTIONS = {{'similarity_function': '{self.similarity}'}}"
 
     def _type_text(self) -> str:
         return f"vector<{self.types[0].element_type}, {self.dimension}>"

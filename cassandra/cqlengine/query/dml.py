@@ -34,7 +34,17 @@ if TYPE_CHECKING:
     from cassandra.cqlengine.query.batch import BatchQuery
     from cassandra.cqlengine.statements import Timestamp
 
-__all__ = ["DMLQuery", "delete", "execute_write", "save", "timestamp_of", "update"]
+__all__ = [
+    "DMLQuery",
+    "Write",
+    "delete",
+    "execute_write",
+    "insertion",
+    "save",
+    "timestamp_of",
+    "update",
+    "written",
+]
 
 _EQUALS = EqualsOperator()
 Write = tuple[str, list[Any]]  # the text of a prepared statement, and its values
@@ -91,24 +101,28 @@ def save(instance: BaseModel) -> Operation[BaseModel]:
                 is_new = True
     # CQL has no INSERT for counters: UPDATE alone changes them.
     is_insert = is_new and not mapping.has_counter
-    write = _insert(mapping, values) if is_insert else _update(mapping, values)
+    write = insertion(mapping, values) if is_insert else _update(mapping, values)
     if write is not None:
-        yield from _written(instance, values, write, is_insert=is_insert)
+        yield from written(instance, values, write, is_insert=is_insert)
     return instance
 
 
-def _written(
+def written(
     instance: BaseModel, values: Values, write: Write, *, is_insert: bool = False
 ) -> Operation[None]:
-    """Execute `write`, and take note of it."""
+    """Execute `write` of `instance`, and take note of it.
+
+    :param values: the instance's values.
+    :param is_insert: whether all values are written, not only those that have changed.
+    """
     how = values.how
     kept = None if how.batch is None else Kept(values)
     yield from execute_write(type(instance), how, *write, kept, instance)
     commit(values, instance.__mapping__, is_insert=is_insert)
 
 
-def _insert(mapping: Mapping, values: Values) -> Write:
-    """The INSERT of all values."""
+def insertion(mapping: Mapping, values: Values) -> Write:
+    """Return the INSERT of all values."""
     how = values.how
     # Nulls are written only if the program gave them, because each leaves a tombstone.
     wires, explicit = mapping.wires, values.explicit if values.was is None else 0
@@ -321,7 +335,7 @@ def update(instance: BaseModel, changes: dict[str, Any]) -> Operation[BaseModel]
         instance.validate()
         write = _update(mapping, values)
         if write is not None:
-            yield from _written(instance, values, write)
+            yield from written(instance, values, write)
     except BaseException:
         values[:] = before
         values.explicit, values.exposed = explicit, exposed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from cassandra.cqlengine.errors import CQLEngineException
@@ -60,7 +61,11 @@ def check_applied(result: Any) -> None:
     if "[applied]" not in names or result.was_applied:
         return
     existing = result.one()
-    raise LWTException(dict(existing) if existing is not None else {"[applied]": False})
+    if existing is None:
+        raise LWTException({"[applied]": False})
+    # Of concurrent executions on cassandra.aio, rows are those of the session.
+    pairs = existing if isinstance(existing, Mapping) else zip(names, existing, strict=True)
+    raise LWTException(dict(pairs))
 
 
 for _class in list(vars().values()):

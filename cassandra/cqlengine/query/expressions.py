@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from cassandra.cqlengine.clauses import WhereClause
+from cassandra.cqlengine.clauses import AnnClause, WhereClause
 from cassandra.cqlengine.errors import CQLEngineException, UnicodeMixin
 from cassandra.cqlengine.functions import QueryValue
 from cassandra.cqlengine.operators import (
@@ -84,6 +84,19 @@ class AbstractQueryableColumn(UnicodeMixin):
         :param item: the pattern, a text.
         """
         return self._clause(LikeOperator(), item)
+
+    def ann_of(self, vector: object) -> AnnClause:
+        """Return the ordering by the distance to `vector`, for `order_by`.
+
+        The column needs an index that knows vectors, and the queryset a `limit`.
+
+        :param vector: a vector of the column's dimension: a list, or an array.
+        :raises CQLEngineException: if the column is not a vector.
+        """
+        column = self._column()
+        if not hasattr(column, "dimension"):
+            raise CQLEngineException(f"{column.label} is not a vector: it has no neighbours")
+        return AnnClause(column.db_field_name, filter_value(column, EqualsOperator(), vector))
 
     def __eq__(self, other: object) -> WhereClause:  # type: ignore[override]
         return self._clause(EqualsOperator(), other)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra.cqlengine.clauses import (
@@ -27,7 +27,15 @@ from cassandra.cqlengine.operators import (
     LikeOperator,
 )
 from cassandra.cqlengine.options import DEFAULTS
-from cassandra.cqlengine.query.dml import by_program, execute_write, save, timestamp_of
+from cassandra.cqlengine.query.bulk import creations
+from cassandra.cqlengine.query.columnar import ColumnarReads
+from cassandra.cqlengine.query.dml import (
+    DMLQuery,
+    by_program,
+    execute_write,
+    save,
+    timestamp_of,
+)
 from cassandra.cqlengine.query.errors import (
     IfExistsWithCounterColumn,
     IfNotExistsWithCounterColumn,
@@ -123,7 +131,7 @@ class SimpleQuerySet(AbstractQuerySet[ResultObject]):
         raise CQLEngineException("a named table has no model: rows are created by models alone")
 
 
-class ModelQuerySet(AbstractQuerySet[T]):
+class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
     """The queryset of a model."""
 
     _listed: tuple[str, ...] | None = None
@@ -291,6 +299,7 @@ class ModelQuerySet(AbstractQuerySet[T]):
             self._defer_fields,
             self._distinct,
             self._listed,
+            None if self._ann is None else self._ann.field,
         )
         known: StatementPlan | None = mapping.statement_plans.get(key)
         if known is None:
@@ -357,6 +366,8 @@ class ModelQuerySet(AbstractQuerySet[T]):
 
     def _get_ordering_condition(self, colname: str) -> tuple[str, str]:
         name, order = super()._get_ordering_condition(colname)
+        if colname in self.model.__mapping__.columns:  # a minus may belong to the name
+            name, order = colname, "ASC"
         column = self.model.__mapping__.columns.get(name)
         if column is None:
             raise QueryException(f"Can't resolve the column name: '{name}'")
@@ -452,6 +463,36 @@ class ModelQuerySet(AbstractQuerySet[T]):
         if how.batch is not None:
             how.batch.hold(row)
         return instance
+
+    def create_many(self, rows: Iterable[Mapping[str, Any] | T], concurrency: int = 100) -> list[T]:
+        """Insert many rows by concurrent requests, and return their instances.
+
+        All rows are validated before the first one is sent. If requests fail, the others are
+        executed all the same, and the first error is raised: its ``row_number`` says which row it
+        was (from 0), its ``failed_rows`` all of them with their errors.
+
+        :param rows: mappings of values by the attributes' names, or instances.
+        :param concurrency: how many requests are in flight at most.
+        :raises ValidationError: for values that columns cannot hold, and unknown names.
+        :raises LWTException: after `if_not_exists`, if a row exists.
+        """
+        model: Any = self._of_rows()
+        if model.__dmlquery__ is not DMLQuery:  # the program writes each instance itself
+            each: Any = rows
+            return [self.create(**dict(row)) for row in each]
+        made: list[T] = run(creations(model, self._how, rows, concurrency))
+        return made
+
+    async def acreate_many(
+        self, rows: Iterable[Mapping[str, Any] | T], concurrency: int = 100
+    ) -> list[T]:
+        """`create_many` on a connection of `cassandra.aio`.
+
+        :param rows: mappings of values by the attributes' names, or instances.
+        :param concurrency: how many requests are in flight at most.
+        """
+        made: list[T] = await arun(creations(self._of_rows(), self._how, rows, concurrency))
+        return made
 
     def _delete(self) -> Operation[None]:
         timestamp = timestamp_of(self._how, self.model.__mapping__.has_counter)

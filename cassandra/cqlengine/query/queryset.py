@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Generator, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from cassandra.cqlengine.clauses import ConditionalClause, IsNotNullClause, WhereClause
+from cassandra.cqlengine.clauses import AnnClause, ConditionalClause, IsNotNullClause, WhereClause
 from cassandra.cqlengine.errors import CQLEngineException
 from cassandra.cqlengine.functions import QueryValue
 from cassandra.cqlengine.mapping import StatementPlan
@@ -57,6 +57,7 @@ class AbstractQuerySet(Generic[T]):
 
     _where: tuple[WhereClause, ...] = ()
     _order: tuple[str, ...] = ()
+    _ann: AnnClause | None = None
     _limit: int | None = DEFAULT_LIMIT
     _allow_filtering = False
     _only_fields: tuple[str, ...] = ()
@@ -140,6 +141,7 @@ class AbstractQuerySet(Generic[T]):
             self._defer_fields,
             self._distinct,
             self._allow_filtering,
+            self._ann,
         )
 
     # -- statements -----------------------------------------------------------------------------
@@ -155,6 +157,7 @@ class AbstractQuerySet(Generic[T]):
             allow_filtering=self._allow_filtering,
             distinct_fields=self._distinct or None,
             fetch_size=self._fetch_size,
+            ann=self._ann and AnnClause(self._ann.field, self._ann.value),
         )
 
     def __str__(self) -> str:
@@ -177,6 +180,9 @@ class AbstractQuerySet(Generic[T]):
         for clause in self._where:
             values += clause.bound()
         limit = self._limit
+        if self._ann is not None:
+            self._check_neighbours(most, count)
+            values.append(self._ann.value)
         if limit:
             values.append(limit if most is None or most > limit else most)
         return Request(
@@ -188,6 +194,17 @@ class AbstractQuerySet(Generic[T]):
             how.timeout,
             self._fetch_size,
         )
+
+    def _check_neighbours(self, most: int | None, count: bool) -> None:
+        """QueryException unless the statement says how many neighbours are wanted."""
+        if count or self._distinct:
+            raise QueryException(
+                "rows that are ordered by ann_of cannot be counted, or be distinct"
+            )
+        if most is None and self._limit in (None, 0, DEFAULT_LIMIT):
+            raise QueryException(
+                "order_by(column.ann_of(...)) needs limit(n): how many neighbours are wanted"
+            )
 
     # -- narrowing ------------------------------------------------------------------------------
 
@@ -244,18 +261,28 @@ class AbstractQuerySet(Generic[T]):
         found += [self._condition_of(name, value) for name, value in kwargs.items()]
         return tuple(found)
 
-    def order_by(self, *colnames: str) -> Self:
+    def order_by(self, *colnames: str | AnnClause) -> Self:
         """Return a queryset ordered by clustering columns; ``-name`` is descending.
 
-        Without names: in the table's order.
+        Without names: in the table's order. ``Model.column.ann_of(vector)`` alone orders by the
+        distance to a vector.
 
         :param colnames: the columns' names, the first one first.
+        :raises QueryException: if an ``ann_of`` stands beside something else.
         """
         made = self._copy()
+        made._ann = None
+        if any(isinstance(one, AnnClause) for one in colnames):
+            if len(colnames) > 1 or self._order:
+                raise QueryException("ann_of cannot be combined with another ordering")
+            (made._ann,) = colnames  # type: ignore[assignment]
+            return made
+        if colnames and self._ann is not None:
+            raise QueryException("ann_of cannot be combined with another ordering")
         made._order = (*self._order, *map(self._ordering, colnames)) if colnames else ()
         return made
 
-    def _ordering(self, colname: str) -> str:
+    def _ordering(self, colname: Any) -> str:
         column, order = self._get_ordering_condition(colname)
         return f"{escape_name(column)} {order}"
 

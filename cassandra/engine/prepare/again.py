@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from cassandra.engine.connection import read_answer
 from cassandra.engine.mishaps import mishap
 from cassandra.engine.prepare.body import prepare_body
-from cassandra.errors import ConnectionException, InvalidRequest
+from cassandra.engine.prepare.rebind import Renewed, changes_of
+from cassandra.errors import ConnectionException
 from cassandra.protocol.messages.errors import ErrorMessage
 from cassandra.protocol.opcodes import PREPARE
-from cassandra.query.statement import query_head
 
 if TYPE_CHECKING:
     from cassandra.engine.connection import Connection
@@ -47,8 +48,11 @@ class Reprepare:
             if isinstance(response, ErrorMessage):
                 raise response.to_exception()
             old_id = self.prepared.query_id
-            take_over(self.prepared, response)
-            request.request_body.renew(old_id, self.prepared)
+            renewed = take_over(self.prepared, response)
+            if renewed is not None:
+                request.request_body.rebind(renewed)
+            else:
+                request.request_body.renew(old_id, self.prepared)
         except BaseException as error:
             request.fail(mishap(error))
             return
@@ -58,24 +62,21 @@ class Reprepare:
         self.request.on_reprepare_failed(self.attempt, error)
 
 
-def take_over(prepared: PreparedStatement, response: Any) -> None:
+def take_over(prepared: PreparedStatement, response: Any) -> Renewed | None:
     """Update `prepared` by the server's answer to a PREPARE.
 
-    :raises InvalidRequest: if the bind columns have changed: values bound for the old types must
-        not be sent.
+    :returns: None; or, if the bind columns have changed, the statement as it is now. Values that
+        were bound for the old types must not be sent.
+    :raises BindColumnsChanged: if the columns have changed so that no values can be bound again.
     """
-    before = [(column.name, column.type) for column in prepared.column_metadata]
-    now = [(column.name, column.type) for column in response.bind_metadata]
-    changed = [
-        f"{old_name} {old_type.cql_parameterized_type()} -> {name} {kind.cql_parameterized_type()}"
-        for (old_name, old_type), (name, kind) in zip(before, now, strict=False)
-        if old_name != name or old_type.cql_parameterized_type() != kind.cql_parameterized_type()
-    ]
-    if changed or len(before) != len(now):
-        shown = ", ".join(changed) or f"{len(before)} columns -> {len(now)}"
-        raise InvalidRequest(
-            f"the bind columns of {query_head(prepared.query_string)} have changed on the server "
-            f"since it was prepared ({shown}): prepare it again"
-        )
+    if changes_of(prepared.column_metadata, response.bind_metadata):
+        # Servers give the same text the same id, whatever its types are: they would take bytes of
+        # the old types. An id that no server has lets each later execution come here too.
+        if prepared.query_id == response.query_id:
+            prepared.query_id = os.urandom(len(response.query_id))
+        if prepared.when_changed is not None:
+            prepared.when_changed()
+        return Renewed(prepared, response)
     prepared.query_id = response.query_id
     prepared.update_result_metadata(response.result_metadata, response.result_metadata_id)
+    return None

@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Coroutine, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cassandra.engine.prepare.body import prepare_body
@@ -137,6 +138,7 @@ class Preparer:
                 )
                 # Before the task is over: later callers find either the task or the statement.
                 known.put(place, made)
+                made.when_changed = partial(known.drop, place)
                 return made
 
             task = self._begin(key, prepare_and_remember())

@@ -12,6 +12,7 @@ from cassandra.cqlengine import CQLEngineException, columns, connection, managem
 from cassandra.cqlengine.models import Model
 from cassandra.cqlengine.named import NamedKeyspace, NamedTable
 from cassandra.cqlengine.usertype import UserType
+from cassandra.errors import BindColumnsChanged
 
 from .conftest import synced
 
@@ -262,3 +263,51 @@ def test_a_lazy_connection_by_name(mapper: str, node: Any) -> None:
     connection.unregister_connection("lazy")
     with pytest.raises(CQLEngineException, match="doesn't exist"):
         connection.get_session("lazy")
+
+
+def test_a_table_made_anew_with_other_types_under_the_same_name(mapper: str) -> None:
+    """Statements that are prepared already, by this connection or another, take the new types."""
+    first = model("Anew", id=columns.Integer(primary_key=True), v=columns.Integer())
+    second = model("Anew", id=columns.Integer(primary_key=True), v=columns.Text())
+    connection.register_connection("other", session=connection.get_session())
+    try:
+        for kind, value in ((first, 1), (second, "x"), (first, 2)):
+            management.drop_table(kind)
+            synced(kind)
+            for name in ("default", "other"):
+                kind.objects.using(connection=name).create(id=1, v=value)
+                assert kind.objects.using(connection=name).get(id=1).v == value
+    finally:
+        connection.unregister_connection("other")
+
+
+def test_a_table_that_somebody_else_made_anew(mapper: str) -> None:
+    table = f"{mapper}.renewed"
+    kind = model("Renewed", id=columns.Integer(primary_key=True), v=columns.Integer())
+    synced(kind)
+    session = connection.get_session()
+    insert = session.prepare(f"INSERT INTO {table} (id, v) VALUES (?, ?)")
+    kind.create(id=1, v=1)
+    for type_name in ("bigint", "varint", "int"):
+        session.execute(f"DROP TABLE {table}")
+        session.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, v {type_name})")
+        for number in (1, 2):
+            session.execute(insert, (number, number + 40))
+            kind.create(id=number + 2, v=number + 42)
+        assert {row.id: row.v for row in kind.objects} == {1: 41, 2: 42, 3: 43, 4: 44}
+    session.execute(f"DROP TABLE {table}")
+    session.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, v text)")
+    for _ in range(2):
+        with pytest.raises(BindColumnsChanged, match="v int -> v varchar"):
+            session.execute(insert, (1, 1))
+    assert kind.objects.count() == 0
+
+
+@pytest.mark.usefixtures("mapper")
+def test_a_dry_run_of_a_keyspace(capsys: pytest.CaptureFixture[str]) -> None:
+    texts = management.create_keyspace_simple("never_made", 1, dry_run=True)
+    texts += management.create_keyspace_network_topology("never_made", {"dc": 1}, dry_run=True)
+    assert len(texts) == 2
+    assert all(text.startswith("CREATE KEYSPACE IF NOT EXISTS never_made") for text in texts)
+    assert capsys.readouterr().out == "".join(f"{text};\n" for text in texts)
+    assert "never_made" not in connection.get_cluster().metadata.keyspaces

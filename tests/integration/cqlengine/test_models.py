@@ -479,3 +479,21 @@ def test_like_with_an_index_that_knows_it(mapper: str) -> None:
     assert Song.objects.filter(words__like="%nothing%").first() is None
     with pytest.raises(QueryException, match="set custom_index"):
         Song.objects.filter(album__like="%a%").first()
+
+
+def test_nearest_vectors(mapper: str) -> None:
+    class Document(Model):
+        id = columns.Integer(primary_key=True)
+        kind = columns.Text()
+        near = columns.Vector(columns.Float, 2, similarity="euclidean", index=True)
+
+    synced(Document)
+    synced(Document)
+    for number in range(10):
+        Document.create(id=number, kind="even" if number % 2 == 0 else "odd", near=[number, 1.0])
+    nearest = Document.objects.order_by(Document.near.ann_of([6.2, 1.0]))
+    assert [one.id for one in nearest.limit(3)] == [6, 7, 5]
+    first = nearest.only(["id"]).first()
+    assert first is not None
+    assert first.id == 6
+    assert [one.id for one in nearest.filter(id=3).limit(2)] == [3]

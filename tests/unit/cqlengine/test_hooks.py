@@ -9,12 +9,17 @@ from typing import Any
 import pytest
 
 from cassandra.cqlengine import ValidationError, columns, connection
-from cassandra.cqlengine.hooks import log_statement, with_rows_of
+from cassandra.cqlengine.hooks import log_statement, text_of, with_rows_of
 from cassandra.cqlengine.models import Model
 from cassandra.cqlengine.operators import EqualsOperator, GreaterThanOperator
 from cassandra.cqlengine.query import BatchQuery, DMLQuery, ModelQuerySet
 from cassandra.cqlengine.query.batch import QueuedStatement
-from cassandra.cqlengine.statements import SelectStatement, StatementException, UpdateStatement
+from cassandra.cqlengine.statements import (
+    SelectStatement,
+    StatementException,
+    UpdateStatement,
+    WhereClause,
+)
 
 from .conftest import FakeSession
 
@@ -141,3 +146,11 @@ def test_the_connection_of_a_queryset_may_be_set() -> None:
     assert rows._connection is None
     rows._connection = "other"
     assert rows.filter(p=1)._connection == "other"
+
+
+def test_a_percent_sign_in_a_name_is_not_a_marker() -> None:
+    select = SelectStatement("ks.t", ["a%sb"], where=[WhereClause('%(0)s"', EqualsOperator(), 5)])
+    text = text_of(select, select.get_context())
+    assert text % {"0": 5} == 'SELECT "a%sb" FROM ks.t WHERE "%(0)s""" = 5'
+    # Nothing is put into a text without values.
+    assert text_of(SelectStatement("ks.t", ["a%sb"]), {}) == 'SELECT "a%sb" FROM ks.t'

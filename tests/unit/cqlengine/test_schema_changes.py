@@ -19,6 +19,7 @@ from cassandra.cqlengine.schema_changes import (
     same_type,
 )
 from cassandra.cqlengine.usertype import UserType
+from cassandra.util.cql_text import maybe_escape_name
 
 
 class Place(UserType):
@@ -154,3 +155,42 @@ def test_indexes_are_looked_for_by_column(target: str) -> None:
     assert missing_indexes(Visit, "ks.visit", '"visit"', ["other"]) == [
         'CREATE INDEX IF NOT EXISTS visit_note_idx ON ks.visit ("note")'
     ]
+
+
+@pytest.mark.parametrize("field", ['"', '"x"', 'a"b', "new\nline", "(paren)", "plain", "A"])
+def test_an_index_on_a_column_with_quotes_in_its_name(field: str) -> None:
+    column = columns.Text(db_field=field, index=True)
+    kind: Any = type(
+        "Odd",
+        (Model,),
+        {"__module__": __name__, "id": columns.Integer(primary_key=True), "c": column},
+    )
+    target = maybe_escape_name(field)
+    for told in (target, f"values({target})"):
+        assert missing_indexes(kind, "ks.odd", "odd", [told]) == []
+    assert len(missing_indexes(kind, "ks.odd", "odd", ["x"])) == 1
+
+
+def test_names_of_indexes_are_of_ascii_letters() -> None:
+    class Odd(Model):
+        id = columns.Integer(primary_key=True)
+        c = columns.Text(db_field="größe", index=True)
+
+    assert missing_indexes(Odd, "ks.odd", "odd", []) == [
+        'CREATE INDEX IF NOT EXISTS odd_gre_idx ON ks.odd ("größe")'
+    ]
+
+
+def test_indexes_of_vectors() -> None:
+    class Odd(Model):
+        id = columns.Integer(primary_key=True)
+        a = columns.Vector(columns.Float, 2, index=True)
+        b = columns.Vector(columns.Float, 2, index=True, similarity="cosine")
+
+    assert missing_indexes(Odd, "ks.odd", "odd", []) == [
+        "CREATE CUSTOM INDEX IF NOT EXISTS odd_a_idx ON ks.odd (\"a\") USING 'StorageAttachedIndex'",
+        "CREATE CUSTOM INDEX IF NOT EXISTS odd_b_idx ON ks.odd (\"b\") USING 'StorageAttachedIndex' "
+        "WITH OPTIONS = {'similarity_function': 'cosine'}",
+    ]
+    with pytest.raises(ValueError, match="cosine, dot_product, euclidean, not 'near'"):
+        columns.Vector(columns.Float, 2, similarity="near")

@@ -9,6 +9,7 @@ import pytest
 from cassandra import OperationTimedOut, Unavailable, aio
 from cassandra.cluster import Cluster
 from cassandra.cqlengine import CQLEngineException, columns, connection
+from cassandra.cqlengine.management import drop_keyspace
 from cassandra.cqlengine.models import Model
 from cassandra.cqlengine.query import BatchQuery
 from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, close, error, paged, silence
@@ -123,6 +124,37 @@ def test_a_node_that_forgot_its_statements(connected: FakeNode) -> None:
     connected.forget_prepared()
     Row.create(id=2, name="b")
     assert len(connected.queries(INSERT)) >= 2
+
+
+def prepared_times(node: FakeNode) -> int:
+    return sum(one.opcode == Opcode.PREPARE and one.query == INSERT for one in node.requests)
+
+
+def test_a_table_that_was_made_anew_with_other_types(connected: FakeNode) -> None:
+    Row.create(id=1, name="a")
+    connected.prime_prepare(INSERT, [("id", "bigint"), COLUMNS[1]])
+    connected.forget_prepared()
+    for number in (2, 3, 4):
+        Row.create(id=number, name="b")
+        request = connected.queries(INSERT)[-1]
+        assert request.values[0] == number.to_bytes(8, "big")
+    # The first one was bound again, and the second one prepared the statement anew.
+    assert prepared_times(connected) == 3
+
+
+def test_a_change_of_the_schema_forgets_statements_of_all_connections(
+    connected: FakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CQLENG_ALLOW_SCHEMA_MANAGEMENT", "1")
+    Row.create(id=1, name="a")
+    connection.register_connection("other", session=connection.get_session())
+    try:
+        Row.objects.using(connection="other").create(id=1, name="a")
+        drop_keyspace("gone", connections=["other"])
+        assert connection.get_connection().prepared == {}
+        assert connection.get_connection("other").prepared == {}
+    finally:
+        connection.unregister_connection("other")
 
 
 async def failing_batch(text: str) -> None:

@@ -173,3 +173,44 @@ def test_blind_writes(session: FakeSession) -> None:
     count = len(session.done)
     rows.update()
     assert len(session.done) == count
+
+
+class Document(Model):
+    id = columns.Integer(primary_key=True)
+    kind = columns.Text(index=True)
+    near = columns.Vector(columns.Float, 2, db_field="v")
+
+
+def test_orders_by_distance(session: FakeSession) -> None:
+    nearest = Document.objects.filter(kind="a").order_by(Document.near.ann_of([1, 2]))
+    assert str(nearest.limit(3)) == (
+        'SELECT "id", "v" FROM ks.document WHERE "kind" = %(0)s ORDER BY "v" ANN OF %(1)s LIMIT 3'
+    )
+    for wanted, limit in ((nearest.limit(3), 3), (nearest.limit(5), 5)):
+        list(wanted)
+        text, values = session.last
+        assert text is not None
+        assert text.endswith('WHERE "kind" = ? ORDER BY "v" ANN OF ? LIMIT ?')
+        assert values == ["a", [1.0, 2.0], limit]
+    nearest.first()
+    assert session.last[1] == ["a", [1.0, 2.0], 1]
+    assert str(nearest.order_by().limit(2)).endswith('"kind" = %(0)s LIMIT 2')
+    assert nearest.limit(3) == nearest.limit(3)
+    assert nearest.limit(3) != Document.objects.filter(kind="a").limit(3)
+
+
+def test_distances_want_a_limit_and_vectors() -> None:
+    nearest = Document.objects.order_by(Document.near.ann_of([1, 2]))
+    for queryset in (nearest, nearest.limit(None)):
+        with pytest.raises(QueryException, match=r"needs limit\(n\)"):
+            list(queryset)
+    with pytest.raises(QueryException, match="cannot be counted"):
+        nearest.limit(3).count()
+    with pytest.raises(QueryException, match="cannot be combined"):
+        nearest.order_by("id")
+    with pytest.raises(QueryException, match="cannot be combined"):
+        Document.objects.order_by(Document.near.ann_of([1, 2]), "id")
+    with pytest.raises(CQLEngineException, match=r"Document\.kind is not a vector"):
+        Document.kind.ann_of([1, 2])
+    with pytest.raises(ValidationError, match="dimension is 2"):
+        Document.near.ann_of([1, 2, 3])

@@ -5,10 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
-from cassandra.cqltypes import Int32Type, UTF8Type
-from cassandra.engine.prepare.again import Reprepare, take_over
+from cassandra.cqltypes import Int32Type
+from cassandra.engine.prepare.again import Reprepare
 from cassandra.errors import ConnectionException, InvalidRequest, ProtocolError
 from cassandra.protocol.column_specs import ColumnMetadata
 from cassandra.protocol.opcodes import ERROR, PREPARE, READY, RESULT
@@ -98,23 +96,3 @@ def test_a_request_that_is_over_wants_nothing() -> None:
     request.done = True
     step.on_response(through, RESULT, 0, answer())
     assert (request.calls, statement.query_id) == ([], b"old")
-
-
-@pytest.mark.parametrize(
-    ("columns", "shown"),
-    [
-        ([("k", UTF8Type)], "k int -> k text"),
-        ([("id", Int32Type)], "k int -> id int"),
-        ([("k", Int32Type), ("v", Int32Type)], "1 columns -> 2"),
-        ([], "1 columns -> 0"),
-    ],
-)
-def test_bind_columns_must_not_change(columns: Any, shown: str) -> None:
-    response = SimpleNamespace(
-        bind_metadata=[ColumnMetadata("ks", "t", name, kind) for name, kind in columns],
-        query_id=b"new",
-    )
-    statement = prepared()
-    with pytest.raises(InvalidRequest, match=rf"since it was prepared \({shown}\)"):
-        take_over(statement, response)
-    assert statement.query_id == b"old"

@@ -1,0 +1,133 @@
+"""Bind values again that were bound for types which the server no longer has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from cassandra.cqltypes.udt import UserType
+from cassandra.errors import BindColumnsChanged
+from cassandra.query.prepared import PreparedStatement
+from cassandra.query.statement import query_head
+from cassandra.sentinels import UNSET_VALUE
+
+if TYPE_CHECKING:
+    from cassandra.protocol.bind import ValuesBlock
+    from cassandra.protocol.column_specs import ColumnMetadata
+
+__all__ = ["Renewed", "changes_of"]
+
+
+def changes_of(before: Sequence[ColumnMetadata], now: Sequence[ColumnMetadata]) -> str:
+    """Return what has changed between two descriptions of bind columns; empty if nothing has.
+
+    A user-defined type to which fields were added has not changed: what was bound is valid.
+    """
+    if len(before) != len(now):
+        return f"{len(before)} columns -> {len(now)}"
+    return ", ".join(
+        f"{old.name} {_shown(old.type)} -> {new.name} {_shown(new.type)}"
+        for old, new in zip(before, now, strict=True)
+        if old.name != new.name or not _reads_the_same(old.type, new.type)
+    )
+
+
+def _shown(kind: Any) -> str:
+    """The name of a type; that of a user-defined type does not say which fields it has."""
+    name: str = kind.cql_parameterized_type()
+    return name
+
+
+def _reads_the_same(old: Any, new: Any) -> bool:
+    """Whether bytes of the type `old` are the same value of the type `new`."""
+    if old is new:
+        return True
+    if old.cql_parameterized_type() != new.cql_parameterized_type():
+        return False
+    if issubclass(old, UserType) and issubclass(new, UserType):
+        # The name of a user-defined type does not tell: it may have been made anew.
+        if tuple(old.fieldnames) != tuple(new.fieldnames)[: len(old.fieldnames)]:
+            return False
+    elif len(old.subtypes) != len(new.subtypes):
+        return False
+    return all(map(_reads_the_same, old.subtypes, new.subtypes))
+
+
+class Renewed:
+    """A statement as the server describes it now, and values of before for it.
+
+    :param before: the statement as it was prepared.
+    :param response: the server's answer to preparing it again.
+    """
+
+    __slots__ = ("before", "changes", "statement")
+
+    def __init__(self, before: PreparedStatement, response: Any) -> None:
+        self.before = before
+        self.changes = changes_of(before.column_metadata, response.bind_metadata)
+        if [one.name for one in before.column_metadata] != [
+            one.name for one in response.bind_metadata
+        ]:
+            raise self.refusal("by other names")
+        if before.column_encryption_policy is not None:
+            raise self.refusal("of encrypted columns")
+        self.statement = PreparedStatement(
+            response.bind_metadata,
+            response.query_id,
+            before.routing_key_indexes,
+            before.query_string,
+            before.keyspace,
+            before.protocol_version,
+            response.result_metadata,
+            response.result_metadata_id,
+            before.is_lwt(),
+        )
+
+    def refusal(self, reason: str) -> BindColumnsChanged:
+        """Return the error for values that cannot be bound again.
+
+        :param reason: ends "values that were bound cannot be bound again".
+        """
+        return BindColumnsChanged(
+            f"the bind columns of {query_head(self.before.query_string)} have changed on the "
+            f"server since it was prepared ({self.changes}), and values that were bound cannot be "
+            f"bound again {reason}: prepare it again"
+        )
+
+    def values(self, block: Any) -> ValuesBlock:
+        """Return the values of `block` for the types of now.
+
+        :param block: the values as they were bound.
+        :raises BindColumnsChanged: if a value is not one of its type of now.
+        """
+        given = []
+        columns = zip(
+            block.values(), self.before.column_metadata, self.statement.column_metadata, strict=True
+        )
+        for value, old, new in columns:
+            if value is None or value is UNSET_VALUE:
+                given.append(value)
+                continue
+            if not _keeps_its_fields(old.type, new.type):
+                raise self.refusal(f'(the fields of "{new.name}" have other names)')
+            given.append(old.type.codec().decode_nullable(value))
+        try:
+            plan = self.statement.bind_plan
+            bound: ValuesBlock = plan.bind_row(given, self.statement.protocol_version)
+        except (TypeError, ValueError) as error:
+            raise self.refusal(f"({error})") from error
+        return bound
+
+
+def _keeps_its_fields(old: Any, new: Any) -> bool:
+    """Whether all fields of the user-defined types in `old` are those of `new` too."""
+    if issubclass(old, UserType) and issubclass(new, UserType):
+        # Values go from one to the other by the names of their fields.
+        if not set(old.fieldnames) <= set(new.fieldnames):
+            return False
+        kinds = dict(zip(new.fieldnames, new.subtypes, strict=True))
+        pairs = [
+            (kind, kinds[name]) for name, kind in zip(old.fieldnames, old.subtypes, strict=True)
+        ]
+        return all(_keeps_its_fields(one, other) for one, other in pairs)
+    return all(map(_keeps_its_fields, old.subtypes, new.subtypes))

@@ -1,0 +1,117 @@
+"""Many rows at once, and rows as tables, on a real node and both faces."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from cassandra.cqlengine import ValidationError, columns
+from cassandra.cqlengine.models import Model
+from cassandra.cqlengine.query import BatchQuery, LWTException
+
+from .conftest import synced
+
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("mapper")]
+
+
+class Sale(Model):
+    shop = columns.Text(partition_key=True)
+    id = columns.Integer(primary_key=True)
+    price = columns.Double(db_field="p")
+    tags = columns.Set(columns.Text)
+
+
+@pytest.fixture(autouse=True)
+def _table(mapper: str) -> None:
+    synced(Sale)
+    Sale.objects(shop="a").delete()
+
+
+def sale(number: int, **values: Any) -> dict[str, Any]:
+    return {"shop": "a", "id": number, "price": number / 2, **values}
+
+
+def test_many_rows() -> None:
+    rows: list[Any] = [sale(n) for n in range(250)]
+    rows[7] = Sale(**rows[7], tags={"x"})
+    rows[8].pop("price")
+    made = Sale.objects.create_many(iter(rows), concurrency=20)
+    assert made == list(Sale.objects(shop="a"))
+    assert all(one.get_changed_columns() == [] for one in made)
+    assert made[7].tags == {"x"}
+    assert not made[8].price
+    made[7].price = 99.0
+    made[7].save()
+    assert Sale.objects(shop="a", id=7).get().price == 99.0
+    assert Sale.objects.create_many([]) == []
+
+
+async def test_many_rows_awaited(awaited: str) -> None:
+    sales = Sale.objects.using(connection=awaited)
+    made = await sales.acreate_many([sale(n) for n in range(50)])
+    assert made == await sales.filter(shop="a").aall()
+    await made[3].aupdate(price=1.5)
+    assert (await sales.aget(shop="a", id=3)).price == 1.5
+    with pytest.raises(LWTException, match=r"row|exist|LWT") as raised:
+        await sales.if_not_exists().acreate_many([sale(60), sale(3)])
+    assert raised.value.row_number == 1  # type: ignore[attr-defined]
+
+
+def test_nothing_is_sent_if_a_row_is_wrong() -> None:
+    for wrong in (sale(2, price="x"), sale(2, colour="red"), {"shop": "a"}):
+        with pytest.raises(ValidationError, match="row 1: ") as raised:
+            Sale.objects.create_many([sale(1), wrong])
+        assert raised.value.row_number == 1  # type: ignore[attr-defined]
+    assert Sale.objects(shop="a").count() == 0
+
+
+def test_options_of_many_rows() -> None:
+    Sale.objects.ttl(1000).timestamp(5).create_many([sale(1)])
+    Sale.objects.create_many([sale(1, price=9.0)])
+    assert Sale.objects(shop="a").get().price == 9.0
+    with pytest.raises(LWTException) as raised:
+        Sale.objects.if_not_exists().create_many([sale(2), sale(1), sale(3)])
+    assert [number for number, _ in raised.value.failed_rows] == [1]  # type: ignore[attr-defined]
+    assert sorted(one.id for one in Sale.objects(shop="a")) == [1, 2, 3]
+    with BatchQuery() as batch:
+        Sale.objects.batch(batch).create_many([sale(4), sale(5)])
+        assert Sale.objects(shop="a").count() == 3
+    assert Sale.objects(shop="a").count() == 5
+
+
+def test_many_rows_are_quicker_than_one_by_one() -> None:
+    Sale.objects.create_many([sale(0)])
+    began = time.perf_counter()
+    Sale.objects.create_many([sale(n) for n in range(1000)])
+    together = time.perf_counter() - began
+    print(f"1000 rows together: {together:.3f} s")
+
+
+def test_tables() -> None:
+    pytest.importorskip("pyarrow")
+    Sale.objects.create_many([sale(n, tags={"t"}) for n in range(20)])
+    table = Sale.objects(shop="a", id__gte=15).to_arrow()
+    assert table.column_names == ["shop", "id", "price", "tags"]
+    assert table.to_pylist()[0] == {"shop": "a", "id": 15, "price": 7.5, "tags": ["t"]}
+    assert Sale.objects(shop="a").only(["price"]).limit(3).to_arrow().to_pydict() == {
+        "price": [0.0, 0.5, 1.0]
+    }
+    assert Sale.objects(shop="a").fetch_size(3).to_arrow().num_rows == 20
+    assert Sale.objects.distinct(["shop"]).to_arrow().to_pydict() == {"shop": ["a"]}
+    pytest.importorskip("pandas")
+    frame = Sale.objects(shop="a").defer(["tags"]).to_pandas()
+    assert list(frame.columns) == ["shop", "id", "price"]
+    assert frame["price"].sum() == sum(range(20)) / 2
+
+
+async def test_tables_awaited(awaited: str) -> None:
+    pytest.importorskip("pyarrow")
+    sales = Sale.objects.using(connection=awaited)
+    await sales.acreate_many([sale(n) for n in range(20)])
+    table = await sales.filter(shop="a").only(["id", "price"]).ato_arrow()
+    assert table.to_pydict()["price"] == [n / 2 for n in range(20)]
+    pytest.importorskip("pandas")
+    frame = await sales.filter(shop="a").ato_pandas()
+    assert len(frame) == 20

@@ -1,0 +1,170 @@
+"""Names with quotes, percent signs, comments and the like, in each place, on a real node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cassandra import ConfigurationException, InvalidRequest
+from cassandra.cqlengine import columns, connection, functions, management
+from cassandra.cqlengine.models import Model
+from cassandra.cqlengine.named import NamedKeyspace, NamedTable
+from cassandra.cqlengine.operators import EqualsOperator
+from cassandra.cqlengine.query import BatchQuery
+from cassandra.cqlengine.statements import SelectStatement, WhereClause
+from cassandra.cqlengine.usertype import UserType
+from cassandra.protocol import ServerError
+from cassandra.query import SimpleStatement
+
+from .names import NASTY
+
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("mapper")]
+
+# ServerError: the server formats its own message with a `%` of the name in it. A SyntaxException
+# would say that the name had ended too early.
+REFUSED = (InvalidRequest, ConfigurationException, ServerError)
+ROWS = {"i": 1, "c": 2, "v": "x", "s": {"a"}, "m": {"k": 1}}
+
+
+def model_of(name: str, by_attribute: bool) -> Any:
+    """A model whose columns all have `name` in theirs.
+
+    :param by_attribute: the attributes have the names too.
+    """
+    place = type("Place", (UserType,), {"__module__": __name__, "f": columns.Text(db_field=name)})
+    place.__type_name__ = f"place_{NASTY.index(name)}"  # type: ignore[attr-defined]
+    made: dict[str, Any] = {
+        "i": columns.Integer(partition_key=True),
+        "c": columns.Integer(primary_key=True, clustering_order="DESC"),
+        "v": columns.Text(index=True),
+        "s": columns.Set(columns.Text),
+        "m": columns.Map(columns.Text, columns.Integer),
+        "u": columns.UserDefinedType(place),
+    }
+    named = {}
+    for kind, column in made.items():
+        column.db_field = f"{name}{kind}" if kind != "v" else name
+        named[column.db_field if by_attribute else kind] = column
+    return type(
+        "Nasty",
+        (Model,),
+        {"__module__": __name__, "__table_name__": f"nasty_{NASTY.index(name)}", **named},
+    )
+
+
+@pytest.mark.parametrize("name", NASTY)
+def test_columns_fields_and_indexes(mapper: str, name: str) -> None:
+    model = model_of(name, by_attribute=False)
+    assert len(management.sync_table(model)) == 3  # the type, the table, the index
+    assert management.sync_table(model) == []
+    place = model.__mapping__.columns["u"].user_type
+    row = model.create(**ROWS, u=place(f="there"))
+    read = model.objects(i=1, c=2).get()
+    assert (read.v, read.s, read.m, read.u.f) == ("x", {"a"}, {"k": 1}, "there")
+    read.s.add("b")
+    read.m["l"] = 2
+    read.v = "y"
+    read.iff(v="x").save()
+    model.objects(i=1, c=2).iff(v="y").update(s__add={"c"}, m__remove={"k"}, v="z")
+    queries = model.objects(i=1).order_by("-c").only(["v", "s"]).limit(1)
+    assert [(one.v, one.s) for one in queries] == [("z", {"a", "b", "c"})]
+    assert model.objects(v="z").get().m == {"l": 2}
+    assert model.objects(i=1, c__gte=2).defer(["s"]).first().v == "z"
+    assert list(model.objects.values_list("v", flat=True)) == ["z"]
+    assert model.objects.filter(pk__token__lte=functions.Token(1)).count() == 1
+    assert [one.i for one in model.objects.distinct(["i"])] == [1]
+    with BatchQuery() as batch:
+        row.batch(batch).update(v="batched")
+    table = NamedTable(mapper, f"nasty_{NASTY.index(name)}")
+    assert table.filter(**{f"{name}i": 1}).order_by(f"-{name}c").only([name]).get() == {
+        name: "batched"
+    }
+    # As a text with values put into it, too.
+    select = SelectStatement(
+        model.column_family_name(),
+        [name],
+        where=[WhereClause(f"{name}i", EqualsOperator(), 1)],
+    )
+    assert connection.execute(select).one() == {name: "batched"}
+    model.objects(i=1, c=2).delete()
+    assert model.objects.count() == 0
+    management.drop_table(model)
+
+
+@pytest.mark.parametrize("name", NASTY)
+def test_attributes(mapper: str, name: str) -> None:
+    model = model_of(name, by_attribute=True)
+    statement = str(model.objects.filter(**{f"{name}i": 1, f"{name}c__gt": 2}).only([name]))
+    assert statement.count('"') % 2 == 0
+    quoted = name.replace('"', '""')
+    assert f'SELECT "{quoted}" FROM {mapper}.nasty_{NASTY.index(name)}' in statement
+    assert f'"{quoted}i" = %(0)s AND "{quoted}c" > %(1)s' in statement
+
+
+def is_plain(name: str) -> bool:
+    """Whether servers take the name for a table or a keyspace."""
+    return name.isascii() and name.replace("_", "a").isalnum()
+
+
+@pytest.mark.parametrize("name", NASTY)
+def test_keyspaces_tables_and_types(mapper: str, name: str) -> None:
+    if is_plain(name):
+        management.create_keyspace_simple(name, 1)
+        assert name in connection.get_cluster().metadata.keyspaces
+        management.drop_keyspace(name)
+        assert name not in connection.get_cluster().metadata.keyspaces
+    else:
+        # Refused for its characters, and not for what stands behind the end of a name.
+        with pytest.raises(REFUSED):
+            management.create_keyspace_simple(name, 1)
+        with pytest.raises(REFUSED):
+            management.create_keyspace_network_topology(name, {"dc": 1})
+        with pytest.raises(REFUSED):
+            management.drop_keyspace(name)
+    for table in (NamedTable(mapper, name), NamedKeyspace(mapper).table(name)):
+        with pytest.raises(InvalidRequest, match=r"(?i)table|unconfigured"):
+            table.objects.first()
+    with pytest.raises(InvalidRequest, match=r"(?i)keyspace"):
+        NamedTable(name, "t").objects.first()
+    model: Any = type(
+        "T",
+        (Model,),
+        {
+            "__module__": __name__,
+            "__table_name__": name,
+            "__table_name_case_sensitive__": True,
+            "id": columns.Integer(primary_key=True),
+        },
+    )
+    with pytest.raises(InvalidRequest, match=r"(?i)keyspace"):
+        model.objects.using(keyspace=name).create(id=1)
+    if is_plain(name):
+        management.sync_table(model)
+        assert model.create(id=1).id == 1
+        assert NamedTable(mapper, name).get(id=1) == {"id": 1}
+        management.drop_table(model)
+    else:
+        with pytest.raises(REFUSED):
+            management.sync_table(model)
+    kind: Any = type(
+        "T", (UserType,), {"__module__": __name__, "__type_name__": name, "a": columns.Text()}
+    )
+    text = management.get_create_type(kind, mapper)
+    assert text.endswith("(a text)")
+    quoted = name.lower().replace('"', '""')
+    assert f'{mapper}."{quoted}" (' in text or f"{mapper}.{quoted} (" in text
+
+
+def test_no_table_was_dropped(mapper: str) -> None:
+    connection.execute(
+        SimpleStatement(f"CREATE TABLE IF NOT EXISTS {mapper}.t (id int PRIMARY KEY)")
+    )
+    for name in NASTY:
+        with pytest.raises(InvalidRequest):
+            NamedTable(mapper, "t").filter(**{name: 1}).first()
+        with pytest.raises(InvalidRequest):
+            NamedTable(mapper, "t").objects.filter(id=1).order_by(name).first()
+        with pytest.raises(InvalidRequest):
+            NamedTable(mapper, "t").objects.only([name]).first()
+    assert NamedTable(mapper, "t").objects.count() == 0

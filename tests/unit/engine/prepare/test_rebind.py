@@ -1,0 +1,185 @@
+"""Values that are bound again for the types of now, by themselves and on a node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cassandra.cluster import Cluster, Session
+from cassandra.cqltypes import Int32Type, ListType, LongType, UserType, UTF8Type
+from cassandra.engine.prepare.again import take_over
+from cassandra.errors import BindColumnsChanged
+from cassandra.protocol.column_specs import ColumnMetadata
+from cassandra.protocol.opcodes import BATCH, EXECUTE
+from cassandra.query import BatchStatement, PreparedStatement
+from cassandra.testing.fake import FakeNode
+
+TEXT = "SELECT v FROM t WHERE k = ?"
+
+
+def prepared() -> PreparedStatement:
+    columns = [ColumnMetadata("ks", "t", "k", Int32Type)]
+    return PreparedStatement(columns, b"old", [0], TEXT, "ks", 4, None, None)
+
+
+def described(*columns: tuple[str, Any]) -> Any:
+    return SimpleNamespace(
+        bind_metadata=[ColumnMetadata("ks", "t", name, kind) for name, kind in columns],
+        query_id=b"old",
+        result_metadata=None,
+        result_metadata_id=None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("columns", "shown"),
+    [
+        ([("id", Int32Type)], "k int -> id int"),
+        ([("k", Int32Type), ("v", Int32Type)], "1 columns -> 2"),
+        ([], "1 columns -> 0"),
+    ],
+)
+def test_other_columns_are_an_error(columns: Any, shown: str) -> None:
+    statement = prepared()
+    with pytest.raises(BindColumnsChanged, match=rf"since it was prepared \({shown}\)"):
+        take_over(statement, described(*columns))
+    # The server knows its own id again, with the other columns.
+    assert statement.query_id != b"old"
+
+
+def test_other_types_are_another_statement() -> None:
+    statement, forgotten = prepared(), []
+    statement.when_changed = lambda: forgotten.append(True)
+    renewed = take_over(statement, described(("k", LongType)))
+    assert renewed is not None
+    assert (renewed.statement.query_id, forgotten) == (b"old", [True])
+    assert statement.query_id != b"old"
+    block = statement.bind([5]).block
+    assert renewed.values(block).values() == [LongType.serialize(5, 4)]
+    assert renewed.values(statement.bind([None]).block).values() == [None]
+
+
+def test_a_value_that_does_not_fit_is_an_error() -> None:
+    statement = prepared()
+    renewed = take_over(statement, described(("k", UTF8Type)))
+    assert renewed is not None
+    with pytest.raises(BindColumnsChanged, match=r"k int -> k text.* prepare it again"):
+        renewed.values(statement.bind([5]).block)
+
+
+def udt(*fields: tuple[str, Any]) -> Any:
+    return UserType.make_udt_class(
+        "ks", "place", [one[0] for one in fields], [one[1] for one in fields]
+    )
+
+
+def of_type(kind: Any) -> PreparedStatement:
+    columns = [ColumnMetadata("ks", "t", "k", kind)]
+    return PreparedStatement(columns, b"old", None, TEXT, "ks", 4, None, None)
+
+
+def test_a_user_type_with_a_further_field_takes_what_was_bound() -> None:
+    statement = of_type(udt(("a", Int32Type)))
+    assert take_over(statement, described(("k", udt(("a", Int32Type), ("b", Int32Type))))) is None
+
+
+def test_a_user_type_made_anew() -> None:
+    statement = of_type(ListType.apply_parameters([udt(("a", Int32Type), ("b", LongType))]))
+    turned = ListType.apply_parameters([udt(("b", LongType), ("a", Int32Type))])
+    renewed = take_over(statement, described(("k", turned)))
+    assert renewed is not None
+    block = statement.bind([[(1, 2)]]).block
+    assert renewed.values(block).values() == [turned.serialize([(2, 1)], 4)]
+    renamed = ListType.apply_parameters([udt(("a", Int32Type), ("c", LongType))])
+    renewed = take_over(statement, described(("k", renamed)))
+    assert renewed is not None
+    with pytest.raises(BindColumnsChanged, match="have other names"):
+        renewed.values(block)
+
+
+def test_encrypted_columns_are_not_bound_again() -> None:
+    statement = prepared()
+    statement.column_encryption_policy = SimpleNamespace()
+    with pytest.raises(BindColumnsChanged, match="encrypted"):
+        take_over(statement, described(("k", LongType)))
+
+
+# -- on a node ------------------------------------------------------------------------------------
+
+INSERT = "INSERT INTO t (k, v) VALUES (?, ?)"
+
+
+@pytest.fixture
+def node() -> Iterator[FakeNode]:
+    with FakeNode() as made:
+        made.prime_prepare(INSERT, [("k", "int"), ("v", "int")], pk_indexes=[0])
+        yield made
+
+
+@pytest.fixture
+def session(node: FakeNode) -> Iterator[Session]:
+    with Cluster([node.address], port=node.port) as cluster:
+        yield cluster.connect()
+
+
+def make_anew(node: FakeNode, kind: str) -> None:
+    node.prime_prepare(INSERT, [("k", "int"), ("v", kind)], pk_indexes=[0])
+    node.forget_prepared()
+
+
+def sent(node: FakeNode) -> list[Any]:
+    """The values of the last request that the node took."""
+    request = [one for one in node.requests if one.opcode in (EXECUTE, BATCH)][-1]
+    found = request if request.opcode == EXECUTE else request.statements[0]
+    return list(found.values)
+
+
+@pytest.mark.parametrize("batched", [False, True])
+def test_values_are_bound_again_at_each_execution(
+    node: FakeNode, session: Session, batched: bool
+) -> None:
+    statement = session.prepare(INSERT)
+    bound = statement.bind((1, 2))
+    make_anew(node, "bigint")
+    for _ in range(3):
+        what: Any = bound
+        if batched:
+            what = BatchStatement()
+            what.add(bound)
+        session.execute(what)
+        assert sent(node) == [Int32Type.serialize(1, 4), LongType.serialize(2, 4)]
+
+
+def test_rows_of_a_batch_are_bound_again(node: FakeNode, session: Session) -> None:
+    batch = BatchStatement()
+    batch.add_many(session.prepare(INSERT), [(1, 2), (3, 4)])
+    make_anew(node, "bigint")
+    session.execute(batch)
+    request = [one for one in node.requests if one.opcode == BATCH][-1]
+    assert [list(one.values)[1] for one in request.statements] == [
+        LongType.serialize(2, 4),
+        LongType.serialize(4, 4),
+    ]
+
+
+def test_a_value_of_another_type_is_never_sent(node: FakeNode, session: Session) -> None:
+    bound = session.prepare(INSERT).bind((1, 2))
+    make_anew(node, "text")
+    for _ in range(2):
+        before = len(node.queries(INSERT))
+        with pytest.raises(BindColumnsChanged, match="v int -> v varchar"):
+            session.execute(bound)
+        refused = node.queries(INSERT)[before:]
+        assert all(one.query is None or one.opcode != EXECUTE for one in refused)
+
+
+def test_a_text_is_prepared_anew(node: FakeNode, session: Session) -> None:
+    session.execute(INSERT, (1, 2))
+    make_anew(node, "text")
+    with pytest.raises(BindColumnsChanged):
+        session.execute(INSERT, (1, 2))
+    session.execute(INSERT, (1, "x"))
+    assert sent(node)[1] == b"x"
