@@ -99,7 +99,7 @@ class Core(Observers):
         self._routes = self._watched_routes()
         self.control = self._new_control()
         self._rumours = Rumours(
-            settings, metadata, self.hosts, on_stranger=self.control.on_topology_change
+            settings, metadata, self.hosts, on_news=self.control.on_topology_change
         )
         self._wire()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 
 from cassandra.engine.hosts.topology import (
@@ -12,6 +11,7 @@ from cassandra.engine.hosts.topology import (
     NodeList,
     is_complete,
 )
+from cassandra.engine.waiting import together
 from cassandra.errors import ConnectionException, InvalidRequest
 from cassandra.metadata.host import Host
 
@@ -70,7 +70,7 @@ class NodeListReader:
             # A node that has joined is reached by its route.
             await self._routes.read_again(connection)
         # At the same time: connecting takes a round trip less.
-        local_rows, peer_rows = await asyncio.gather(
+        local_rows, peer_rows = await together(
             self._rows(connection, LOCAL_QUERY), self._read_peers(connection)
         )
         if not local_rows:

@@ -34,22 +34,23 @@ class Rumours:
     counts.
 
     :param hosts: acts on it.
-    :param on_stranger: called if an event names a host that is not known.
+    :param on_news: called if the node list is to be read: an event names a host that is not known,
+        or says that one is up, behind whose address there may be another node now.
     """
 
-    __slots__ = ("_closed", "_hosts", "_metadata", "_on_stranger", "_settings", "_waiting")
+    __slots__ = ("_closed", "_hosts", "_metadata", "_on_news", "_settings", "_waiting")
 
     def __init__(
         self,
         settings: Settings,
         metadata: Metadata,
         hosts: Hosts,
-        on_stranger: Callable[[Mapping[str, Any]], None],
+        on_news: Callable[[Mapping[str, Any]], None],
     ) -> None:
         self._settings = settings
         self._metadata = metadata
         self._hosts = hosts
-        self._on_stranger = on_stranger
+        self._on_news = on_news
         self._waiting: dict[Host, asyncio.TimerHandle] = {}
         self._closed = False
 
@@ -62,7 +63,7 @@ class Rumours:
         host = self._metadata.get_host(str(address), port) or self._metadata.get_host(str(address))
         if host is None:
             # A node that is not in the list yet: reading the list says what it is.
-            self._on_stranger(event)
+            self._on_news(event)
             return
         # The last word of a burst counts: a node that restarts is told of several times.
         earlier = self._waiting.pop(host, None)
@@ -73,6 +74,10 @@ class Rumours:
         self._waiting[host] = asyncio.get_running_loop().call_later(
             spread(window), self._act, host, act
         )
+        if is_up:
+            # Some servers send only DOWN and UP of a node that was replaced at its address: its new
+            # id stands in the list. Bursts are read once.
+            self._on_news(event)
 
     def _act(self, host: Host, act: Callable[[Host], None]) -> None:
         self._waiting.pop(host, None)

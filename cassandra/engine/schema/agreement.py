@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from cassandra.engine.waiting import together
 from cassandra.errors import ConnectionException, DriverException
 from cassandra.policies.balancing import HostDistance
 
@@ -85,7 +86,7 @@ class Agreement:
 
     async def _versions(self, connection: Connection) -> set[Any]:
         try:
-            local, peers = await asyncio.gather(
+            local, peers = await together(
                 self._ask(connection, LOCAL_VERSION_QUERY),
                 self._ask(connection, PEER_VERSIONS_QUERY),
             )

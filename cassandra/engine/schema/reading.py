@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra.encoder import cql_quote
+from cassandra.engine.waiting import together
 from cassandra.errors import OperationTimedOut, RequestValidationException, UserTypeDoesNotExist
 from cassandra.metadata.placement.replication import ReplicationStrategy
 from cassandra.metadata.schema.grouping import Grouping
@@ -300,7 +301,7 @@ class SchemaReader:
                 log.debug("%s has no %s: %s", connection.endpoint, part.table, error)
                 self._missing.add(key)
 
-        reading = asyncio.gather(
+        reading = together(
             *(
                 read_optional(name, part) if name in _OPTIONAL else read(name, part)
                 for name, part in parts.items()
