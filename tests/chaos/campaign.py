@@ -203,7 +203,7 @@ def rounds(local: LocalCluster, network: Network, source: random.Random) -> Iter
     """Yield the faults of a campaign: each slow one after some others, and then one in twelve."""
     slow = slow_faults(local)
     for one in slow:
-        yield from (source.choice(faults(local, network, source)) for _ in range(6))
+        yield from (source.choice(faults(local, network, source)) for _ in range(3))
         yield one
     while True:
         quick = faults(local, network, source)

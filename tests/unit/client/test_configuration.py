@@ -233,3 +233,29 @@ def test_before_connect_things_say_so() -> None:
     cluster.shutdown()
     with pytest.raises(Exception, match="shut down"):
         cluster.connect()
+
+
+# From the first step of the constructor to its last.
+FAILURES: dict[str, dict[str, Any]] = {
+    "contact points": {"contact_points": 7},
+    "an unknown setting": {"no_such_setting": 1},
+    "a port": {"port": -1},
+    "a bundle": {"cloud": {}},
+    "TLS": {"ssl_options": {"cert_reqs": 0, "colour": "red"}},
+    "profiles": {"execution_profiles": {"x": 1}},
+    "the factory": {"endpoint_factory": object()},
+}
+
+
+@pytest.mark.parametrize("wrong", FAILURES)
+def test_one_whose_constructor_fails_can_be_shown(face: Any, wrong: str) -> None:
+    """Reports of errors show the variables of its frames, `self` among them."""
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - of whatever kind
+        face(**FAILURES[wrong])
+    seen = [
+        repr(one.frame.f_locals["self"])
+        for one in caught.traceback
+        if isinstance(one.frame.f_locals.get("self"), ClusterBase)
+    ]
+    assert seen
+    assert all("not connected" in one for one in seen)
