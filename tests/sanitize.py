@@ -1,13 +1,16 @@
 """The unit tests of the compiled modules over a build with address and undefined-behaviour
 sanitizers.
 
-    python -m tests.sanitize [--keep FOLDER] [arguments of pytest]
+    python -m tests.sanitize [--keep FOLDER] [--weekly] [arguments of pytest]
 
 The tree is copied, so that no sanitized module stays behind in it, and built with
 CASS_DRIVER_SANITIZE=1. The interpreter itself has no sanitizer: the library of GCC or Clang is
 loaded before it, and Python's own allocator, which would hide overruns within its arenas, is off.
 What an interpreter leaves to the end of the process is no leak, so leaks are not looked for.
 Nothing goes on after a finding.
+
+The weekly form runs the unit tests of every room that compiled code has a part in, the faces and
+the mapper included, and then the fuzzers for `FUZZ_SECONDS`.
 """
 
 from __future__ import annotations
@@ -51,6 +54,33 @@ TESTS = [
         "test_twins.py",
     )
 ]
+
+# Whole rooms; the modules beside them are those of the short form.
+WEEKLY = [
+    *(
+        f"tests/unit/{room}"
+        for room in (
+            "aio",
+            "client",
+            "cluster",
+            "column_encryption",
+            "cqlengine",
+            "cqltypes",
+            "drop_in",
+            "engine",
+            "faults",
+            "metadata",
+            "policies",
+            "protocol",
+            "query",
+            "scylla",
+            "security",
+            "util",
+        )
+    ),
+    *(name for name in TESTS if name.count("/") == 2 and name.endswith(".py")),
+]
+FUZZ_SECONDS = 600
 
 
 def libraries(compiler: str) -> list[str]:
@@ -103,6 +133,7 @@ def main() -> int:
     parser.add_argument(
         "--keep", type=Path, default=None, help="where to build, for another look afterwards"
     )
+    parser.add_argument("--weekly", action="store_true", help="all rooms, and the fuzzers")
     options, tests = parser.parse_known_args()
     compiler = os.environ.get("CC", "gcc").split()[0]
     if shutil.which(compiler) is None:
@@ -131,11 +162,17 @@ def main() -> int:
             "-x",
             "-p",
             "no:cacheprovider",
-            *(tests or TESTS),
+            *(tests or (WEEKLY if options.weekly else TESTS)),
         ]
-        return subprocess.run(
-            command, cwd=folder, env=environment(preloaded), check=False
-        ).returncode
+        commands = [command]
+        if options.weekly:
+            fuzzers = [sys.executable, "-m", "tests.fuzz", "--seconds", str(FUZZ_SECONDS)]
+            commands.append([*fuzzers, "--impl", "c"])
+        for one in commands:
+            done = subprocess.run(one, cwd=folder, env=environment(preloaded), check=False)
+            if done.returncode:
+                return done.returncode
+        return 0
 
 
 if __name__ == "__main__":

@@ -9,12 +9,14 @@ The module is imported only if there is a bundle: ``http.client`` is large.
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
 import re
 import socket
 import ssl
+import struct
 import tempfile
 import time
 import zipfile
@@ -41,6 +43,7 @@ _DAMAGE = (
     RuntimeError,
     EOFError,
     OverflowError,
+    struct.error,
     zlib.error,
 )
 
@@ -300,6 +303,10 @@ def _read(bundle: Bundle, context: ssl.SSLContext | None, timeout: float) -> Clo
         why = f"is not a zip file: {error}"
     except _DAMAGE as error:
         why = f"cannot be used: {error or type(error).__name__}"
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+        why = "is damaged: it tells of a place before its beginning"
     # Not in the handlers: frames of the zip's reader have what it has read among their variables.
     raise ValueError(f"the secure connect bundle {getattr(bundle, 'name', bundle)} {why}")
 

@@ -6,7 +6,7 @@ import asyncio
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from cassandra import ConsistencyLevel, aio
@@ -22,6 +22,7 @@ PATIENCE = 30.0  # seconds; what has not ended by then hangs
 THREADS = 3
 TASKS = 20
 IN_FLIGHT = 30
+NODES = 3
 
 INSERT = "INSERT INTO t (k, v) VALUES (?, ?)"
 APPEND = "UPDATE lists SET l = l + ? WHERE k = ?"
@@ -162,7 +163,7 @@ class Load:
 
 def faults(local: LocalCluster, network: Network, source: random.Random) -> list[Fault]:
     """Return the faults of one round, each with what begins and what ends it."""
-    at = source.randrange(len(network.proxies))
+    at = source.randrange(NODES)
     node = at + 1
     of_network: list[Fault] = [
         (
@@ -180,6 +181,35 @@ def faults(local: LocalCluster, network: Network, source: random.Random) -> list
     ]
 
 
+def slow_faults(local: LocalCluster) -> list[Fault]:
+    """Return what takes a minute or so: it comes once in a long campaign, and then at times."""
+
+    def restart_all() -> None:
+        for node in range(1, 1 + NODES):
+            local.restart(node)
+
+    grown: list[int] = []
+    return [
+        ("rolling restart", restart_all, lambda: None),
+        (
+            "a node that joins, and leaves again",
+            lambda: grown.append(local.add_node().number),
+            lambda: local.decommission(grown[-1]),
+        ),
+    ]
+
+
+def rounds(local: LocalCluster, network: Network, source: random.Random) -> Iterator[Fault]:
+    """Yield the faults of a campaign: each slow one after some others, and then one in twelve."""
+    slow = slow_faults(local)
+    for one in slow:
+        yield from (source.choice(faults(local, network, source)) for _ in range(3))
+        yield one
+    while True:
+        quick = faults(local, network, source)
+        yield source.choice(slow if source.random() < 1 / 12 else quick)
+
+
 def run(seconds: float, seed: int, say: Callable[[str], None] = print) -> Verdict:
     """Run a campaign on three nodes of its own.
 
@@ -189,7 +219,7 @@ def run(seconds: float, seed: int, say: Callable[[str], None] = print) -> Verdic
     source = random.Random(seed)
     accountant = Accountant()
     with (
-        LocalCluster(3, "5.0.9") as local,
+        LocalCluster(NODES, "5.0.9") as local,
         Network(local.contact_points, local.port) as network,
     ):
         with Cluster(local.contact_points, port=local.port) as cluster:
@@ -203,8 +233,9 @@ def run(seconds: float, seed: int, say: Callable[[str], None] = print) -> Verdic
         load = Load(network, accountant, seed)
         until = time.monotonic() + seconds
         calm = threading.Event()
-        while time.monotonic() < until:
-            name, begin, end = source.choice(faults(local, network, source))
+        for name, begin, end in rounds(local, network, source):
+            if time.monotonic() > until:
+                break
             before = len(accountant.acknowledged)
             say(f"{name} ({before} acknowledged)")
             begin()

@@ -18,12 +18,12 @@ from tests.proxies import Relay
 class Places(EndPointFactory):
     """Sends the driver to the proxies."""
 
-    def __init__(self, ports: Mapping[str, int]) -> None:
-        self._ports = ports
+    def __init__(self, port_of: Callable[[str], int]) -> None:
+        self._port_of = port_of
 
     def create(self, row: Mapping[str, Any]) -> EndPoint:
         address = row.get("native_address") or row.get("rpc_address")
-        return DefaultEndPoint("127.0.0.1", self._ports[str(address)])
+        return DefaultEndPoint("127.0.0.1", self._port_of(str(address)))
 
 
 class Network:
@@ -32,6 +32,8 @@ class Network:
     def __init__(self, addresses: Sequence[str], port: int) -> None:
         self.addresses = list(addresses)
         self.proxies = [Relay((address, port)) for address in addresses]
+        self._port = port
+        self._growing = threading.Lock()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
@@ -63,8 +65,17 @@ class Network:
 
     @property
     def places(self) -> Places:
-        ports = (proxy.port for proxy in self.proxies)
-        return Places(dict(zip(self.addresses, ports, strict=True)))
+        return Places(self._port_of)
+
+    def _port_of(self, address: str) -> int:
+        """Return the port of the proxy before a node; one that has joined gets a proxy now."""
+        with self._growing:
+            if address not in self.addresses:
+                proxy = Relay((address, self._port))
+                asyncio.run_coroutine_threadsafe(proxy.start(), self._loop).result(10)
+                self.proxies.append(proxy)
+                self.addresses.append(address)
+            return self.proxies[self.addresses.index(address)].port
 
     @property
     def contact_points(self) -> list[EndPoint]:

@@ -1,7 +1,7 @@
 """All parts, one after the other, for a given time: ``python tests/fuzz [--seconds N] [--seed S]
 [--grow] [--impl c|both]``.
 
-First the corpus is replayed. Each part then has a fifth of the time. Without ``--seed`` every run
+First the corpus is replayed. Each part then has a sixth of the time. Without ``--seed`` every run
 has another one, which is printed: with it the run can be repeated. ``--grow`` keeps inputs whose
 outcome is new to the corpus. The status is not 0 after a finding.
 """
@@ -20,7 +20,7 @@ if not __package__:  # run as a folder: behind what is installed, whose modules 
     sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 from cassandra._impl import twin
-from tests.fuzz import fuzz_codecs, fuzz_columns, fuzz_frames
+from tests.fuzz import fuzz_bundles, fuzz_codecs, fuzz_columns, fuzz_frames
 
 MAX_RESIDENT_MB = 1500
 
@@ -28,7 +28,12 @@ MAX_RESIDENT_MB = 1500
 def replay(impls: list[str]) -> int:
     """All of the corpus; how many inputs that were."""
     both = len(impls) > 1
-    return fuzz_codecs.replay(both) + fuzz_columns.replay(both) + fuzz_frames.replay(impls)
+    return (
+        fuzz_codecs.replay(both)
+        + fuzz_columns.replay(both)
+        + fuzz_frames.replay(impls)
+        + fuzz_bundles.replay()
+    )
 
 
 def main() -> None:
@@ -43,7 +48,7 @@ def main() -> None:
     options = parser.parse_args()
     impls = ["c"] if options.impl == "c" else ["python", "c"]
     seed = time.time_ns() if options.seed is None else options.seed
-    share = options.seconds / 5
+    share = options.seconds / 6
     source = random.Random(seed)
     frames = [twin("frame", impl) for impl in impls]
     both, grow = len(impls) > 1, options.grow
@@ -53,6 +58,7 @@ def main() -> None:
         ("columns", lambda: fuzz_columns.fuzz(0, seed, both, share)),
         ("frames", lambda: fuzz_frames.run_frames(frames, 0, source, share)),
         ("messages", lambda: fuzz_frames.run_messages(0, source, share, grow)),
+        ("bundles", lambda: fuzz_bundles.fuzz(0, seed, both, share, grow)),
         ("rows", lambda: fuzz_frames.run_rows(impls, 0, source, share)),
     ]
     for name, run in parts:

@@ -6,7 +6,7 @@ import datetime
 import decimal
 import ipaddress
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -31,6 +31,24 @@ DECIMALS = st.decimals(allow_nan=False, allow_infinity=False, places=3)
 # The server makes an IPv4 address of one that stands for such.
 ADDRESSES = st.ip_addresses().filter(lambda one: getattr(one, "ipv4_mapped", None) is None)
 
+SINGLES = st.floats(width=32, allow_nan=False)
+SOME_TEXTS = st.lists(TEXTS, min_size=1, max_size=3)
+SETS = st.frozensets(TEXTS, min_size=1, max_size=3)
+
+
+def whole(bits: int) -> st.SearchStrategy[int]:
+    """Integers of so many bits."""
+    numbers = st.integers(-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+    return st.one_of(numbers, numbers.map(evil(int)))
+
+
+class Pair(NamedTuple):
+    """A value of the user-defined type `pair`."""
+
+    x: str
+    ys: list[str]
+
+
 # Column, and values of it.
 COLUMNS: dict[str, tuple[str, st.SearchStrategy[Any]]] = {
     "x": ("text", TEXTS),
@@ -48,6 +66,32 @@ COLUMNS: dict[str, tuple[str, st.SearchStrategy[Any]]] = {
     "s": ("set<text>", st.frozensets(TEXTS, min_size=1, max_size=3)),
     "m": ("map<text, text>", st.dictionaries(TEXTS, TEXTS, min_size=1, max_size=3)),
     "t": ("frozen<tuple<text, varint>>", st.tuples(TEXTS, st.integers())),
+    "a1": ("ascii", st.text(st.characters(codec="ascii"), max_size=30)),
+    "bo": ("boolean", st.booleans()),
+    "i1": ("tinyint", whole(8)),
+    "i2": ("smallint", whole(16)),
+    "i4": ("int", whole(32)),
+    "i8": ("bigint", whole(64)),
+    "f4": ("float", st.one_of(SINGLES, SINGLES.map(evil(float)))),
+    "tu": ("timeuuid", st.uuids(version=1)),
+    "v": ("vector<float, 3>", st.lists(SINGLES, min_size=3, max_size=3)),
+    # Nested, and with elements of classes that say something else of themselves.
+    "l1": ("list<blob>", st.lists(st.binary(max_size=9).map(evil(bytes)), min_size=1, max_size=3)),
+    "l2": ("list<frozen<list<text>>>", st.lists(SOME_TEXTS, min_size=1, max_size=3)),
+    "m2": ("map<text, frozen<list<text>>>", st.dictionaries(TEXTS, SOME_TEXTS, min_size=1)),
+    "m3": (
+        "map<text, frozen<map<text, varint>>>",
+        st.dictionaries(
+            TEXTS, st.dictionaries(TEXTS, st.integers().map(evil(int)), min_size=1), min_size=1
+        ),
+    ),
+    "s2": ("set<frozen<set<text>>>", st.frozensets(SETS, min_size=1, max_size=3)),
+    "t2": (
+        "frozen<tuple<frozen<tuple<text, double>>, frozen<list<text>>>>",
+        st.tuples(st.tuples(TEXTS, FLOATS.map(evil(float))), SOME_TEXTS),
+    ),
+    "p": ("frozen<pair>", st.builds(Pair, TEXTS, SOME_TEXTS)),
+    "lp": ("list<frozen<pair>>", st.lists(st.builds(Pair, TEXTS, SOME_TEXTS), min_size=1)),
 }
 
 
@@ -56,6 +100,8 @@ def session(node: LocalCluster) -> Iterator[Session]:
     with connect(node) as cluster, cluster.connect() as session:
         create_keyspace(session, "literals")
         session.set_keyspace("literals")
+        session.execute("CREATE TYPE pair (x text, ys frozen<list<text>>)")
+        cluster.register_user_type("literals", "pair", Pair)
         columns = ", ".join(f"{name} {kind}" for name, (kind, _) in COLUMNS.items())
         session.execute(f"CREATE TABLE t (a int PRIMARY KEY, {columns})")
         session.execute("CREATE TABLE bystander (a int PRIMARY KEY)")

@@ -1,12 +1,17 @@
-"""The proxies of the chaos campaign leave nothing behind."""
+"""The chaos campaign: its proxies leave nothing behind, and its faults all come."""
 
 from __future__ import annotations
 
 import gc
+import random
 import socket
+from itertools import islice
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from tests.chaos.campaign import rounds
 from tests.chaos.network import Network
 
 
@@ -29,3 +34,57 @@ def test_a_network_ends_its_connections_and_its_loop(fault: str | None) -> None:
                     pass
     del network
     gc.collect()  # a loop or a socket that is left open warns here, and a warning is an error
+
+
+def test_a_node_that_joins_gets_a_proxy() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as node:
+        with Network(["127.0.0.1"], node.getsockname()[1]) as network:
+            first = network.places.create({"rpc_address": "127.0.0.1"})
+            assert first.port == network.proxies[0].port
+            # The one that has joined: its port is the cluster's.
+            joined = network.places.create({"native_address": "127.0.0.2"})
+            assert joined.port == network.proxies[1].port
+            assert network.places.create({"rpc_address": "127.0.0.2"}).port == joined.port
+            assert len(network.contact_points) == 2
+        assert [proxy.target for proxy in network.proxies] == [
+            ("127.0.0.1", node.getsockname()[1]),
+            ("127.0.0.2", node.getsockname()[1]),
+        ]
+    del network
+    gc.collect()
+
+
+class Nodes:
+    """What a campaign does with the nodes of a cluster."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, int]] = []
+        self.number = 3
+
+    def add_node(self) -> SimpleNamespace:
+        self.number += 1
+        self.calls.append(("joins", self.number))
+        return SimpleNamespace(number=self.number)
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda number: self.calls.append((name, number))
+
+
+def test_a_long_campaign_has_each_fault() -> None:
+    nodes: Any = Nodes()
+    quick = {"drop", "deaf", "mute", "slow", "refuse", "reset", "pause", "kill"}
+    with socket.create_server(("127.0.0.1", 0)) as node:
+        points = [f"127.0.0.{place}" for place in (1, 2, 3)]
+        with Network(points, node.getsockname()[1]) as network:
+            found = [*islice(rounds(nodes, network, random.Random(1)), 120)]
+            for name, begin, end in found:
+                if "node" not in name or "joins" in name:
+                    begin()
+                    end()
+    assert {name.split()[0] for name, _, _ in found} == {*quick, "rolling", "a"}
+    assert next(at for at, one in enumerate(found) if one[0] == "rolling restart") == 3
+    assert nodes.calls[:5] == [
+        ("restart", 1), ("restart", 2), ("restart", 3), ("joins", 4), ("decommission", 4),
+    ]  # fmt: skip
+    del network
+    gc.collect()

@@ -11,7 +11,7 @@ import pytest
 
 from cassandra._impl import twin
 from tests.fuzz import __main__ as every
-from tests.fuzz import fuzz_codecs, fuzz_columns, fuzz_frames, kept
+from tests.fuzz import fuzz_bundles, fuzz_codecs, fuzz_columns, fuzz_frames, kept
 
 pytestmark = pytest.mark.usefixtures("compiled")
 IMPLS = ["python", "c"]
@@ -31,6 +31,12 @@ def test_mutations_of_frames_messages_and_rows() -> None:
     assert fuzz_frames.run_frames([twin("frame", impl) for impl in IMPLS], 300, source) == 300
     assert fuzz_frames.run_messages(1000, source) == 1000
     assert fuzz_frames.run_rows(IMPLS, 500, source) == 500
+
+
+def test_mutations_of_bundles_and_answers() -> None:
+    seen = fuzz_bundles.fuzz(400, 1)
+    assert seen["read"] > 0
+    assert seen["refused"] > 0
 
 
 def test_findings_are_kept_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

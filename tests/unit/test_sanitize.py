@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.sanitize import TESTS
+from tests.sanitize import TESTS, WEEKLY
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_what_is_named_is_there() -> None:
-    assert [name for name in TESTS if not (ROOT / name).exists()] == []
+    assert [name for name in TESTS + WEEKLY if not (ROOT / name).exists()] == []
+
+
+def test_the_weekly_form_has_all_of_the_short_one() -> None:
+    assert [
+        name
+        for name in TESTS
+        if not any(name == one or name.startswith(one + "/") for one in WEEKLY)
+    ] == []

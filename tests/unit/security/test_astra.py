@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import io
 import json
 import socket
 import tempfile
@@ -169,6 +171,27 @@ def test_a_size_that_the_directory_understates(tmp_path: Path) -> None:
     path.write_bytes(data.replace((3 << 20).to_bytes(4, "little"), (100).to_bytes(4, "little")))
     with pytest.raises(ValueError, match=r"bomb\.zip (cannot be used|is not a zip file)"):
         aio.Cluster(cloud={"secure_connect_bundle": str(path)})
+
+
+@pytest.mark.parametrize("count", range(12))
+def test_places_outside_of_the_file(astra: Astra, bundle: str, count: int) -> None:
+    """A damaged directory makes the zip's reader seek to them, which files refuse."""
+
+    class Short(io.BytesIO):
+        left = count
+
+        def seek(self, *args: int) -> int:
+            self.left -= 1
+            if self.left == 0:
+                raise OSError(errno.EINVAL, "Invalid argument")
+            return super().seek(*args)
+
+    refusal = "is damaged"  # the reader passes over some by itself
+    try:
+        aio.Cluster(cloud={"secure_connect_bundle": Short(Path(bundle).read_bytes())})
+    except ValueError as error:
+        refusal = str(error)
+    assert "is damaged" in refusal or "is not a zip file" in refusal
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])

@@ -1,0 +1,264 @@
+"""Mutated secure connect bundles, the certificates in them, and answers of the metadata service.
+
+    python -m tests.fuzz.fuzz_bundles [--count N] [--seed S] [--no-parity]
+
+A bundle is read, or is a ValueError of the driver's own; an answer names nodes, or is a
+DriverException. Nothing is left in temporary files, and nothing takes long. There is one
+implementation of this, so that nothing is compared.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import json
+import random
+import sys
+import tempfile
+import time
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from cassandra.client import cloud
+from cassandra.errors import DriverException
+from tests.fuzz.kept import Shapes, keep, lines, numbers
+from tests.fuzz.running import run
+from tests.unit.security.certificates import Authority
+
+LONGEST = 5.0  # seconds; a healthy input takes a few milliseconds
+
+CONFIG = {"host": "127.0.0.1", "port": 29080, "username": "ada", "password": "x", "keyspace": "k"}
+ANSWER = {
+    "version": 1,
+    "contact_info": {
+        "type": "sni_proxy",
+        "contact_points": [f"00000000-0000-0000-0000-{n:012}" for n in range(3)],
+        "sni_proxy_address": "proxy.example.com:29042",
+    },
+}
+ODD: list[Any] = [
+    None, True, 0, -1, 1 << 70, 1e308, "", "\0", "\ud800", "a" * 300, "..", "[", "é", [], {},
+    [[]] * 3, {"a": {}}, "1e5", " 7 ", "\u0667",
+]  # fmt: skip
+STATUS = b"HTTP/1.1 200 OK\r\n"
+
+
+@functools.cache
+def material() -> dict[str, bytes]:
+    """The files of a healthy bundle."""
+    with tempfile.TemporaryDirectory() as directory:
+        authority = Authority(Path(directory))
+        certificate, key = authority.issue("client")
+        return {
+            "config.json": json.dumps(CONFIG).encode(),
+            "ca.crt": Path(authority.path).read_bytes(),
+            "cert": Path(certificate).read_bytes(),
+            "key": Path(key).read_bytes(),
+        }
+
+
+def zipped(files: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    """A zip of these files."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as made:
+        for name, data in files.items():
+            made.writestr(name, data)
+    return out.getvalue()
+
+
+# -- mutations -------------------------------------------------------------------------------------
+
+
+def of_bytes(data: bytes, source: random.Random) -> bytes:
+    """Change a few bytes, or cut, repeat or insert some."""
+    found = bytearray(data)
+    for _ in range(source.randint(1, 4)):
+        at, size = source.randrange(len(found) + 1), source.choice((1, 2, 4, 40))
+        kind = source.randrange(5)
+        if kind == 0:
+            found[at : at + 1] = bytes([source.randrange(256)])
+        elif kind == 1:
+            del found[at : at + size]
+        elif kind == 2:
+            found[at:at] = found[at : at + size] * source.choice((1, 3, 500))
+        elif kind == 3:
+            found[at : at + size] = source.choice((b"\0", b"\xff")) * size
+        else:
+            found[at:at] = source.randbytes(size)
+    return bytes(found)
+
+
+def of_json(value: Any, source: random.Random) -> bytes:
+    """Put something odd into a place of a document."""
+    made = json.loads(json.dumps(value))
+    inside = made
+    while True:
+        key = (
+            source.choice([*inside]) if isinstance(inside, dict) else source.randrange(len(inside))
+        )
+        if isinstance(inside[key], (dict, list)) and inside[key] and source.random() < 0.8:
+            inside = inside[key]
+            continue
+        if isinstance(inside, dict) and source.random() < 0.2:
+            del inside[key]
+        else:
+            inside[key] = source.choice(ODD)
+        return json.dumps(made).encode()
+
+
+def bundle(source: random.Random) -> bytes:
+    """A mutated bundle: its zip, or what is in it."""
+    files, kind = dict(material()), source.randrange(6)
+    method = source.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))
+    if kind == 0:
+        return of_bytes(zipped(files, method), source)
+    if kind == 1:
+        del files[source.choice([*files])]
+    elif kind == 2:
+        files["config.json"] = of_json(CONFIG, source)
+    else:
+        name = source.choice([*files])
+        files[name] = of_bytes(files[name], source)
+    return zipped(files, method)
+
+
+def answer(source: random.Random) -> bytes:
+    """What a service answers: HTTP, with something wrong in it."""
+    body = json.dumps(ANSWER).encode()
+    kind = source.randrange(5)
+    if kind == 0:
+        body = of_json(ANSWER, source)
+    elif kind == 1:
+        body = of_bytes(body, source)
+    elif kind == 2:
+        chunks = b"".join(b"%x\r\n%b\r\n" % (1, body[at : at + 1]) for at in range(len(body)))
+        head = STATUS + b"Transfer-Encoding: chunked\r\n\r\n"
+        return of_bytes(head + chunks + b"0\r\n\r\n", source)
+    elif kind == 3:
+        packed = zlib.compress(body)
+        return STATUS + b"Content-Encoding: deflate\r\n\r\n" + packed
+    whole = STATUS + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    return whole if kind < 2 else of_bytes(whole, source)
+
+
+# -- what has to hold ------------------------------------------------------------------------------
+
+
+def read_bundle(data: bytes) -> str:
+    """Read a bundle, one of an odd size from the disk; returns what came of it."""
+    with tempfile.NamedTemporaryFile(suffix=".zip") as file:
+        file.write(data)
+        file.flush()
+        # A file's seek and a buffer's fail in different ways.
+        given = file.name if len(data) % 2 else io.BytesIO(data)
+        try:
+            cloud.cloud_of({"secure_connect_bundle": given})
+        except ValueError as error:
+            refusal = error
+        else:
+            return "read"
+    assert type(refusal) is ValueError, repr(refusal)
+    assert str(refusal).startswith("the secure connect bundle"), repr(refusal)
+    return str(refusal)
+
+
+class Canned:
+    """A socket that has one answer."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def sendall(self, data: bytes) -> None:
+        pass
+
+    def makefile(self, mode: str) -> io.BytesIO:
+        return io.BytesIO(self._data)
+
+    def close(self) -> None:
+        pass
+
+
+def read_answer(data: bytes) -> str:
+    """Let the metadata service give an answer; returns what came of it."""
+
+    class Connection(cloud._TimedConnection):
+        def connect(self) -> None:
+            self.sock = Canned(data)
+
+    real = cloud._TimedConnection
+    cloud._TimedConnection = Connection  # type: ignore[misc]
+    try:
+        found = _asker().ask()
+    except DriverException as error:
+        refusal = error
+    else:
+        assert 1 <= len(found) <= cloud.MOST_NODES
+        return "asked"
+    finally:
+        cloud._TimedConnection = real  # type: ignore[misc]
+    assert "metadata service" in str(refusal), repr(refusal)
+    assert len(str(refusal)) < 2000, len(str(refusal))
+    return str(refusal)
+
+
+@functools.cache
+def _asker() -> cloud.Cloud:
+    return cloud.cloud_of({"secure_connect_bundle": io.BytesIO(zipped(material()))})
+
+
+READERS: dict[str, Callable[[bytes], str]] = {"bundle": read_bundle, "answer": read_answer}
+MAKERS: dict[str, Callable[[random.Random], bytes]] = {"bundle": bundle, "answer": answer}
+
+
+def check(kind: str, data: bytes) -> str:
+    """Read one input; the process ends with its bytes if a rule is broken."""
+    began = time.monotonic()
+    try:
+        outcome = READERS[kind](data)
+        assert time.monotonic() - began < LONGEST, f"{time.monotonic() - began:.1f} seconds"
+    except BaseException as error:
+        keep("bundles", kind, data.hex())
+        print(f"finding: {kind} {data[:4000].hex()}: {error!r}", flush=True)
+        raise
+    return outcome
+
+
+def replay() -> int:
+    """Read all of the corpus; how many inputs that were."""
+    kept = lines("bundles")
+    for kind, data in kept:
+        check(kind, bytes.fromhex(data))
+    return len(kept)
+
+
+def fuzz(
+    count: int, seed: int, both: bool = False, seconds: float | None = None, grow: bool = False
+) -> Counter[str]:
+    """Read mutated inputs.
+
+    :param both: is of no meaning here.
+    :returns: how many were read, and how many refused.
+    """
+    source = random.Random(seed)
+    shapes, seen = Shapes("bundles", grow), Counter[str]()
+    with tempfile.TemporaryDirectory() as directory:
+        before, tempfile.tempdir = tempfile.tempdir, directory
+        try:
+            for _ in numbers(count, seconds):
+                kind = source.choice([*MAKERS])
+                data = MAKERS[kind](source)
+                outcome = check(kind, data)
+                shapes.see(outcome, data, kind)
+                seen["read" if outcome in ("read", "asked") else "refused"] += 1
+            assert not [*Path(directory).iterdir()], "something was left in temporary files"
+        finally:
+            tempfile.tempdir = before
+    return seen
+
+
+if __name__ == "__main__":
+    sys.exit(run(__doc__, fuzz, 1, "bundles and answers"))

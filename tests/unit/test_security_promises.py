@@ -1,0 +1,46 @@
+"""SECURITY.md names the tests that guard its promises: each is there."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "SECURITY.md"
+pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="SECURITY.md is not in this tree")
+
+
+def promises() -> dict[str, list[str]]:
+    """The tests of each promise, by its text."""
+    found = {}
+    for line in PAGE.read_text(encoding="utf-8").splitlines():
+        if line.startswith("| ") and "::" in line:
+            promise, tests = line.strip("| ").split(" | ")
+            found[promise] = re.findall(r"`([^`]+)`", tests)
+    return found
+
+
+def functions(path: Path) -> set[str]:
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return {node.name for node in ast.walk(tree) if isinstance(node, kinds)}
+
+
+def test_each_promise_has_tests_that_are_there() -> None:
+    table = promises()
+    assert len(table) >= 15
+    for promise, tests in table.items():
+        assert tests, promise
+        for test in tests:
+            path, _, name = test.partition("::")
+            assert (ROOT / path).exists(), test
+            assert name in functions(ROOT / path), test
+
+
+def test_files_that_the_text_names_are_there() -> None:
+    named = re.findall(r"`(tests/[\w/.]+)`", PAGE.read_text(encoding="utf-8"))
+    assert named
+    assert [name for name in named if not (ROOT / name).exists()] == []
