@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cassandra.cqlengine import connection
+from cassandra.cqlengine.columns.annotated import columns_of_annotations
 from cassandra.cqlengine.columns.base import Column
 from cassandra.cqlengine.descriptors import (
     ColumnDescriptor,
@@ -174,6 +175,7 @@ class ModelMetaClass(ABCMeta):
         mcs, name: str, bases: tuple[type, ...], attrs: dict[str, Any], **kwargs: Any
     ) -> ModelMetaClass:
         abstract = attrs.setdefault("__abstract__", False)
+        attrs.update(columns_of_annotations(name, attrs, ModelDefinitionException))
         declares = any(isinstance(value, Column) for value in attrs.values())
         parents = [base for base in bases if isinstance(base, ModelMetaClass)]
         columns = _columns_of(bases, attrs)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from cassandra.cqlengine import connection
+from cassandra.cqlengine.columns.annotated import columns_of_annotations
 from cassandra.cqlengine.columns.base import Column
 from cassandra.cqlengine.errors import CQLEngineException
 from cassandra.cqlengine.naming import snake_case
@@ -66,6 +67,7 @@ class UserTypeMetaClass(type):
         mcs, name: str, bases: tuple[type, ...], attrs: dict[str, Any], **kwargs: Any
     ) -> UserTypeMetaClass:
         fields: dict[str, Column[Any]] = {}
+        attrs.update(columns_of_annotations(name, attrs, UserTypeDefinitionException))
         # Reversed, so that the first base decides, as in Python's own lookup.
         for base in reversed(bases):
             fields.update(getattr(base, "__fields__", {}))

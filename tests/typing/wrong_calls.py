@@ -11,6 +11,9 @@ from cassandra.concurrent import (
     execute_concurrent_async,
     execute_concurrent_with_args,
 )
+from cassandra.cqlengine import columns
+from cassandra.cqlengine.columns import Mapped
+from cassandra.cqlengine.models import Model
 from cassandra.policies import RetryPolicy, RoundRobinPolicy
 
 
@@ -113,3 +116,20 @@ async def calls_of_asyncio(session: aio.Session) -> None:
         print(row)
     async for order in await session.execute("SELECT id FROM orders", row_type=Order):
         print(order.total)  # error
+
+
+class Mistaken(Model):
+    id: Mapped[int] = columns.Integer(primary_key=True)
+    name: Mapped[str]
+    size: Mapped[str] = columns.Integer()  # error
+
+
+def mapped(one: Mistaken) -> None:
+    one.name = 5  # error
+    one.id = None  # error
+    one.id.upper()  # error
+    Mistaken.name.upper()  # error
+    Mistaken.objects.create_many(5)  # error
+    Mistaken.objects.order_by(5)  # error
+    for row in Mistaken.objects:
+        row.nothing()  # error

@@ -13,6 +13,7 @@ from cassandra.cqlengine.columns.containers import (
     Vector,
     resolve_udts,
 )
+from cassandra.cqlengine.columns.mapped import Mapped
 from cassandra.cqlengine.columns.scalars import (
     UUID,
     Ascii,
@@ -64,6 +65,7 @@ __all__ = [
     "Integer",
     "List",
     "Map",
+    "Mapped",
     "Set",
     "SmallInt",
     "Text",

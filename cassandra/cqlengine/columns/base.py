@@ -5,8 +5,9 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 
+from cassandra.cqlengine.columns.mapped import Mapped
 from cassandra.cqlengine.errors import ValidationError
 from cassandra.util.cql_text import escape_name
 
@@ -18,7 +19,7 @@ __all__ = ["BaseValueManager", "Column", "T", "plain"]
 T = TypeVar("T")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-_counter = itertools.count(1)
+counter = itertools.count(1)
 
 
 def plain(function: _Function) -> _Function:
@@ -93,7 +94,7 @@ class BaseValueManager:
         )
 
 
-class Column(Generic[T]):
+class Column(Mapped[T]):
     """A column of a table, or a field of a user-defined type.
 
     It is declared as an attribute of a model's class.
@@ -168,7 +169,7 @@ class Column(Generic[T]):
         self.static = static
         self.column_name: str | None = None
         self.owner: str = ""
-        self.instance_counter = next(_counter)
+        self.instance_counter = next(counter)
 
     if TYPE_CHECKING:
 

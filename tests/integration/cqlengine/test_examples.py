@@ -98,7 +98,7 @@ def test_the_guide(node: LocalCluster) -> None:
     names: dict[str, Any] = {"__name__": "shop"}
     try:
         blocks = python_blocks("docs/mapper.rst")
-        assert len(blocks) == 11
+        assert len(blocks) == 12
         for block in blocks:
             run_block(block.replace("port=9042", f"port={node.port}"), node, names)
     finally:

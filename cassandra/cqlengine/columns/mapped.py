@@ -1,0 +1,31 @@
+"""`Mapped`: what type checkers know of a column by its annotation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+
+if TYPE_CHECKING:
+    from cassandra.cqlengine.query.expressions import ColumnQueryEvaluator
+
+__all__ = ["Mapped"]
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Mapped(Generic[T_co]):
+    """The annotation of a column: ``id: Mapped[uuid.UUID] = columns.UUID(primary_key=True)``.
+
+    Type checkers know ``User.id`` as a column then, and ``user.id`` as a `uuid.UUID`. An annotation
+    alone, ``name: Mapped[str]``, makes the column of its type: see the guide for the table.
+    """
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __get__(self, instance: None, owner: type) -> ColumnQueryEvaluator: ...
+        @overload
+        def __get__(self, instance: object, owner: type) -> T_co: ...
+        def __get__(self, instance: object | None, owner: type) -> Any: ...
+        def __set__(self, instance: object, value: T_co) -> None: ...  # type: ignore[misc]

@@ -1,0 +1,127 @@
+"""Columns that annotations declare."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import ipaddress
+import uuid
+from typing import Any, Optional
+
+import pytest
+
+from cassandra.cqlengine import ValidationError, columns
+from cassandra.cqlengine.columns import Mapped
+from cassandra.cqlengine.models import Model, ModelDefinitionException
+from cassandra.cqlengine.usertype import UserType
+
+
+class Place(UserType):
+    street: Mapped[str | None]
+    number: Mapped[int]
+
+
+class User(Model):
+    __keyspace__ = "ks"
+    id: Mapped[uuid.UUID] = columns.UUID(primary_key=True, default=uuid.uuid4)
+    name: Mapped[str]
+    nick: Mapped[str | None]
+    age: Mapped[int | None] = columns.SmallInt(db_field="years")
+    uuid: Mapped[Optional[uuid.UUID]]  # noqa: UP045 - both spellings
+    rate: Mapped[float | None]
+    active: Mapped[bool | None]
+    photo: Mapped[bytes | None]
+    born: Mapped[datetime.date | None]
+    at: Mapped[datetime.time | None]
+    seen: Mapped[datetime.datetime | None]
+    paid: Mapped[decimal.Decimal | None]
+    host: Mapped[ipaddress.IPv4Address | None]
+    tags: Mapped[set[str]]
+    marks: Mapped[dict[str, list[int]]]
+    pair: Mapped[tuple[int, str] | None]
+    home: Mapped[Place | None]
+    plain: int = 5
+    old = columns.Text()
+
+
+def test_types() -> None:
+    found = {name: column.db_type for name, column in User.__mapping__.columns.items()}
+    assert found == {
+        "old": "text",
+        "id": "uuid",
+        "name": "text",
+        "nick": "text",
+        "age": "smallint",
+        "uuid": "uuid",
+        "rate": "double",
+        "active": "boolean",
+        "photo": "blob",
+        "born": "date",
+        "at": "time",
+        "seen": "timestamp",
+        "paid": "decimal",
+        "host": "inet",
+        "tags": "set<text>",
+        "marks": "map<text, frozen<list<int>>>",
+        "pair": "tuple<int, text>",
+        "home": "frozen<place>",
+    }
+    assert list(Place.fields()) == ["street", "number"]
+
+
+def test_values() -> None:
+    user = User(name="x", tags=["a"], home=Place(street="s", number=1))
+    assert (user.tags, user.nick, user.home and user.home.number) == ({"a"}, None, 1)
+    assert isinstance(user.id, uuid.UUID)
+    user.validate()
+    assert str(User.objects.filter(User.age > 5).allow_filtering()).startswith(
+        'SELECT * FROM ks.user WHERE "years" > %(0)s'
+    )
+    assert User.plain == 5
+
+
+@pytest.mark.parametrize("values", [{}, {"name": None}])
+def test_what_is_not_optional_is_required(values: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError, match=r"User\.name"):
+        User(**values).validate()
+
+
+def made(annotation: Any) -> Any:
+    attrs = {
+        "__module__": __name__,
+        "id": columns.Integer(primary_key=True),
+        "__annotations__": {"odd": annotation},
+    }
+    return type("Odd", (Model,), attrs)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "message"),
+    [
+        ("Mapped[nowhere.Thing]", r"'Mapped\[nowhere.Thing\]' of Odd.odd cannot be read"),
+        ("Mapped[object]", "no column for the annotation <class 'object'> of Odd.odd"),
+        ("Mapped[int | str]", "no column for the annotation int | str of Odd.odd"),
+        (Mapped[list[object]], "no column for the annotation <class 'object'> of Odd.odd"),
+    ],
+)
+def test_mistakes(annotation: Any, message: str) -> None:
+    with pytest.raises(ModelDefinitionException, match=message.replace("int | str", r"int \| str")):
+        made(annotation)
+
+
+def test_other_annotations_are_left_alone() -> None:
+    for annotation in ("int", "nowhere.Thing", int, list[int]):
+        assert list(made(annotation).__mapping__.columns) == ["id"]
+    assert list(made(Mapped[int]).__mapping__.columns) == ["id", "odd"]
+
+
+def test_columns_are_inherited() -> None:
+    class Base(Model):
+        __abstract__ = True
+        id: Mapped[int] = columns.Integer(primary_key=True)
+        name: Mapped[str]
+
+    class Child(Base):
+        more: Mapped[str | None]
+
+    assert list(Child.__mapping__.columns) == ["id", "name", "more"]
