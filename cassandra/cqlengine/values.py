@@ -99,12 +99,12 @@ def changed_positions(values: Values, mapping: Mapping) -> list[int]:
         if value is before and not explicit:
             continue
         column = mapping.order[at]
-        if explicit and (column.is_null(value) or values.unknown >> at & 1):
+        is_unknown = explicit and (column.is_null(value) or values.unknown >> at & 1)
+        if is_unknown and not column.is_counter:
             # Null that was set is written even if none is known: others may have written since,
             # and a column that was not read is null here. So is what equals an unwritten default.
-            if not column.is_counter:
-                found.append(at)
-                continue
+            found.append(at)
+            continue
         if column.mutable:
             if _differs(column, value, before):
                 found.append(at)
