@@ -99,6 +99,9 @@ class ClusterBase(Defaults, MetadataSettings, PoolSizes, Identity, ShardAwarenes
 
     def __init__(self, contact_points: ContactPoints = NOT_SET, **settings: Any) -> None:
         settings = hidden_settings(settings)  # first: an error shows local variables
+        given: object = contact_points
+        if given is None:  # stands for the default, as in most settings
+            contact_points = NOT_SET
         if contact_points is not NOT_SET:
             self.contact_points = checked_contact_points(contact_points)
         profiles = settings.pop("execution_profiles", None)

@@ -26,8 +26,6 @@ def checked_contact_points(contact_points: ContactPoints) -> Sequence[ContactPoi
             f"contact_points must be a list of addresses, not a single {contact_points!r}: "
             "write [...]"
         )
-    if contact_points is None:
-        raise ValueError("contact_points must be a list of addresses, but is None")
     points = list(contact_points)
     for point in points:
         _check_contact_point(point)

@@ -320,8 +320,7 @@ def decimal_parts(value: object) -> tuple[int, int]:
     exponent, as `decimal.Decimal.as_tuple` gives them.
     """
     if not isinstance(value, decimal.Decimal):
-        # A bool is an int to Python; as a decimal it is a mistake.
-        if isinstance(value, bool) or not (
+        if not (
             isinstance(value, (int, float, str, tuple, list)) or hasattr(type(value), "__index__")
         ):
             parts: tuple[int, int] = member_or_refuse(decimal_parts, value, "a decimal")

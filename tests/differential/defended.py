@@ -1,7 +1,400 @@
-"""The differences that stay, each with its reason."""
+"""The differences that stay, each with its reason and the programs that see it.
+
+A difference that is in no entry fails the lane, and so does an entry whose programs see none any
+more. What is seen is as narrow as it can be said: values in place of others are named by program
+and label, an error in place of another by the classes of both.
+"""
 
 from __future__ import annotations
 
-from tests.differential.compare import Defended
+from tests.differential.compare import Defended, Seen
+from tests.differential.elsewhere import ELSEWHERE
 
-DEFENDED: list[Defended] = []
+ENCODE = r"error\((ArithmeticError\|)?Encode(Type|Value)Error"
+REFUSED = r"error\(CQLEngineException\|ValidationError\)"
+SERVER = r"error\(.*(InvalidRequest|SyntaxException|ServerError|NoHostAvailable)"
+ANY_ERROR = r"error\("
+ROWS = r"ResultSet"
+NOTHING = r"<nothing>"
+TYPES = r"types_bound\."
+BOUND = TYPES + r"(bound|read_again)\["
+
+SEEN = [
+    Defended(
+        what=(
+            "None inside a list, set or map (a null element of ``IN ?`` too) raises "
+            "``EncodeTypeError``."
+        ),
+        why=(
+            "Servers refuse it, a list with an internal error. cassandra-driver stores an empty "
+            "value in sets and maps; scylla-driver sends the null, which the server refuses."
+        ),
+        seen=(
+            Seen(r"core_data\.nulls_inside_collections"),
+            Seen(BOUND, r"(show:|table:.*)[\"\[({]*.*None", "", ENCODE + r"|<nothing>"),
+        ),
+    ),
+    Defended(
+        what=(
+            "A value of a wrong type, or out of range, raises ``EncodeTypeError`` or "
+            "``EncodeValueError`` before anything is sent. They are ``TypeError``, the second one "
+            "``ValueError`` and ``OverflowError`` too; there, it is ``AttributeError``, "
+            "``struct.error``, ``IndexError``, ``KeyError`` or ``NoHostAvailable``, by the type."
+        ),
+        why="The message has the value, its type and the column.",
+        seen=(
+            Seen(BOUND, "show:", ANY_ERROR, ENCODE),
+            Seen(r"values\.coding\[", "show:", ANY_ERROR, ENCODE),
+            Seen(r"core_data\.wrong_parameters", "show:", ANY_ERROR, ENCODE),
+        ),
+    ),
+    Defended(
+        what=(
+            "Values that would be stored as something else are refused: an int for a blob (stored "
+            "as that many zero bytes), a list of ints for one, bytes for a list, any object for a "
+            "user-defined type (all fields null), a mapping for a tuple, ``12`` as an address, "
+            "negative times."
+        ),
+        why="The data that the program meant is lost there, without an error.",
+        seen=(
+            Seen(BOUND, "show:", ROWS, ENCODE),
+            Seen(BOUND, "(show|table):", r"(Row|\{|unreadable)", NOTHING),
+            Seen(r"values\.coding\[", "show:", r"b'", ENCODE),
+            Seen(r"docs_core\.user_types", r"(show:dict write|table:people\[id=6\])"),
+        ),
+    ),
+    Defended(
+        what=(
+            "More values are taken: members of enums by their values, NumPy's numbers, mappings "
+            "and named tuples for user-defined types, generators, texts for identifiers and "
+            "dates, subclasses of str in texts of statements."
+        ),
+        why="There is one thing that they can mean.",
+        seen=(
+            Seen(TYPES, "show:", ANY_ERROR, r"(ResultSet|Row)"),
+            Seen(TYPES, "(show|table):", NOTHING, r"(Row|\{|unreadable)"),
+            Seen(r"types_bound\.bound\[timeuuid\]", "show:'uuid'", ANY_ERROR, SERVER),
+            Seen(r"core_data\.uuids_and_dates", r"show:bound"),
+            Seen(r"core_data\.sequences_as_text", r"show:in", ANY_ERROR, ROWS),
+            Seen(r"docs_core\.sequences_for_in", r"show:tuple", ANY_ERROR),
+            Seen(r"values\.coding\[", "show:", ANY_ERROR, r"[^e]"),
+        ),
+    ),
+    Defended(
+        what="Statements that are refused or changed by the entries above are not sent, or other.",
+        why="It is what those entries say, as the server sees it.",
+        seen=(
+            Seen(
+                r"core_data\.(wrong_parameters|sequences_as_text|time_budgets|uuids_and_dates|"
+                r"booleans|consistency_levels|row_factories_of_programs|missing_keyspaces|"
+                r"attributes_of_futures)",
+                "statements",
+            ),
+            Seen(r"docs_core\.", "statements"),
+            Seen(r"generated_statements\.statements", "statements"),
+        ),
+        is_told=False,
+    ),
+    Defended(
+        what=(
+            "A value of a tuple with too few fields has nulls for the others; an empty one is "
+            "nulls instead of no bytes."
+        ),
+        why="Servers have no empty tuple: its own tools fail to read it.",
+        seen=(
+            Seen(BOUND + r"tuple", "(show|table):"),
+            Seen(TYPES + r"read_again\[list<frozen<tuple", r"show:\[\[\], \[1\]\]"),
+            Seen(r"values\.coding\[TupleType", "show:"),
+            Seen(TYPES + r".*tuple", "table:.*", "", r"unreadable|\{"),
+        ),
+        is_told=False,
+    ),
+    Defended(
+        what="A NumPy number for a blob is its bytes, not that many zero bytes.",
+        why="It has a buffer, as an array does.",
+        seen=(Seen(BOUND + "blob", r"(show|table):.*np\.int"),),
+        is_told=False,
+    ),
+    Defended(
+        what=(
+            "Texts with a value that CQL cannot have fail with another error of the server, or "
+            "``UnicodeEncodeError``."
+        ),
+        why="The literals are different; neither has a meaning.",
+        seen=(Seen(TYPES + "literal", "show:", ANY_ERROR, ANY_ERROR),),
+        is_told=False,
+    ),
+    Defended(
+        what=(
+            "One request of the program's own making that cannot be encoded leaves its connection "
+            "alone."
+        ),
+        why="There, the host counts as down for some seconds, and all requests fail.",
+        seen=(
+            Seen(TYPES + "read_again", "error", r"error\((NoHostAvailable|DriverException)"),
+            Seen(r"(docs_core|core_data)\.", "show:", r"error\(NoHostAvailable\)"),
+            Seen(r"core_data\.consistency_levels", "table:"),
+        ),
+        is_told=False,
+    ),
+    Defended(
+        what=(
+            "No ``DeprecationWarning`` about indexes of results, legacy settings, ``len`` of "
+            "querysets or release 4.0."
+        ),
+        why="Nothing of that is going to leave this driver.",
+        seen=(
+            Seen(
+                r"(core_data|docs_core|generated_statements|settings|mapper_pages|values)\.",
+                r"warnings:(Pending)?DeprecationWarning",
+                "warned",
+                NOTHING,
+            ),
+        ),
+    ),
+    Defended(
+        what=(
+            "Rows are decoded when they are first looked at. An error of a row factory is raised "
+            "there, not by ``execute``; a factory that gives no rows is a ``TypeError``."
+        ),
+        why="Rows that nobody reads cost nothing, and can go to columns.",
+        seen=(Seen(r"core_data\.row_factories_of_programs", r"show:(raises|number) "),),
+    ),
+    Defended(
+        what=(
+            "``was_applied`` answers with every row factory, and after rows were read; of a "
+            "statement without a condition it is a ``RuntimeError``, always."
+        ),
+        why="There, it depends on the factory and the first column.",
+        seen=(
+            Seen(
+                r"core_data\.row_factories_of_programs", r"show:(none|generator|empty|dicts|names) "
+            ),
+            Seen(r"core_data\.light_weight_transactions", r"show:named applied"),
+        ),
+        is_told=False,
+    ),
+    Defended(
+        what="Arguments of a wrong kind are a ``TypeError`` or ``ValueError`` when they are given.",
+        why="There, it is an ``AttributeError`` of the driver's inside, or nothing until later.",
+        seen=(
+            Seen(r"core_data\.wrong_parameters", "show:(query|positions|prepare) "),
+            Seen(r"core_data\.(time_budgets|consistency_levels)", "show:kind"),
+            Seen(
+                r"docs_core\.(positional_parameters|execution_profiles)",
+                "show:(a text|clone wrong)",
+            ),
+            Seen(r"settings\.wrong_kinds\[", "show:", r"class Cluster|error", ANY_ERROR),
+            Seen(r"settings\.(statements|profiles|authentication)", "show:"),
+            Seen(
+                r"values\.(tokens|quoting|times|interpolation|temporal|ranges)",
+                "show:",
+                "",
+                ANY_ERROR,
+            ),
+            Seen(r"values\.temporal", "show:Time -1", "", NOTHING),
+            Seen(r"values\.(times|coding\[ListType)", "show:(unix|\\[None\\])", "", NOTHING),
+        ),
+    ),
+    Defended(
+        what="Attributes that tell more: of prepared statements, sessions, settings and results.",
+        why="What is None or private there is known here.",
+        seen=(
+            Seen(r"core_data\.prepared_attributes", "show:keyspace"),
+            Seen(r"core_data\.sessions_have", "show:generator"),
+            Seen(r"core_data\.attributes_of_futures", "show:traces"),
+            Seen(r"core_data\.missing_keyspaces", "show:(empty|assigned)"),
+            Seen(r"core_data\.empty_settings", "show:points (tuple|default)"),
+            Seen(r"docs_core\.(callbacks_of_one_future|logins)", "show:"),
+            Seen(r"settings\.setting\[(connection_class|executor_threads|contact_points)", "show:"),
+            Seen(r"settings\.contact_points", "show:(generator|ipv6|port None|empty text)"),
+            Seen(r"settings\.used_settings", "show:no timeouts"),
+        ),
+        is_told=False,
+    ),
+    Defended(
+        what="``unregister_listener`` of one that is not registered does nothing.",
+        why="There is nothing to take away.",
+        seen=(Seen(r"core_data\.listeners_at_connect", "show:unknown"),),
+    ),
+    Defended(
+        what="A retry policy that answers with an unknown decision has the error raised.",
+        why="There, the request has no rows and no error.",
+        seen=(Seen(r"core_data\.what_retry_policies_hear", "show:number"),),
+        is_told=False,
+    ),
+    Defended(
+        what=(
+            "Policies: unknown errors of a connection are raised, not sent to the next host; "
+            "``max_attempts=0`` is no attempt."
+        ),
+        why="The server may have executed the request; 0 is not endless.",
+        seen=(
+            Seen(r"settings\.retrying", r"show:\w+ error"),
+            Seen(r"settings\.reconnecting", "show:no attempts"),
+        ),
+        is_told=False,
+    ),
+    Defended(
+        what="Protocol versions that this driver does not speak are refused by ``Cluster()``.",
+        why="There, it is ``NoHostAvailable`` at ``connect``.",
+        seen=(Seen(r"settings\.versions_of_the_protocol", "show:"),),
+        is_told=False,
+    ),
+    Defended(
+        what=(
+            "Indexing a result reads the pages up to the row, not all; a page is asked for when "
+            "its rows are."
+        ),
+        why="Large results fit into memory.",
+        seen=(Seen(r"generated_statements\.fetching", "statements"),),
+    ),
+    Defended(
+        what=(
+            "Bytes that are not a value of the type are a ``DecodeError`` (a ``ValueError``), and "
+            "so are counts that cannot be."
+        ),
+        why="There, ``struct.error``, ``IndexError``, or a value that nobody wrote.",
+        seen=(
+            Seen(r"values\.decoding\[", "show:"),
+            Seen(r"values\.packing", "show:"),
+        ),
+        is_told=False,
+    ),
+    Defended(
+        what="Numbers, addresses and times are exact, and texts of types and values are their own.",
+        why="There, decimals and dates go through floats.",
+        seen=(
+            Seen(r"values\.(times|packing|geometry|versions|names_of_types|replication)", "show:"),
+            Seen(r"values\.(encoders_of_programs|interpolation|quoting|sorted_sets)", "show:"),
+            Seen(r"values\.coding\[UUIDType", "show:"),
+            Seen(r"values\.clocks", "show:warning_(threshold|interval)", "1", r"1\.0"),
+        ),
+        is_told=False,
+    ),
+    Defended(
+        what="``sync_table``, ``sync_type`` and ``drop_table`` return the statements that they made.",
+        why="So a deployment can log them.",
+        seen=(
+            Seen(r"mapper_", r"show:(sync|first|second|changed|other type|drop)", "None", r"\["),
+        ),
+    ),
+    Defended(
+        what=(
+            "The mapper refuses values of wrong types, out of range, or that it would take apart "
+            "(texts and bytes for collections) with ``ValidationError`` before the server is asked."
+        ),
+        why="There, it is any error, or the letters of the text are stored.",
+        seen=(
+            Seen(r"mapper_(pages|differences|columns)\.", "show:", "", REFUSED),
+            Seen(r"mapper_columns\.", "show:", "", r"error\(ArithmeticError\|EncodeValueError"),
+            Seen(r"mapper_columns\.created\[", "(show|table):", "", r"None|<nothing>"),
+            Seen(r"mapper_differences\.iterables", "table:"),
+            Seen(r"mapper_pages\.", "show:", "error", r"error\((ValueError|CQLEngineException)\)"),
+            Seen(r"mapper_pages\.batches", "show:type 0"),
+            Seen(r"mapper_differences\.statements_of_the_connection", "show:number"),
+        ),
+    ),
+    Defended(
+        what=(
+            "The mapper takes more: addresses and dates as objects, subclasses of str, NumPy's "
+            "numbers, views of bytes, ``using`` on instances, ``values_list`` without names."
+        ),
+        why="There is one thing that they can mean.",
+        seen=(
+            Seen(r"mapper_columns\.(created|converted)\[", "show:", "", r"(?!error)"),
+            Seen(r"mapper_columns\.created\[", "table:", "", r"\{"),
+            Seen(r"mapper_pages\.contexts", "show:instance", ANY_ERROR),
+            Seen(r"mapper_pages\.what_querysets_give", "show:(no names|defer all)"),
+            Seen(r"mapper_pages\.batches", "show:type LOGGED"),
+        ),
+        is_told=False,
+    ),
+    Defended(
+        what=(
+            "Columns of the mapper have no private attributes of today's drivers (``_columns``, "
+            "``cql_type`` as a class)."
+        ),
+        why="They are how the other mapper works inside.",
+        seen=(
+            Seen(r"mapper_pages\.instances", "show:(private|column names)"),
+            Seen(r"mapper_differences\.small_ones", "show:cql type"),
+            Seen(r"mapper_columns\.attributes", "show:"),
+        ),
+        is_told=False,
+    ),
+    Defended(
+        what=(
+            "A filter by a clustering column alone fails with the server's ``InvalidRequest``, not "
+            "``QueryException``."
+        ),
+        why="The server knows better what its indexes allow.",
+        seen=(
+            Seen(r"mapper_pages\.filters", "show:clustering alone"),
+            Seen(
+                r"generated_mapper\.readings",
+                "show:",
+                r"error\(CQLEngineException\|QueryExc",
+                SERVER,
+            ),
+        ),
+    ),
+    Defended(
+        what=(
+            "Columns that a query has left out (``only``, ``defer``) are None on its instances, "
+            "not their defaults; one that is set to its default is written."
+        ),
+        why="The row may have another value, and would keep it.",
+        seen=(Seen(r"mapper_changes\.\w+\[(deferred|only)\]", ""),),
+    ),
+    Defended(
+        what=(
+            "``get_changed_columns`` has the columns that were set to null or deleted; ``del`` of "
+            "an attribute with a default deletes the value."
+        ),
+        why="They are written.",
+        seen=(
+            Seen(r"mapper_changes\.\w+\[", "show:.* (changed|left)"),
+            Seen(r"mapper_changes\.changed_inside\[", "(show:.*n( then| deleted|)$|table:)"),
+            Seen(r"generated_mapper\.actions", "show:.* changed"),
+        ),
+    ),
+    Defended(
+        what="Elements that are added to an empty set of an instance are added to the row's.",
+        why="Others may have written some since the row was read: they stay.",
+        seen=(
+            Seen(r"mapper_differences\.sets_that_are_assigned", "show:add"),
+            Seen(r"mapper_changes\.changed_inside\[", "show:.* s( then|)$"),
+        ),
+    ),
+    Defended(
+        what="Nulls that an instance was created with are written once, not with each later change.",
+        why="They would delete what others have written since.",
+        seen=(Seen(r"mapper_changes\.created_with_null", ""),),
+    ),
+    Defended(
+        what=(
+            "After a batch was executed, or its block left, its instances write by themselves "
+            "again."
+        ),
+        why="There, their writes go to the batch that is over, and are lost.",
+        seen=(Seen(r"mapper_pages\.counters", "table:hits"),),
+    ),
+    Defended(
+        what="``sync_table`` of a model with ``__default_ttl__`` warns, others do not.",
+        why="The attribute has no effect; what today's drivers warn of has one.",
+        seen=(
+            Seen(r"mapper_pages\.options", "warnings:UserWarning", NOTHING),
+            Seen(r"mapper_pages\.definitions", "warnings:UserWarning", "warned", NOTHING),
+        ),
+        is_told=False,
+    ),
+    Defended(
+        what="``timestamp`` keys before 1970 round down, as the column does.",
+        why="So the row that was written is found.",
+        seen=(Seen(r"mapper_differences\.dates_before_1970", "show:"),),
+        is_told=False,
+    ),
+]
+
+DEFENDED: list[Defended] = [*SEEN, *ELSEWHERE]

@@ -64,6 +64,7 @@ class Worker:
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is None:
             environment = clean_environment()
+            environment["DIFFERENTIAL_PROGRAMS"] = str(PROGRAMS)
             environment["PYTHONHASHSEED"] = "0"  # sets have one order
             environment["TZ"] = "America/New_York"  # so that local time is not UTC by chance
             if self.name == OURS:

@@ -22,8 +22,10 @@ from tests.differential.compare import (
     places,
 )
 from tests.differential.defended import DEFENDED
+from tests.differential.page import PAGE, table
 from tests.differential.recorder import Frames, Requests, without_compression
 from tests.differential.worker import canonical
+from tests.programs.environments import ROOT
 
 SAME: dict[str, Any] = {
     "shown": [["rows", "[Row(k=1)]"], ["rows", "[]"]],
@@ -242,3 +244,13 @@ def test_the_recorder_takes_compression_out_of_the_offer() -> None:
 
 def test_places_tell_equal_labels_apart() -> None:
     assert list(places({"shown": [["a", "1"], ["a", "2"]]})) == ["show:a", "show:a#2"]
+
+
+def test_the_page_of_differences_is_that_of_the_list() -> None:
+    assert PAGE.read_text() == table(DEFENDED), "run: python -m tests.differential.page"
+    assert f".. include:: {PAGE.name}" in (PAGE.parent / "upgrading.rst").read_text()
+
+
+def test_each_difference_that_the_lane_cannot_see_has_a_test() -> None:
+    for entry in DEFENDED:
+        assert not entry.test or (ROOT / entry.test).exists(), entry.test

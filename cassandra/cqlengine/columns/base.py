@@ -131,6 +131,8 @@ class Column(Mapped[T]):
     """bool flag, indicates an index is managed outside of the mapper"""
     db_field: str | None = None
     """the name in the database"""
+    value: object = None
+    """None: a column of a model has no value, its instances do"""
     default: object = None
     """the default value, or a callable (no arguments)"""
     required: bool = False

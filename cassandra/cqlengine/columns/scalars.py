@@ -257,6 +257,12 @@ class Counter(Integer):
         self, index: bool = False, db_field: str | None = None, required: bool = False
     ) -> None:
         super().__init__(index=index, db_field=db_field, required=required)
+        self.default = 0
+
+    @property
+    def has_default(self) -> bool:
+        """False: `default` is what a counter begins with, and is never written."""
+        return False
 
 
 class BaseFloat(_ConvertedColumn[float]):

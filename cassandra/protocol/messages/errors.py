@@ -313,14 +313,14 @@ class WriteFailureMessage(RequestExecutionException):
         return errors.WriteFailure(self.summary_msg(), **self.info)
 
 
-class CDCWriteException(RequestExecutionException):
-    """The change-data-capture space is full."""
+class CDCWriteException(RequestExecutionException, errors.CDCWriteFailure):
+    """The change-data-capture space is full.
+
+    Raised as it is, so that programs catch it by the name of either module.
+    """
 
     summary = "Failed to execute write due to CDC space exhaustion."
     error_code = 0x1600
-
-    def to_exception(self) -> Exception:
-        return errors.CDCWriteFailure(self.summary_msg())
 
 
 class CASWriteUnknownMessage(RequestExecutionException):
@@ -361,14 +361,14 @@ class InvalidRequestException(RequestValidationException):
         return errors.InvalidRequest(self.summary_msg())
 
 
-class ConfigurationException(RequestValidationException):
-    """The server cannot do this as it is configured."""
+class ConfigurationException(RequestValidationException, errors.ConfigurationException):
+    """The server cannot do this as it is configured.
+
+    Raised as it is, so that programs catch it by the name of either module.
+    """
 
     summary = "Query invalid because of configuration issue"
     error_code = 0x2300
-
-    def to_exception(self) -> Exception:
-        return errors.ConfigurationException(self.summary_msg())
 
 
 class AlreadyExistsException(ConfigurationException):

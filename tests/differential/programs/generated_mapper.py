@@ -23,7 +23,7 @@ class Thing(Model):
     c = columns.Integer(primary_key=True)
     a = columns.Integer()
     t = columns.Text()
-    n = columns.Integer(default=9)
+    n = columns.Integer()
     z = columns.Text(static=True)
     s = columns.Set(columns.Integer)
     l = columns.List(columns.Integer)  # noqa: E741
@@ -39,6 +39,7 @@ def _ready(d):
 
 
 def _values(rng, least=0, *, static=True):
+    """Values by names. New rows have no nulls, as today's drivers write those at each save."""
     made = {
         "a": lambda: rng.choice([None, 0, 1, 5, -7]),
         "t": lambda: rng.choice([None, "", "x", "it's", "ä%"]),
@@ -52,7 +53,10 @@ def _values(rng, least=0, *, static=True):
     names = rng.sample(sorted(made), rng.randint(least, 4))
     if not static:  # today's drivers write it with a whole key, which the server refuses
         names = [name for name in names if name != "z"] or ["a"]
-    return {name: made[name]() for name in names}
+    found = {name: made[name]() for name in names}
+    if static:
+        return {name: value for name, value in found.items() if value is not None}
+    return {name: [] if name == "l" and value is None else value for name, value in found.items()}
 
 
 def _key(rng):

@@ -262,6 +262,7 @@ def read_again(d, kind):
             s.execute(insert, (name, _value(name)))
         except Exception:
             continue
-        rows = s.execute(f"SELECT v FROM {_table(kind)} WHERE k = %s", (name,))
-        d.show(name, rows.one())
-    d.show("types", [str(one) for one in s.execute(f"SELECT * FROM {_table(kind)}").column_types])
+        text = f"SELECT v FROM {_table(kind)} WHERE k = %s"
+        d.tried(name, lambda name=name, text=text: s.execute(text, (name,)).one())
+    rows = s.execute(f"SELECT * FROM {_table(kind)} LIMIT 0")
+    d.show("types", [one.cql_parameterized_type() for one in rows.column_types])

@@ -243,17 +243,15 @@ async def test_a_batch_that_grows_while_it_is_under_way(node: FakeNode) -> None:
 
 async def test_texts_are_of_the_keyspace_of_the_prepared_statement(node: FakeNode) -> None:
     async with connected(node) as (_, session):
-        batch = (
-            BatchStatement()
-            .add(await session.prepare(TEXTS[0]), (0, "a"))
-            .add("INSERT INTO t9 (k) VALUES (1)")
-        )
+        batch = BatchStatement().add(await session.prepare(TEXTS[0]), (0, "a"))
         await session.execute(batch)
-        version = node.queries()[-1].version
-        if version >= 4:  # which says where the partition key is
+        if node.queries()[-1].version >= 4:  # which says where the partition key is
             assert batch.keyspace is not None
-        # As today's drivers send it; from version 5 on, a request may name its keyspace.
-        assert node.queries()[-1].keyspace == (batch.keyspace if version >= 5 else None)
+        assert node.queries()[-1].keyspace is None
+        batch.add("INSERT INTO t9 (k) VALUES (1)")
+        await session.execute(batch)
+        is_sent = node.queries()[-1].version >= 5
+        assert node.queries()[-1].keyspace == (batch.keyspace if is_sent else None)
         batch.keyspace = "mine"
         await session.execute(batch)
         assert node.queries()[-1].keyspace == ("mine" if node.queries()[-1].version >= 5 else None)

@@ -59,11 +59,14 @@ def test_contact_points(face: Any) -> None:
     ]
 
 
+def test_none_stands_for_the_default_contact_points(face: Any) -> None:
+    assert face(None).contact_points == face().contact_points
+
+
 @pytest.mark.parametrize(
     ("points", "error", "message"),
     [
         ("127.0.0.1", TypeError, r"list of addresses, not a single '127\.0\.0\.1'"),
-        (None, ValueError, "must be a list of addresses, but is None"),
         ([None], ValueError, "must not be None"),
         ([(None, 9042)], ValueError, "must not be None, but one is"),
         ([17], TypeError, "17"),

@@ -1,0 +1,105 @@
+"""Values of many kinds through each column of the mapper."""
+
+import datetime
+import decimal
+import os
+import runpy
+
+from cassandra.cqlengine import columns
+from cassandra.cqlengine.management import sync_table
+from cassandra.cqlengine.models import Model
+
+STATEMENTS = False
+_HERE = os.path.join(os.environ["DIFFERENTIAL_PROGRAMS"], "types_bound.py")
+VALUES = runpy.run_path(_HERE, run_name="values of types")["VALUES"]
+KINDS = {
+    "Ascii": columns.Ascii,
+    "BigInt": columns.BigInt,
+    "Blob": columns.Blob,
+    "Boolean": columns.Boolean,
+    "Date": columns.Date,
+    "DateTime": columns.DateTime,
+    "Decimal": columns.Decimal,
+    "Double": columns.Double,
+    "Float": columns.Float,
+    "Inet": columns.Inet,
+    "Integer": columns.Integer,
+    "SmallInt": columns.SmallInt,
+    "Text": columns.Text,
+    "Time": columns.Time,
+    "TimeUUID": columns.TimeUUID,
+    "TinyInt": columns.TinyInt,
+    "UUID": columns.UUID,
+    "VarInt": columns.VarInt,
+    "Duration": columns.Duration,
+    "List": lambda **k: columns.List(columns.Integer, **k),
+    "Set": lambda **k: columns.Set(columns.Text, **k),
+    "Map": lambda **k: columns.Map(columns.Text, columns.Integer, **k),
+    "Tuple": lambda **k: columns.Tuple(columns.Integer, columns.Text, **k),
+}
+EACH = {"created": list(KINDS), "converted": list(KINDS)}
+_known = {}
+
+
+def _model(d, name, *, keyed=False):
+    d.mapper()
+    key = (d.keyspace, name, keyed)
+    if key not in _known:
+        made = {"v": KINDS[name]()}
+        made["p"] = columns.Text(primary_key=True)
+        if keyed:
+            made = {"p": KINDS[name](primary_key=True), "v": columns.Text()}
+        _known[key] = type(f"C{name}{'Key' * keyed}", (Model,), {"__module__": "programs", **made})
+        sync_table(_known[key])
+    return _known[key]
+
+
+def _usual(name):
+    value = VALUES[name]
+    return name not in ("unset", "generator") and not isinstance(value, type)
+
+
+def created(d, kind):
+    model = _model(d, kind)
+    for name in filter(_usual, VALUES):
+        d.tried(name, lambda name=name: model.create(p=name, v=VALUES[name]).v)
+        d.tried(f"{name} read", lambda name=name: model.objects(p=name).first())
+
+
+def converted(d, kind):
+    column = KINDS[kind]()
+    for name in filter(_usual, VALUES):
+        for method in ("validate",):
+            d.tried(f"{method} {name}", getattr(column, method), VALUES[name])
+
+
+def attributes(d):
+    for name, make in KINDS.items():
+        column = make()
+        for attribute in (
+            "primary_key",
+            "partition_key",
+            "index",
+            "db_field",
+            "default",
+            "required",
+            "clustering_order",
+            "discriminator_column",
+            "static",
+            "custom_index",
+            "db_type",
+            "has_default",
+            "is_primary_key",
+            "can_delete",
+        ):
+            d.tried(f"{name} {attribute}", getattr, column, attribute)
+        d.tried(f"{name} default", column.get_default)
+    d.tried("counter default", lambda: columns.Counter().default)
+    d.tried("callable", lambda: columns.Text(default=lambda: "x").get_default())
+    d.tried(
+        "rounded",
+        lambda: columns.DateTime().to_python(datetime.datetime(2020, 1, 1, 1, 1, 1, 999999)),
+    )
+    d.tried("date", lambda: columns.DateTime().to_python(datetime.date(2020, 1, 1)))
+    d.tried("decimal", lambda: columns.Decimal().to_database(decimal.Decimal("1.10")))
+    d.tried("boolean default", lambda: columns.Boolean(default=True).get_default())

@@ -1,0 +1,472 @@
+"""Settings of clusters, profiles, statements and policies: defaults, and values of odd kinds."""
+
+import uuid
+from unittest import mock
+
+from cassandra import ConsistencyLevel, ProtocolVersion, WriteType, policies
+from cassandra.auth import PlainTextAuthProvider
+from cassandra.cluster import Cluster, ExecutionProfile
+from cassandra.connection import DefaultEndPoint, SniEndPointFactory
+from cassandra.metadata import Metadata
+from cassandra.policies import (
+    ConstantReconnectionPolicy,
+    ConstantSpeculativeExecutionPolicy,
+    DCAwareRoundRobinPolicy,
+    ExponentialReconnectionPolicy,
+    HostDistance,
+    HostFilterPolicy,
+    RetryPolicy,
+    RoundRobinPolicy,
+    SimpleConvictionPolicy,
+    TokenAwarePolicy,
+    WhiteListRoundRobinPolicy,
+)
+from cassandra.pool import Host
+from cassandra.query import BatchStatement, BatchType, SimpleStatement, Statement
+
+STATEMENTS = False
+ONE = uuid.UUID(int=1)
+SETTINGS = [
+    "allow_beta_protocol_version",
+    "auth_provider",
+    "cloud",
+    "column_encryption_policy",
+    "compression",
+    "connect_timeout",
+    "connection_class",
+    "control_connection_timeout",
+    "conviction_policy_factory",
+    "cql_version",
+    "endpoint_factory",
+    "executor_threads",
+    "idle_heartbeat_interval",
+    "idle_heartbeat_timeout",
+    "load_balancing_policy",
+    "max_schema_agreement_wait",
+    "metrics_enabled",
+    "no_compact",
+    "port",
+    "prepare_on_all_hosts",
+    "protocol_version",
+    "reconnection_policy",
+    "reprepare_on_up",
+    "schema_event_refresh_window",
+    "schema_metadata_enabled",
+    "sockopts",
+    "ssl_context",
+    "ssl_options",
+    "status_event_refresh_window",
+    "timestamp_generator",
+    "token_metadata_enabled",
+    "topology_event_refresh_window",
+    "address_translator",
+    "default_retry_policy",
+    "contact_points",
+]
+ODD = {
+    "None": None,
+    "0": 0,
+    "-1": -1,
+    "1.5": 1.5,
+    "text": "x",
+    "True": True,
+    "list": [],
+    "class": object,
+    "dict": {},
+}
+EACH = {"setting": SETTINGS, "wrong_kinds": SETTINGS}
+
+
+def setting(d, name):
+    cluster = Cluster()
+    d.tried("default", getattr, cluster, name)
+    value = getattr(cluster, name, None)
+    d.tried("given", lambda: getattr(Cluster(**{name: value}), name))
+    d.tried("set", setattr, cluster, name, value)
+
+
+def wrong_kinds(d, name):
+    for label, value in ODD.items():
+        d.tried(label, lambda value=value: type(Cluster(**{name: value})))
+
+
+def used_settings(d):
+    for label, settings in {
+        "timeouts": {"connect_timeout": 10, "control_connection_timeout": 5},
+        "no timeouts": {"connect_timeout": None, "control_connection_timeout": None},
+        "no heartbeat": {"idle_heartbeat_interval": 0},
+        "no schema": {"schema_metadata_enabled": False, "token_metadata_enabled": False},
+        "v4": {"protocol_version": 4},
+        "v3": {"protocol_version": 3},
+        "no agreement": {"max_schema_agreement_wait": 0},
+        "sockopts": {"sockopts": [(6, 1, 1)]},
+        "no compression": {"compression": False},
+        "cql": {"cql_version": "3.4.5"},
+        "wrong cql": {"cql_version": "9.9.9"},
+        "no timestamps": {"timestamp_generator": lambda: 5},
+        "compact": {"no_compact": True},
+        "beta": {"allow_beta_protocol_version": True},
+        "not ahead": {"prepare_on_all_hosts": False},
+    }.items():
+        cluster = d.cluster(**settings)
+        session = d.tried(label, lambda cluster=cluster: cluster.connect().keyspace)
+        d.show(f"{label} version", cluster.protocol_version)
+        d.show(f"{label} keyspaces", "system" in cluster.metadata.keyspaces)
+        assert session is None
+
+
+def statements(d):
+    for kind in (Statement, SimpleStatement, BatchStatement):
+        given = ("x",) if kind is SimpleStatement else ()
+        one = kind(*given)
+        for name in (
+            "retry_policy",
+            "consistency_level",
+            "serial_consistency_level",
+            "fetch_size",
+            "keyspace",
+            "custom_payload",
+            "is_idempotent",
+            "routing_key",
+            "table",
+            "query_string",
+            "batch_type",
+        ):
+            d.tried(f"{kind.__name__} {name}", getattr, one, name)
+            for label, value in {
+                "None": None,
+                "1": 1,
+                "text": "x",
+                "list": [b"a", b"b"],
+                "bytes": b"a",
+                "dict": {"a": b"b"},
+            }.items():
+                d.tried(f"{kind.__name__} {name} {label}", setattr, one, name, value)
+                d.tried(f"{kind.__name__} {name} {label} is", getattr, one, name)
+        d.tried(f"{kind.__name__} text", lambda one=one: str(kind(*given)))
+    d.tried("no text", SimpleStatement)
+    d.tried("no str", lambda: SimpleStatement(5).query_string)
+    d.tried("key", lambda: SimpleStatement("x", routing_key=[b"a", b"b"]).routing_key)
+    d.tried("key bytes", lambda: SimpleStatement("x", routing_key=b"ab").routing_key)
+    d.tried("key wrong", lambda: SimpleStatement("x", routing_key=5).routing_key)
+    d.show(
+        "types",
+        [
+            (one.name, one.value, str(one))
+            for one in (BatchType.LOGGED, BatchType.UNLOGGED, BatchType.COUNTER)
+        ],
+    )
+
+
+def profiles(d):
+    for label, settings in {
+        "nothing": {},
+        "timeout": {"request_timeout": -1},
+        "timeout text": {"request_timeout": "x"},
+        "no timeout": {"request_timeout": None},
+        "factory": {"row_factory": 5},
+        "level": {"consistency_level": "ONE"},
+        "serial": {"serial_consistency_level": 1},
+        "policy": {"load_balancing_policy": 5},
+        "policy class": {"load_balancing_policy": RoundRobinPolicy},
+        "retry": {"retry_policy": RetryPolicy},
+        "speculative": {"speculative_execution_policy": 5},
+        "unknown": {"nosuch": 1},
+    }.items():
+        d.tried(label, lambda settings=settings: type(ExecutionProfile(**settings)))
+        d.tried(
+            f"cluster {label}",
+            lambda settings=settings: type(
+                Cluster(execution_profiles={"x": ExecutionProfile(**settings)})
+            ),
+        )
+    d.tried("not a profile", lambda: Cluster(execution_profiles={"x": 5}))
+    d.tried("list", lambda: Cluster(execution_profiles=[]))
+
+
+def _hosts(count=4):
+    return [
+        Host(DefaultEndPoint(f"10.0.0.{at}"), SimpleConvictionPolicy, host_id=uuid.UUID(int=at))
+        for at in range(count)
+    ]
+
+
+def balancing(d):
+    hosts = _hosts()
+    for at, host in enumerate(hosts):
+        host.set_location_info(f"dc{at % 2}", "r")
+        host.set_up()
+    made = {
+        "robin": lambda: RoundRobinPolicy(),
+        "dc0": lambda: DCAwareRoundRobinPolicy("dc0"),
+        "dc remote": lambda: DCAwareRoundRobinPolicy("dc0", used_hosts_per_remote_dc=1),
+        "white": lambda: WhiteListRoundRobinPolicy(["10.0.0.1", "10.0.0.2"]),
+        "filter": lambda: HostFilterPolicy(RoundRobinPolicy(), lambda h: h.address != "10.0.0.0"),
+        "token": lambda: TokenAwarePolicy(RoundRobinPolicy()),
+        "no dc": lambda: DCAwareRoundRobinPolicy(),
+        "dc none": lambda: DCAwareRoundRobinPolicy(None),
+        "dc empty": lambda: DCAwareRoundRobinPolicy(""),
+    }
+    for name, make in made.items():
+        policy = d.tried(name, make)
+        if policy is None:
+            continue
+        cluster = mock.Mock(spec=Cluster, contact_points=["10.0.0.0"], endpoints_resolved=[])
+        cluster.metadata = mock.Mock(spec=Metadata)
+        cluster.metadata.get_replicas.return_value = [hosts[2]]
+        d.tried(f"{name} populate", policy.populate, cluster, hosts)
+        d.tried(f"{name} distances", lambda p=policy: [p.distance(h) for h in hosts])
+        plan = lambda p=policy: sorted(h.address for h in p.make_query_plan())  # noqa: E731
+        d.tried(f"{name} plan", plan)
+        d.tried(
+            f"{name} first",
+            lambda p=policy: (
+                next(iter(p.make_query_plan("ks", Statement(routing_key=b"a", keyspace="ks"))))
+                in hosts
+            ),
+        )
+        d.tried(f"{name} down", policy.on_down, hosts[1])
+        d.tried(f"{name} after down", plan)
+        d.tried(f"{name} up", policy.on_up, hosts[1])
+        d.tried(f"{name} removed", policy.on_remove, hosts[2])
+        d.tried(f"{name} after removed", plan)
+        d.tried(f"{name} added", policy.on_add, hosts[2])
+        d.tried(f"{name} after added", plan)
+        d.tried(f"{name} supported", policy.check_supported)
+        d.tried(
+            f"{name} again",
+            lambda p=policy: (
+                len({tuple(h.address for h in p.make_query_plan()) for _ in range(8)}) > 1
+            ),
+        )
+
+
+def retrying(d):
+    for kind in (
+        "RetryPolicy",
+        "FallthroughRetryPolicy",
+        "DowngradingConsistencyRetryPolicy",
+        "NeverRetryPolicy",
+    ):
+        policy = d.tried(kind, lambda kind=kind: getattr(policies, kind)())
+        if policy is None:
+            continue
+        for number in range(2):
+            for got, data in ((0, False), (1, False), (2, False), (2, True)):
+                d.tried(
+                    f"{kind} read {number} {got} {data}",
+                    policy.on_read_timeout,
+                    None,
+                    ConsistencyLevel.QUORUM,
+                    2,
+                    got,
+                    data,
+                    number,
+                )
+            for write in range(6):
+                for got in (0, 1):
+                    d.tried(
+                        f"{kind} write {number} {write} {got}",
+                        policy.on_write_timeout,
+                        None,
+                        ConsistencyLevel.QUORUM,
+                        write,
+                        2,
+                        got,
+                        number,
+                    )
+            for alive in range(4):
+                d.tried(
+                    f"{kind} unavailable {number} {alive}",
+                    policy.on_unavailable,
+                    None,
+                    ConsistencyLevel.QUORUM,
+                    3,
+                    alive,
+                    number,
+                )
+            d.tried(
+                f"{kind} error {number}",
+                policy.on_request_error,
+                None,
+                ConsistencyLevel.ONE,
+                ValueError(),
+                number,
+            )
+    d.show(
+        "numbers",
+        [RetryPolicy.RETRY, RetryPolicy.RETHROW, RetryPolicy.IGNORE, RetryPolicy.RETRY_NEXT_HOST],
+    )
+    d.show(
+        "kinds",
+        [WriteType.SIMPLE, WriteType.BATCH, WriteType.name_to_value, WriteType.value_to_name],
+    )
+
+
+def reconnecting(d):
+    for name, make in {
+        "constant": lambda: ConstantReconnectionPolicy(1.5, 3),
+        "endless": lambda: ConstantReconnectionPolicy(2.0, None),
+        "negative": lambda: ConstantReconnectionPolicy(-1.0),
+        "no attempts": lambda: ConstantReconnectionPolicy(1.0, 0),
+        "negative attempts": lambda: ConstantReconnectionPolicy(1.0, -1),
+        "exponential": lambda: ExponentialReconnectionPolicy(1.0, 8.0, 5),
+        "exponential none": lambda: ExponentialReconnectionPolicy(1.0, 8.0, None),
+        "exponential wrong": lambda: ExponentialReconnectionPolicy(9.0, 8.0),
+        "exponential negative": lambda: ExponentialReconnectionPolicy(-1.0, 8.0),
+        "exponential huge": lambda: ExponentialReconnectionPolicy(1.0, 8.0, 100),
+    }.items():
+        policy = d.tried(name, make)
+        if policy is not None:
+            d.tried(
+                f"{name} schedule",
+                lambda p=policy: [
+                    0.8 <= one / base <= 1.2
+                    for one, base in zip(
+                        p.new_schedule(),
+                        ((1.5, 1.5, 1.5) if name == "constant" else (1, 2, 4, 8, 8)),
+                        strict=False,
+                    )
+                ][:1],
+            )
+            d.tried(
+                f"{name} length",
+                lambda p=policy: sum(
+                    1 for _, one in zip(range(100), p.new_schedule(), strict=False)
+                ),
+            )
+
+
+def speculating(d):
+    policy = ConstantSpeculativeExecutionPolicy(0.5, 2)
+    plan = policy.new_plan("ks", Statement())
+    d.show("plan", [plan.next_execution(None) for _ in range(4)])
+    d.tried(
+        "none",
+        lambda: policies.NoSpeculativeExecutionPolicy().new_plan("ks", None).next_execution(None),
+    )
+    d.tried(
+        "base",
+        lambda: policies.SpeculativeExecutionPolicy().new_plan("ks", None).next_execution(None),
+    )
+
+
+def hosts_and_endpoints(d):
+    one, same, other = (
+        DefaultEndPoint("10.0.0.1", 9042),
+        DefaultEndPoint("10.0.0.1", 9042),
+        DefaultEndPoint("10.0.0.2", 9042),
+    )
+    d.show(
+        "equal",
+        [
+            one == same,
+            one == other,
+            hash(one) == hash(same),
+            one < other,
+            str(one),
+            repr(one),
+            one.address,
+            one.port,
+            one.resolve(),
+            one.socket_family,
+        ],
+    )
+    host = Host(one, SimpleConvictionPolicy, host_id=ONE)
+    for name in (
+        "address",
+        "endpoint",
+        "is_up",
+        "datacenter",
+        "rack",
+        "host_id",
+        "release_version",
+        "broadcast_address",
+        "listen_address",
+        "dse_version",
+        "dse_workload",
+    ):
+        d.tried(name, getattr, host, name)
+    d.tried(
+        "equal hosts",
+        lambda: [
+            host == Host(same, SimpleConvictionPolicy, host_id=ONE),
+            host == Host(other, SimpleConvictionPolicy, host_id=ONE),
+            host == one,
+        ],
+    )
+    d.tried("text host", lambda: [str(host), repr(host)])
+    d.tried("address text", lambda: Host("10.0.0.1", SimpleConvictionPolicy, host_id=ONE).address)
+    d.tried("no policy", lambda: Host(one, None))
+    d.tried("no point", lambda: Host(None, SimpleConvictionPolicy))
+    d.tried("sni", lambda: str(SniEndPointFactory("proxy", 9999).create_from_sni("x")))
+    for name in ("LOCAL", "REMOTE", "IGNORED"):
+        d.tried(name, lambda name=name: getattr(HostDistance, name) is not None)
+
+
+def versions_of_the_protocol(d):
+    d.show("lower", [ProtocolVersion.get_lower_supported(one) for one in (66, 65, 6, 5, 4)])
+    for name in (
+        "V3",
+        "V4",
+        "V5",
+        "V6",
+        "DSE_V1",
+        "DSE_V2",
+        "SUPPORTED_VERSIONS",
+        "BETA_VERSIONS",
+        "MIN_SUPPORTED",
+        "MAX_SUPPORTED",
+    ):
+        d.tried(name, getattr, ProtocolVersion, name)
+    for name in (
+        "uses_int_query_flags",
+        "uses_prepare_flags",
+        "uses_error_code_map",
+        "has_continuous_paging_support",
+        "uses_keyspace_flag",
+        "uses_prepared_metadata",
+        "has_checksumming_support",
+    ):
+        d.tried(name, lambda name=name: [getattr(ProtocolVersion, name)(one) for one in (3, 4, 5)])
+    d.tried("wrong", lambda: Cluster(protocol_version=2).protocol_version)
+    d.tried("wrong 99", lambda: Cluster(protocol_version=99).protocol_version)
+
+
+def contact_points(d):
+    for label, points in {
+        "tuple with port": [("127.0.0.1", 9999)],
+        "mixed": ["127.0.0.1", ("127.0.0.2", 1)],
+        "endpoint": [DefaultEndPoint("127.0.0.1", 5)],
+        "text": "127.0.0.1",
+        "None": None,
+        "number": [5],
+        "unknown": ["nosuch.invalid"],
+        "empty text": [""],
+        "set": {"127.0.0.1"},
+        "generator": (one for one in ["127.0.0.1"]),
+        "ipv6": ["::1"],
+        "none in it": [None],
+    }.items():
+        cluster = d.tried(label, lambda points=points: Cluster(points))
+        if cluster is not None:
+            d.tried(
+                f"{label} resolved",
+                lambda c=cluster: sorted(str(one) for one in c.endpoints_resolved),
+            )
+    for port in (0, 65535, 65536, -1, "9042", None):
+        d.tried(f"port {port!r}", lambda port=port: Cluster(port=port).port)
+
+
+def authentication(d):
+    for given in (("a", "b"), ("", ""), (None, None), ("ä", "ö"), (5, 6)):
+        provider = d.tried(f"{given}", PlainTextAuthProvider, *given)
+        d.tried(
+            f"{given} response",
+            lambda p=provider: bytes(p.new_authenticator("h").initial_response()),
+        )
+        d.tried(
+            f"{given} challenge",
+            lambda p=provider: bytes(p.new_authenticator("h").evaluate_challenge(b"PLAIN-START")),
+        )
+    d.tried("no password", lambda: PlainTextAuthProvider("a"))

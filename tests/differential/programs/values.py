@@ -1,0 +1,623 @@
+"""Values and helpers that need no server: util, encoder, types, marshal, murmur3, timestamps."""
+
+import datetime
+import decimal
+import ipaddress
+import itertools
+import pickle
+import uuid
+
+from cassandra import cqltypes, marshal, metadata, util
+from cassandra.encoder import Encoder, cql_quote
+from cassandra.query import ValueSequence, bind_params
+from cassandra.timestamps import MonotonicTimestampGenerator
+
+STATEMENTS = False
+ZONE = datetime.timezone(datetime.timedelta(hours=3))
+ONE = uuid.UUID("13814000-1dd2-11b2-8080-808080808080")
+
+
+class _Text(str):
+    pass
+
+
+ODD = {
+    "None": None,
+    "True": True,
+    "0": 0,
+    "-5": -5,
+    "2**70": 2**70,
+    "1.5": 1.5,
+    "0.1": 0.1,
+    "nan": float("nan"),
+    "inf": float("inf"),
+    "-inf": float("-inf"),
+    "1e22": 1e22,
+    "text": "it's",
+    "empty": "",
+    "subclass": _Text("a'b"),
+    "bytes": b"\0\xff",
+    "bytearray": bytearray(b"a"),
+    "memoryview": memoryview(b"b"),
+    "decimal": decimal.Decimal("1.50"),
+    "decimal exp": decimal.Decimal("1E+5"),
+    "uuid": ONE,
+    "datetime": datetime.datetime(2020, 1, 2, 3, 4, 5, 678901),
+    "datetime zone": datetime.datetime(2020, 1, 2, 3, 4, 5, tzinfo=ZONE),
+    "datetime 1960": datetime.datetime(1960, 1, 1, 1, 1, 1, 500000),
+    "date": datetime.date(2020, 2, 29),
+    "time": datetime.time(1, 2, 3, 4),
+    "timedelta": datetime.timedelta(seconds=1),
+    "Date": util.Date(5),
+    "Time": util.Time(10**9),
+    "Duration": util.Duration(1, 2, 3),
+    "list": [1, "a", None],
+    "nested": [[1], [2]],
+    "tuple": (1, "a"),
+    "set": {"a"},
+    "frozenset": frozenset([1]),
+    "empty list": [],
+    "empty set": set(),
+    "empty dict": {},
+    "dict": {"a": 1, "b": None},
+    "OrderedMap": util.OrderedMap([("z", 1), ("a", 2)]),
+    "SortedSet": util.sortedset([2, 1]),
+    "ValueSequence": ValueSequence([1, "b"]),
+    "ip": ipaddress.ip_address("::1"),
+    "ip4": ipaddress.ip_address("1.2.3.4"),
+    "network": ipaddress.ip_network("10.0.0.0/8"),
+    "range": range(3),
+    "Point": util.Point(1.5, 2),
+    "LineString": util.LineString([(1, 2), (3, 4)]),
+    "Polygon": util.Polygon([(0, 0), (1, 0), (1, 1), (0, 0)]),
+    "object": object,
+    "keys": {"a": 1}.keys(),
+}
+
+
+def encoding(d):
+    encoder = Encoder()
+    for name, value in ODD.items():
+        d.tried(name, encoder.cql_encode_all_types, value)
+        d.tried(f"{name} as text", encoder.cql_encode_all_types, value, True)
+        d.tried(f"{name} quoted", cql_quote, value)
+        d.tried(f"{name} in a list", encoder.cql_encode_list_collection, [value])
+        d.tried(f"{name} in a tuple", encoder.cql_encode_tuple, (value,))
+        d.tried(f"{name} in a map", encoder.cql_encode_map_collection, {"k": value})
+        d.tried(f"{name} in a sequence", encoder.cql_encode_sequence, [value])
+        d.tried(f"{name} bound", bind_params, "%s", (value,), encoder)
+    for name in ("bytes", "date", "datetime", "none", "object", "str", "unicode", "set_collection"):
+        for label, value in ODD.items():
+            d.tried(f"{name} of {label}", getattr(encoder, f"cql_encode_{name}"), value)
+
+
+def encoders_of_programs(d):
+    encoder = Encoder()
+    encoder.mapping[tuple] = encoder.cql_encode_tuple
+    encoder.mapping[int] = lambda value: f"int:{value}"
+    encoder.mapping[_Text] = lambda value: "mine"
+    for value in ((1, 2), 5, True, _Text("x"), [1], {"a": 1}):
+        d.tried(f"{value!r}", encoder.cql_encode_all_types, value)
+    d.show("kinds", sorted(kind.__name__ for kind in Encoder().mapping))
+
+
+def interpolation(d):
+    for text, given in (
+        ("%s", (1,)),
+        ("%s %s", (1, "a")),
+        ("%(a)s", {"a": 1}),
+        ("%%", (1,)),
+        ("%%s", ()),
+        ("%s", ()),
+        ("%s", (1, 2)),
+        ("%(a)s", (1,)),
+        ("%s", {"a": 1}),
+        ("%d", (1,)),
+        ("%r", (1,)),
+        ("%5s", (1,)),
+        ("a", (1,)),
+        ("a", {"b": 1}),
+        ("100%", (1,)),
+        ("%(a)s %(a)s", {"a": "x"}),
+        ("%s", "a"),
+        ("%s", None),
+        ("%s", ([1, 2],)),
+        ("%s", ({1},)),
+        ("%(a)", {"a": 1}),
+    ):
+        d.tried(f"{text} {given}", bind_params, text, given, Encoder())
+
+
+def temporal(d):
+    for value in (
+        0,
+        5,
+        -5,
+        2**40,
+        "2020-02-29",
+        "1600-01-01",
+        "9999-12-31",
+        "0001-01-01",
+        "-0001-01-01",
+        "nonsense",
+        datetime.date(2020, 1, 1),
+        1.5,
+        None,
+        datetime.datetime(2020, 1, 2, 23),
+        "2020-1-2",
+    ):
+        day = d.tried(f"Date {value!r}", util.Date, value)
+        if day is not None:
+            d.tried(f"Date {value!r} date", day.date)
+            d.tried(f"Date {value!r} seconds", lambda day=day: day.seconds)
+            d.tried(f"Date {value!r} repr", repr, day)
+            d.tried(f"Date {value!r} days", lambda day=day: day.days_from_epoch)
+    for value in (
+        0,
+        1,
+        86399999999999,
+        86400000000000,
+        -1,
+        "01:02:03",
+        "01:02:03.5",
+        "25:00:00",
+        "1:2:3",
+        "nonsense",
+        datetime.time(1, 2, 3, 4),
+        None,
+        1.5,
+        "01:02:03.123456789",
+        "01:02",
+    ):
+        time = d.tried(f"Time {value!r}", util.Time, value)
+        if time is not None:
+            d.tried(f"Time {value!r} time", time.time)
+            d.tried(
+                f"Time {value!r} parts",
+                lambda t=time: [t.hour, t.minute, t.second, t.nanosecond, t.nanosecond_time],
+            )
+            d.tried(f"Time {value!r} repr", repr, time)
+    one, same = util.Date(5), util.Date(5)
+    d.show(
+        "equal",
+        [
+            one == same,
+            one == datetime.date(1970, 1, 6),
+            one < util.Date(6),
+            hash(one) == hash(same),
+            one == 5,
+            one == "x",
+        ],
+    )
+    a, b = util.Time(5), util.Time(5)
+    d.show(
+        "equal times",
+        [a == b, a == datetime.time(0), a < util.Time(6), hash(a) == hash(b), a == 5, a == "x"],
+    )
+    for left, right in (
+        (util.Duration(1, 2, 3), util.Duration(1, 2, 3)),
+        (util.Duration(), util.Duration(0, 0, 0)),
+        (util.Duration(1), util.Duration(2)),
+    ):
+        d.show(f"{left} {right}", [left == right, left != right, str(left), repr(left)])
+    d.tried("order", lambda: util.Duration(1) < util.Duration(2))
+
+
+def times(d):
+    for value in (
+        0,
+        1,
+        1.5,
+        -1,
+        1234567890.123456,
+        2**33,
+        -62135596800,
+        253402300799,
+        1e20,
+        None,
+        "x",
+    ):
+        d.tried(f"from {value!r}", util.datetime_from_timestamp, value)
+        d.tried(f"utc ms {value!r}", util.utc_datetime_from_ms_timestamp, value)
+        d.tried(f"max {value!r}", util.max_uuid_from_time, value)
+        d.tried(f"min {value!r}", util.min_uuid_from_time, value)
+        d.tried(f"uuid {value!r}", util.uuid_from_time, value, 5, 6)
+    for value in (
+        datetime.datetime(2020, 1, 2, 3, 4, 5, 678901),
+        datetime.datetime(1960, 1, 1),
+        datetime.datetime(1, 1, 1),
+        datetime.datetime(9999, 12, 31, 23, 59, 59, 999999),
+    ):
+        d.tried(f"ms {value}", util.ms_timestamp_from_datetime, value)
+        d.tried(f"min {value}", util.min_uuid_from_time, value)
+        made = d.tried(f"uuid {value}", util.uuid_from_time, value, 5, 6)
+        if made is not None:
+            d.tried(f"unix {value}", lambda m=made: round(util.unix_time_from_uuid1(m), 3))
+    d.tried("wrong clock", util.uuid_from_time, 1, 5, 2**14)
+    d.tried("wrong node", util.uuid_from_time, 1, 2**48, 5)
+    d.tried("uuid4", util.datetime_from_uuid1, uuid.UUID("f47ac10b-58cc-4372-a567-0e02b2c3d479"))
+    d.tried("uuid1", util.datetime_from_uuid1, ONE)
+    d.show("extremes", [util.LOWEST_TIME_UUID, util.HIGHEST_TIME_UUID])
+
+
+def sorted_sets(d):
+    one, other = util.sortedset([3, 1, 2, 1]), util.SortedSet([2, 3, 4])
+    shown = {
+        "self": lambda: one,
+        "len": lambda: len(one),
+        "in": lambda: 2 in one,
+        "index": lambda: one[0],
+        "slice": lambda: one[1:],
+        "or": lambda: one | other,
+        "and": lambda: one & other,
+        "sub": lambda: one - other,
+        "xor": lambda: one ^ other,
+        "union": lambda: one.union([9], [8]),
+        "intersection": lambda: one.intersection([1, 2], [1]),
+        "isdisjoint": lambda: one.isdisjoint([7]),
+        "difference": lambda: one.difference([1]),
+        "issubset": lambda: one.issubset([1, 2, 3, 4]),
+        "issuperset": lambda: one.issuperset([1]),
+        "eq set": lambda: one == {1, 2, 3},
+        "eq list": lambda: one == [1, 2, 3],
+        "lt": lambda: one < util.sortedset([1, 2, 3, 4]),
+        "le": lambda: one <= {1, 2, 3},
+        "ge": lambda: one >= {1},
+        "repr": lambda: repr(one),
+        "str": lambda: str(one),
+        "hash": lambda: hash(one),
+        "reversed": lambda: list(reversed(one)),
+        "pickle": lambda: pickle.loads(pickle.dumps(one)),
+        "copy": lambda: one.copy(),
+        "add": lambda: one.add(0),
+        "added": lambda: one,
+        "remove": lambda: one.remove(0),
+        "remove missing": lambda: one.remove(77),
+        "discard": lambda: one.discard(77),
+        "pop": lambda: one.pop(),
+        "popped": lambda: one,
+        "update": lambda: one.update([5, 6]),
+        "ior": lambda: one.__ior__({7}),
+        "mixed": lambda: util.sortedset([1, "a"]),
+        "lists": lambda: util.sortedset([[2], [1]]),
+        "sets": lambda: util.sortedset([{1}, {2}]),
+        "dicts": lambda: util.sortedset([{"a": 1}, {"b": 1}]),
+        "nan": lambda: len(util.sortedset([float("nan"), 1.0])),
+        "clear": lambda: one.clear(),
+        "empty": lambda: one,
+        "symmetric": lambda: one.symmetric_difference([1]),
+        "bool": lambda: bool(one),
+        "sort": lambda: sorted([util.sortedset([2]), util.sortedset([1])]),
+    }
+    for name, call in shown.items():
+        d.tried(name, call)
+
+
+def ordered_maps(d):
+    one = util.OrderedMap([("b", 2), ("a", 1)])
+    shown = {
+        "self": lambda: one,
+        "get": lambda: one["a"],
+        "missing": lambda: one["z"],
+        "default": lambda: one.get("z", 5),
+        "keys": lambda: list(one.keys()),
+        "len": lambda: len(one),
+        "items": lambda: list(one.items()),
+        "eq dict": lambda: one == {"a": 1, "b": 2},
+        "eq": lambda: one == util.OrderedMap([("a", 1), ("b", 2)]),
+        "repr": lambda: repr(one),
+        "str": lambda: str(one),
+        "unhashable": lambda: util.OrderedMap([([1], 2)])[[1]],
+        "dict key": lambda: util.OrderedMap([({"a": 1}, 2)])[{"a": 1}],
+        "keyword": lambda: util.OrderedMap(a=1),
+        "dict": lambda: util.OrderedMap({"x": 1}),
+        "two": lambda: util.OrderedMap({}, {}),
+        "pop": lambda: one.popitem(),
+        "set": lambda: one.__setitem__("q", 1),
+        "del": lambda: one.__delitem__("a"),
+        "in": lambda: "a" in one,
+        "pickle": lambda: pickle.loads(pickle.dumps(one)),
+        "again": lambda: util.OrderedMap([("a", 1), ("a", 2)]),
+        "bool": lambda: bool(util.OrderedMap()),
+        "ne": lambda: one != {"b": 3},
+        "iter": lambda: list(one),
+        "hash": lambda: hash(one),
+    }
+    for name, call in shown.items():
+        d.tried(name, call)
+
+
+def geometry(d):
+    made = {
+        "point": lambda: util.Point(1, 2.5),
+        "default": lambda: util.Point(),
+        "wkt": lambda: util.Point.from_wkt("POINT (1 2)"),
+        "bad": lambda: util.Point.from_wkt("x"),
+        "line": lambda: util.LineString([(1, 2), (3, 4)]),
+        "no line": lambda: util.LineString(),
+        "line wkt": lambda: util.LineString.from_wkt("LINESTRING (1 2, 3 4)"),
+        "polygon": lambda: util.Polygon([(0, 0), (1, 0), (1, 1)], [[(2, 2), (3, 3), (2, 3)]]),
+        "polygon wkt": lambda: util.Polygon.from_wkt("POLYGON ((0 0, 1 0, 1 1, 0 0))"),
+        "distance": lambda: util.Distance(1, 2, 3),
+        "distance wkt": lambda: util.Distance.from_wkt("DISTANCE ((1 2) 3)"),
+    }
+    for name, call in made.items():
+        value = d.tried(name, call)
+        if value is not None:
+            d.tried(f"{name} text", str, value)
+            d.tried(f"{name} repr", repr, value)
+            d.tried(
+                f"{name} equal", lambda v=value, c=call: [v == c(), hash(v) == hash(c()), v == 1]
+            )
+
+
+def ranges(d):
+    bound, precision = util.DateRangeBound, util.DateRangePrecision
+    when = datetime.datetime(2020, 5, 6, 7, 8, 9, 123456)
+    for name in sorted(precision.PRECISIONS):
+        one = d.tried(name, bound, when, name)
+        if one is not None:
+            d.tried(f"{name} text", str, one)
+            d.tried(f"{name} milliseconds", lambda one=one: one.milliseconds)
+            d.tried(f"{name} rounded", one.datetime)
+            d.tried(f"{name} range", lambda one=one: str(util.DateRange(one, one)))
+            d.tried(f"{name} from", lambda one=one: str(util.DateRange(lower_bound=one)))
+    d.tried("both", lambda: util.DateRange(value=1, lower_bound=2))
+    d.tried("open", lambda: str(util.DateRange(value=util.OPEN_BOUND)))
+    d.tried("wrong", bound, when, "century")
+
+
+def versions(d):
+    for left in (
+        "1.0",
+        "3.11.4",
+        "4.0-beta1",
+        "4.0",
+        "4.0.0",
+        "5.0.9",
+        "4.0-SNAPSHOT",
+        "x",
+        "",
+        "4.0.0.6816",
+        "4.0-beta2",
+        "4.1-rc1+build",
+    ):
+        one = d.tried(left, util.Version, left)
+        if one is None:
+            continue
+        d.tried(
+            f"{left} parts",
+            lambda one=one: [one.major, one.minor, one.patch, one.build, one.prerelease],
+        )
+        for right in ("4.0", "4.0-beta1", "3.9"):
+            d.tried(
+                f"{left} {right}",
+                lambda one=one, r=right: [
+                    one < util.Version(r),
+                    one == util.Version(r),
+                    one > r,
+                    one >= util.Version(r),
+                ],
+            )
+
+
+NAMES = (
+    "org.apache.cassandra.db.marshal.Int32Type",
+    "UTF8Type",
+    "Int32Type",
+    "ListType(Int32Type)",
+    "org.apache.cassandra.db.marshal.MapType(org.apache.cassandra.db.marshal.UTF8Type,"
+    "org.apache.cassandra.db.marshal.Int32Type)",
+    "TupleType(Int32Type, UTF8Type)",
+    "ReversedType(Int32Type)",
+    "FrozenType(SetType(UUIDType))",
+    "CompositeType(Int32Type,UTF8Type)",
+    "com.example.Unknown",
+    "UserType(ks,61,62:Int32Type)",
+    "VectorType(FloatType, 3)",
+    "",
+    "Int32Type(",
+    "ColumnToCollectionType(61:ListType(Int32Type))",
+    "DynamicCompositeType(a=>Int32Type)",
+    "EmptyType",
+    "CounterColumnType",
+    "EmptyType()",
+)
+
+
+def names_of_types(d):
+    for name in NAMES:
+        kind = d.tried(name, cqltypes.lookup_casstype, name)
+        if kind is not None:
+            d.tried(f"{name} typename", lambda kind=kind: kind.typename)
+            d.tried(f"{name} cql", kind.cql_parameterized_type)
+            d.tried(f"{name} parameters", kind.cass_parameterized_type)
+            d.tried(f"{name} full", kind.cass_parameterized_type, True)
+            d.tried(f"{name} sub", lambda kind=kind: kind.subtypes)
+    for text in (
+        "int",
+        "list<int>",
+        "frozen<map<text, list<int>>>",
+        "tuple<int, text>",
+        "map<text,frozen<set<int>>>",
+        '"My Type"',
+        "vector<float, 3>",
+        "",
+    ):
+        d.tried(f"to {text}", cqltypes.cqltype_to_python, text)
+        d.tried(f"strip {text}", cqltypes.strip_frozen, text)
+        d.tried(f"typename {text}", cqltypes.cql_typename, text)
+
+
+CODED = {
+    "Int32Type": (0, -1, 2**31 - 1, 2**31, "x", None, True, 1.0),
+    "LongType": (0, -1, 2**63 - 1, 2**63),
+    "ShortType": (1, 2**15),
+    "ByteType": (1, 128),
+    "UTF8Type": ("ä", b"x", 5, ""),
+    "AsciiType": ("a", "ä"),
+    "BytesType": (b"a", "a", bytearray(b"b")),
+    "BooleanType": (True, False, 1, 0, "x"),
+    "DoubleType": (1.5, 1, "x"),
+    "FloatType": (1.5, 1e300),
+    "DecimalType": (decimal.Decimal("1.50"), 5, 1.5, "2.5", decimal.Decimal("-1E+3")),
+    "IntegerType": (0, -1, 127, 128, 2**100, -(2**64), 255),
+    "UUIDType": (ONE, str(ONE)),
+    "TimeUUIDType": (ONE,),
+    "InetAddressType": ("1.2.3.4", "::1", "x"),
+    "DateType": (datetime.datetime(2020, 1, 2, 3, 4, 5, 678000), datetime.date(2020, 1, 1), 5, "x"),
+    "TimestampType": (datetime.datetime(1960, 1, 1, 0, 0, 0, 1000),),
+    "SimpleDateType": (util.Date(5), datetime.date(2020, 1, 1), "2020-01-01", 2**31 + 5, "x"),
+    "TimeType": (util.Time(5), datetime.time(1, 2), "01:02:03", 5, "x"),
+    "DurationType": (util.Duration(1, 2, 3), util.Duration(-1, -2, -3), 5),
+    "CounterColumnType": (5,),
+    "PointType": (util.Point(1, 2),),
+    "ListType(Int32Type)": ([1, 2], [], (1,), {1}, "ab", None, [None]),
+    "SetType(UTF8Type)": ({"a"}, ["b"], set()),
+    "MapType(UTF8Type, Int32Type)": ({"a": 1}, {}, [1]),
+    "TupleType(Int32Type, UTF8Type)": ((1, "a"), (1,), (1, "a", 2), [1, None], ()),
+    "VectorType(FloatType, 2)": ([1.0, 2.0], [1.0], (1, 2)),
+    "FrozenType(ListType(Int32Type))": ([1],),
+    "ReversedType(Int32Type)": (5,),
+}
+EACH = {"coding": list(CODED), "decoding": list(CODED)}
+
+
+def coding(d, name):
+    kind = cqltypes.lookup_casstype(name)
+    for value in CODED[name]:
+        for version in (3, 4, 5):
+            made = d.tried(f"{value!r} {version}", kind.to_binary, value, version)
+            if made is not None:
+                d.tried(f"{value!r} {version} back", kind.from_binary, made, version)
+        d.tried(f"{value!r} serialize", kind.serialize, value, 4)
+
+
+def decoding(d, name):
+    kind = cqltypes.lookup_casstype(name)
+    for data in (
+        None,
+        b"",
+        b"\0",
+        b"\1",
+        b"\0\0\0\1",
+        b"\0" * 8,
+        b"\xff" * 8,
+        b"\0" * 16,
+        b"abc",
+        b"\0\0\0\1\0\0\0\4\0\0\0\5",
+        b"\xff\xff\xff\xff",
+        b"\0\0\0\0",
+    ):
+        d.tried(f"{data!r}", kind.from_binary, data, 4)
+
+
+def packing(d):
+    for value in (0, 1, -1, 127, 128, 255, -128, -129, 2**31, 2**63, -(2**63), 2**100):
+        d.tried(f"varint {value}", marshal.varint_pack, value)
+        d.tried(f"zig {value}", marshal.encode_zig_zag, value)
+        d.tried(f"vints {value}", marshal.vints_pack, [value])
+        d.tried(f"uvint {value}", marshal.uvint_pack, value)
+        for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"):
+            d.tried(f"{name} {value}", getattr(marshal, f"{name}_pack"), value)
+    for data in (b"", b"\0", b"\xff", b"\x00\xff", b"\x80", b"\xf0\1\2\3\4", b"\1\2\3\4\5\6\7\10"):
+        d.tried(f"unvarint {data!r}", marshal.varint_unpack, data)
+        d.tried(f"unvints {data!r}", marshal.vints_unpack, data)
+        for name in ("int8", "int16", "int32", "int64", "float", "double"):
+            d.tried(f"un{name} {data!r}", getattr(marshal, f"{name}_unpack"), data)
+
+
+def tokens(d):
+    for key in (b"", b"a", b"\0\0\0\1", b"\xff" * 17, b"x" * 31, "text"):
+        for name in ("Murmur3Token", "MD5Token", "BytesToken"):
+            kind = getattr(metadata, name)
+            d.tried(f"{name} {key!r}", lambda kind=kind, key=key: kind.from_key(key).value)
+            d.tried(f"{name} hash {key!r}", lambda kind=kind, key=key: kind.hash_fn(key))
+    for name, value in (("Murmur3Token", "5"), ("Murmur3Token", "x"), ("BytesToken", "abcd")):
+        kind = getattr(metadata, name)
+        d.tried(f"{name} {value}", lambda kind=kind, value=value: kind.from_string(value).value)
+    one, other = metadata.Murmur3Token(5), metadata.Murmur3Token(7)
+    d.show(
+        "order",
+        [
+            one < other,
+            one == metadata.Murmur3Token(5),
+            hash(one) == hash(metadata.Murmur3Token(5)),
+            one != other,
+        ],
+    )
+    d.tried("text", str, one)
+    d.tried("repr", repr, one)
+
+
+def quoting(d):
+    for name in (
+        "abc",
+        "Abc",
+        "a b",
+        "1a",
+        "select",
+        "SELECT",
+        "a-b",
+        'a"b',
+        "",
+        "ä",
+        "a1",
+        "_a",
+        "key",
+        "token",
+        "vector",
+        "json",
+        None,
+    ):
+        for function in ("maybe_escape_name", "protect_name", "is_valid_name", "escape_name"):
+            d.tried(f"{function} {name!r}", getattr(metadata, function), name)
+    for value in ("it's", 5, None, True, 1.5, b"x"):
+        d.tried(f"value {value!r}", metadata.protect_value, value)
+    d.tried("names", metadata.protect_names, ["a", "B"])
+    d.show("reserved", sorted(metadata.cql_keywords_reserved)[:60])
+    d.show("unreserved", len(metadata.cql_keywords_unreserved) > 50)
+
+
+def replication(d):
+    for name, options in (
+        ("SimpleStrategy", {"replication_factor": "3"}),
+        ("SimpleStrategy", {}),
+        ("NetworkTopologyStrategy", {"dc1": "3", "dc2": "1"}),
+        ("LocalStrategy", {}),
+        ("org.apache.cassandra.locator.SimpleStrategy", {"replication_factor": "2"}),
+        ("com.example.Mine", {"a": "b"}),
+        ("SimpleStrategy", {"replication_factor": "3/1"}),
+        ("EverywhereStrategy", {}),
+        ("NetworkTopologyStrategy", {"dc1": "x"}),
+        ("NetworkTopologyStrategy", {}),
+        ("", {}),
+        (None, {}),
+    ):
+        made = d.tried(
+            f"{name} {options}", metadata.ReplicationStrategy.create, name, dict(options)
+        )
+        if made is not None:
+            d.tried(f"{name} {options} export", made.export_for_schema)
+            d.tried(f"{name} {options} factor", lambda m=made: m.replication_factor)
+            d.tried(f"{name} {options} name", lambda m=made: m.name)
+            d.tried(f"{name} {options} equal", lambda m=made: m == m)
+    for value in ("3", "3/1", 3, "x", "0", None):
+        d.tried(
+            f"factor {value!r}",
+            lambda v=value: [
+                metadata.ReplicationFactor.create(v).all_replicas,
+                metadata.ReplicationFactor.create(v).full_replicas,
+                metadata.ReplicationFactor.create(v).transient_replicas,
+            ],
+        )
+
+
+def clocks(d):
+    generator = MonotonicTimestampGenerator()
+    for now, last in ((10, 5), (5, 10), (7, 7), (0, 0)):
+        d.tried(f"{now} {last}", generator._next_timestamp, now, last)
+    many = [generator() for _ in range(1000)]
+    d.show("grows", all(a < b for a, b in itertools.pairwise(many)))
+    for name in ("warn_on_drift", "warning_threshold", "warning_interval"):
+        d.tried(name, getattr, generator, name)
