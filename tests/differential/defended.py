@@ -390,8 +390,8 @@ SEEN = [
         is_told=False,
     ),
     Defended(
-        what="``timestamp`` keys before 1970 round down, as the column does.",
-        why="So the row that was written is found.",
+        what="Moments before 1970 are rounded on the instance too, as they are stored.",
+        why="So it equals the row that is read back.",
         seen=(Seen(r"mapper_differences\.dates_before_1970", "show:"),),
         is_told=False,
     ),

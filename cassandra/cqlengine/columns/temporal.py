@@ -38,7 +38,7 @@ class DateTime(Column[datetime.datetime]):
             try:
                 # Added to the epoch: fromtimestamp fails for moments before 1970 on some systems.
                 moment = _EPOCH + datetime.timedelta(seconds=value)
-            except (TypeError, OverflowError):
+            except (TypeError, ValueError, OverflowError):  # nan is a ValueError
                 raise ValidationError(f"{self.label} {value!r} is not a datetime object") from None
         if self.truncate_microseconds:
             # Rounded down like in `to_database`, so that the instance equals the row that is read

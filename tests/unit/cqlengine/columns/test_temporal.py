@@ -6,6 +6,7 @@ import datetime
 
 import pytest
 
+from cassandra.cqlengine import ValidationError
 from cassandra.cqlengine import columns as c
 
 
@@ -14,3 +15,18 @@ def test_truncated_microseconds(monkeypatch: pytest.MonkeyPatch) -> None:
     assert c.DateTime().to_python(moment) == moment
     monkeypatch.setattr(c.DateTime, "truncate_microseconds", True)
     assert c.DateTime().to_python(moment) == datetime.datetime(2020, 1, 1, microsecond=123000)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e300, "x", []])
+def test_numbers_that_are_no_moment_are_refused_as_other_values_are(value: object) -> None:
+    with pytest.raises(ValidationError, match="is not a datetime"):
+        c.DateTime().validate(value)
+
+
+def test_a_counter_begins_with_0_and_a_column_has_no_value() -> None:
+    assert (c.Counter().default, c.Counter().get_default(), c.Counter().has_default) == (
+        0,
+        0,
+        False,
+    )
+    assert c.Integer().value is None
