@@ -18,6 +18,7 @@ import socket
 import ssl
 import struct
 import tempfile
+import threading
 import time
 import zipfile
 import zlib
@@ -287,8 +288,16 @@ def cloud_of(settings: object, context: ssl.SSLContext | None = None) -> Cloud:
     bundle = settings.get("secure_connect_bundle")
     if bundle is None:
         raise ValueError("cloud needs 'secure_connect_bundle', the path of the bundle's zip file")
+    is_path = isinstance(bundle, (str, os.PathLike))
+    # A number would be a file that is open already, which the zip's reader closes.
+    if not is_path and not (hasattr(bundle, "read") and hasattr(bundle, "seek")):
+        raise TypeError(
+            "cloud's secure_connect_bundle must be a path or a binary file, but is of type "
+            f"{type(bundle).__name__}"
+        )
     timeout = settings.get("connect_timeout", DEFAULT_TIMEOUT)
-    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or timeout <= 0:
+    is_number = isinstance(timeout, (int, float)) and not isinstance(timeout, bool)
+    if not is_number or not 0 < timeout <= threading.TIMEOUT_MAX:
         raise ValueError(f"cloud's connect_timeout must be seconds above 0, but is {timeout!r}")
     return _read(bundle, context, timeout)
 

@@ -137,6 +137,18 @@ async def test_the_service_is_asked_again_when_no_node_answers(
             ValueError,
             "must be seconds above 0, but is 0",
         ),
+        (
+            {"secure_connect_bundle": "x", "connect_timeout": float("nan")},
+            ValueError,
+            "must be seconds above 0, but is nan",
+        ),
+        (
+            {"secure_connect_bundle": "x", "connect_timeout": 1e300},
+            ValueError,
+            r"must be seconds above 0, but is 1e\+300",
+        ),
+        ({"secure_connect_bundle": 5}, TypeError, "a path or a binary file, but is of type int"),
+        ({"secure_connect_bundle": b"x"}, TypeError, "a path or a binary file, but is of type byt"),
     ],
 )
 @pytest.mark.parametrize("face", [Cluster, aio.Cluster])
