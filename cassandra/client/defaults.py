@@ -91,8 +91,8 @@ class Defaults:
     ssl_options: Mapping[str, Any] | None = None
     """Beside `ssl_context`: ``server_hostname``, the name that certificates must have.
 
-    Alone, keywords of an older style to make a context of: ca_certs, certfile, keyfile, cert_reqs,
-    ssl_version, ciphers, check_hostname, server_hostname.
+    Alone, keywords of an older style to make a context of: ca_certs, certfile, keyfile, password
+    (of the key), cert_reqs, ssl_version, ciphers, check_hostname, server_hostname.
     """
 
     ssl_session_cache: SSLSessionCache | None = NOT_SET

@@ -89,8 +89,8 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
         of its own, that is called for each connection, in a thread. Default: Connection.
     :param ssl_options: beside `ssl_context`: ``server_hostname``, the name that certificates must
         have. Alone, keywords of an older style to make a context of: ca_certs, certfile, keyfile,
-        cert_reqs, ssl_version, ciphers, check_hostname, server_hostname. It may be changed after
-        `connect`. Default: None.
+        password (of the key), cert_reqs, ssl_version, ciphers, check_hostname, server_hostname. It
+        may be changed after `connect`. Default: None.
     :param sockopts: tuples of arguments for ``socket.setsockopt``, for each connection; None for
         none. It may be changed after `connect`. Default: None.
     :param cql_version: the CQL version to ask for; None for the server's. Default: None.
