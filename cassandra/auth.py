@@ -198,14 +198,15 @@ class PlainTextAuthenticator(BaseDSEAuthenticator):
         # A NUL before each part; the first part, an identity to act as, is empty.
         return Token(
             b"\0"
-            + _utf8(self.username, "the user name")
+            + _utf8(str(self.username), "the user name")
             + b"\0"
-            + _utf8(self.password, "the password")
+            + _utf8(str(self.password), "the password")
         )
 
 
 def _check_part(part: Secret[object], what: str) -> None:
-    if not isinstance(part.reveal(), str):
+    # Files of settings give a password of digits as a number: it is written as its text.
+    if not isinstance(part.reveal(), (str, int)):
         raise TypeError(f"the {what} must be a text, but is of type {part.kind}")
     if "\0" in str(part.reveal()):
         raise ValueError(f"the {what} has a NUL, which PLAIN cannot send (RFC 4616)")

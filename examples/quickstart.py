@@ -97,8 +97,9 @@ class Summary:
         for title, similarity in self.neighbours:
             print(f"           {title:<24} similarity {similarity:.4f}")
         print(
-            "\nWhere to go next: docs/tutorial.rst, from here to a service; docs/guides/loading.rst "
-            "and\ndocs/guides/vectors.rst, about what you have just seen; benchmarks/README.rst."
+            "\nWhere to go next: docs/tutorial.rst, from here to a service; "
+            "docs/guides/loading.rst\nand docs/guides/vectors.rst, about what you have just seen; "
+            "benchmarks/README.rst."
         )
 
 

@@ -1,7 +1,7 @@
 """A FastAPI service on ``cassandra.aio`` (``pip install fastapi uvicorn``).
 
-``uvicorn --app-dir examples --factory service_fastapi:create_app``. The session lives as long as the
-application does; pages go out with a token for the next one.
+``uvicorn --app-dir examples --factory service_fastapi:create_app``. The session lives as long as
+the application does; pages go out with a token for the next one.
 """
 
 from __future__ import annotations

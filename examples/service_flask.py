@@ -1,7 +1,7 @@
 """A Flask service (``pip install flask gunicorn``).
 
-``gunicorn --chdir examples --preload --workers 4 "service_flask:create_app()"``. Each worker connects at
-its first request: after the fork, once, and for all of its threads.
+``gunicorn --chdir examples --preload --workers 4 "service_flask:create_app()"``. Each worker
+connects at its first request: after the fork, once, and for all of its threads.
 """
 
 from __future__ import annotations

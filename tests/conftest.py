@@ -52,8 +52,8 @@ def pytest_report_to_serializable() -> Generator[None, Any, Any]:
     return _encodable((yield))
 
 
-# What the other interpreters have no wheels of, or not at all. A test that needs one is skipped there,
-# and there alone: elsewhere `turbocql[test]` brings them.
+# What the other interpreters have no wheels of, or not at all. A test that needs one is skipped
+# there, and there alone: elsewhere `turbocql[test]` brings them.
 LACKING_ELSEWHERE = re.compile(
     r"No module named '(numpy|lz4|snappy|cramjam|pyarrow|pandas|polars|duckdb|msgspec|cryptography)"
     r"|requires? (numpy|lz4|pyarrow|cryptography)|'ctypes' has no attribute 'pythonapi'"

@@ -157,7 +157,8 @@ static inline int turbocql_maybe_masked(PyObject *value) {
     return (type->tp_flags & Py_TPFLAGS_HEAPTYPE) && strcmp(type->tp_name, "array.array") != 0;
 }
 
-/* Up to five digits of 30 bits, the last of at most 8, as 16 big-endian bytes; 0 if they are more. */
+/* Up to five digits of 30 bits, the last of at most 8, as 16 big-endian bytes; 0 if they are
+ * more. */
 static inline int turbocql_digits_to_16(const uint32_t *digits, Py_ssize_t count, uint8_t *to) {
     uint64_t d[5] = {0, 0, 0, 0, 0}, low, high;
     Py_ssize_t i;
@@ -184,7 +185,7 @@ static inline int turbocql_uuid_bytes(PyObject *number, uint8_t *to) {
         && turbocql_digits_to_16(&TURBOCQL_DIGIT(number, 0), count, to))
         return 0;
 #elif PYLONG_BITS_IN_DIGIT == 30 && PY_VERSION_HEX >= 0x030E0000
-    /* Documented from 3.14 on; native digits of 30 bits are uint32_t, the least significant first. */
+    /* Documented from 3.14 on; native digits of 30 bits are uint32_t, the lowest first. */
     PyLongExport digits;
     int done;
     if (PyLong_Export(number, &digits) < 0)

@@ -242,12 +242,9 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
         **settings: Unpack[LaterSettings],
     ) -> None:
         # Must stay the first line: any other local name would count as a setting.
-        given: dict[str, Any] = {**locals(), **settings}
-        for name in ("self", "settings", "__class__"):
-            given.pop(name, None)
-        # An error in what follows shows these variables.
-        ssl_options = auth_provider = None
-        given, settings = hidden_settings(given), {}
+        given = hidden_settings({**locals(), **settings})
+        del given["self"], given["settings"], given["__class__"]
+        ssl_options, auth_provider, settings = None, None, {}  # errors show variables
         super().__init__(given.pop("contact_points"), **given)
         self._begin()
 

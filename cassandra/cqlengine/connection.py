@@ -17,8 +17,9 @@ from cassandra.aio.session import Session as AsyncSession
 from cassandra.cluster.cluster import Cluster
 from cassandra.cluster.session import Session
 from cassandra.consistency import ConsistencyLevel
+from cassandra.cqlengine import hooks
 from cassandra.cqlengine.errors import CQLEngineException
-from cassandra.cqlengine.hooks import forget, log_statement, text_of, with_rows_of
+from cassandra.cqlengine.hooks import forget, format_log_context, text_of, with_rows_of
 from cassandra.cqlengine.statements import BaseCQLStatement
 from cassandra.errors import NoHostAvailable, UserTypeDoesNotExist
 from cassandra.query.prepared import PreparedStatement
@@ -289,20 +290,6 @@ def _show_default(connection: Connection) -> None:
     global cluster, session
     if _connections.get(DEFAULT_CONNECTION) is connection:
         cluster, session = connection.cluster, connection.session
-
-
-def format_log_context(
-    msg: str, connection: Hashable | None = None, keyspace: str | None = None
-) -> str:
-    """Return `msg` behind the connection's name and the keyspace, for logs.
-
-    :param msg: the text to log.
-    :param connection: the connection's name; None is left out.
-    :param keyspace: the keyspace's name; None is left out.
-    """
-    name = "DEFAULT_CONNECTION" if connection is None else connection
-    where = f"Connection: {name}" + (f", Keyspace: {keyspace}" if keyspace else "")
-    return f"[{where}] {msg}"
 
 
 def get_connection(name: Hashable = None) -> Connection:
@@ -637,7 +624,7 @@ def execute(
         )
     statement, params = _rendered(found, query, params, consistency_level)
     if log.isEnabledFor(logging.DEBUG):
-        log_statement(log, found, getattr(statement, "query_string", statement), params)
+        hooks.log_statement(log, found, getattr(statement, "query_string", statement), params)
     result = found.session.execute(statement, params, timeout=timeout)
     # On this result alone: a session may be shared with code that expects other rows.
     with_rows_of(result, dict_factory)
@@ -667,7 +654,7 @@ async def aexecute(
         )
     statement, params = _rendered(found, query, params, consistency_level)
     if log.isEnabledFor(logging.DEBUG):
-        log_statement(log, found, getattr(statement, "query_string", statement), params)
+        hooks.log_statement(log, found, getattr(statement, "query_string", statement), params)
     future = found.session.execute(statement, params, timeout=timeout)
     future.row_factory = dict_factory
     return await future

@@ -5,10 +5,24 @@ from __future__ import annotations
 import logging
 import re
 import weakref
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
-__all__ = ["forget", "log_statement", "text_of", "with_rows_of"]
+__all__ = ["forget", "format_log_context", "log_statement", "text_of", "with_rows_of"]
+
+
+def format_log_context(
+    msg: str, connection: Hashable | None = None, keyspace: str | None = None
+) -> str:
+    """Return `msg` behind the connection's name and the keyspace, for logs.
+
+    :param msg: the text to log.
+    :param connection: the connection's name; None is left out.
+    :param keyspace: the keyspace's name; None is left out.
+    """
+    name = "DEFAULT_CONNECTION" if connection is None else connection
+    where = f"Connection: {name}" + (f", Keyspace: {keyspace}" if keyspace else "")
+    return f"[{where}] {msg}"
 
 
 def log_statement(log: logging.Logger, connection: Any, text: object, values: object) -> None:

@@ -282,7 +282,8 @@ class BatchStatement(Statement):
     def own_keyspace(self) -> str | None:
         """The keyspace that is sent for unqualified names, or None if the session's counts.
 
-        That of a prepared statement's table counts for the texts beside it, as with today's drivers.
+        That of a prepared statement's table counts for the texts beside it, as with today's
+        drivers.
         """
         # By identity: a program may set a keyspace that is equal to the table's. Prepared
         # statements know their tables: without a text nothing has to be sent.

@@ -165,8 +165,9 @@ def _read_back(value: Any, kind: Any) -> Any:
 
 
 def name_statement(error: BaseException, query: str) -> None:
-    """Add the beginning of the statement's text to the message of `error`, and leave compiled frames
-    out of its traceback.
+    """Add the beginning of the statement's text to the message of `error`.
+
+    Its traceback is left without compiled frames.
     """
     without_compiled_frames(error)
     # The error keeps its class and traceback: callers catch TypeError and ValueError.

@@ -169,7 +169,13 @@ def test_a_provider_can_be_sent_to_another_process() -> None:
     assert "other" not in repr(vars(provider))
 
 
-@pytest.mark.parametrize("part", [None, 7, b"bytes"])
+def test_a_password_of_digits_is_its_text() -> None:
+    number: Any = 1234
+    made = PlainTextAuthenticator("ada", number)
+    assert made.evaluate_challenge(b"PLAIN-START") == b"\0ada\x001234"
+
+
+@pytest.mark.parametrize("part", [None, 7.5, b"bytes"])
 def test_parts_that_are_no_texts(part: Any) -> None:
     with pytest.raises(TypeError, match="the password must be a text, but is of type"):
         PlainTextAuthenticator("ada", part).initial_response()
