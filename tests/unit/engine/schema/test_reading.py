@@ -170,10 +170,13 @@ async def test_nothing_is_said_of_a_reading_that_is_given_up_while_its_connectio
     read = Read("a")
     broken = asyncio.Event()
 
+    def closed() -> list[Any]:
+        raise ConnectionShutdown("it is closed")
+
     async def pages(*_: Any) -> AsyncIterator[Any]:
-        if await broken.wait():
-            raise ConnectionShutdown("it is closed")
-        yield
+        await broken.wait()
+        for page in closed():
+            yield page
 
     read.reader._pages = pages
     said: list[Any] = []
