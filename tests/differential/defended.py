@@ -204,7 +204,7 @@ SEEN = [
             Seen(r"core_data\.sessions_have", "show:generator"),
             Seen(r"core_data\.attributes_of_futures", "show:traces"),
             Seen(r"core_data\.missing_keyspaces", "show:(empty|assigned)"),
-            Seen(r"core_data\.empty_settings", "show:points (tuple|default)"),
+            Seen(r"core_data\.empty_settings", "show:points (tuple|default|None)"),
             Seen(r"docs_core\.(callbacks_of_one_future|logins)", "show:"),
             Seen(r"settings\.setting\[(connection_class|executor_threads|contact_points)", "show:"),
             Seen(r"settings\.contact_points", "show:(generator|ipv6|port None|empty text)"),
@@ -379,6 +379,15 @@ SEEN = [
         ),
         why="There, their writes go to the batch that is over, and are lost.",
         seen=(Seen(r"mapper_pages\.counters", "table:hits"),),
+    ),
+    Defended(
+        what="Views have no ``default_time_to_live`` in their CQL, and tables without columns no options.",
+        why="Servers refuse the first, and the second are not tables.",
+        seen=(
+            Seen(r"schema\.made\[view\]", r"show:(t export|view mv query)"),
+            Seen(r"schema\.made_by_hand", r"show:(empty|export|not connected)"),
+        ),
+        is_told=False,
     ),
     Defended(
         what="``sync_table`` of a model with ``__default_ttl__`` warns, others do not.",

@@ -42,7 +42,7 @@ def environments(folder: Path) -> dict[str, list[str]]:
     for name, version in CONTROLS.items():
         program = Program((), BESIDE, driver=f"{name}=={version}")
         made = with_control(folder / f"{name}-{version}", program)
-        commands[name] = [str(made.python), "-I", str(HERE / "worker.py")]
+        commands[name] = [str(made.python), str(HERE / "worker.py")]
     commands[OURS] = [sys.executable, str(HERE / "worker.py")]
     return commands
 

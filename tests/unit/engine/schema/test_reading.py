@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+from collections.abc import AsyncIterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +12,12 @@ import pytest
 
 from cassandra.engine.schema.reading import SchemaReader
 from cassandra.engine.schema.targets import Target
-from cassandra.errors import InvalidRequest, OperationTimedOut, UserTypeDoesNotExist
+from cassandra.errors import (
+    ConnectionShutdown,
+    InvalidRequest,
+    OperationTimedOut,
+    UserTypeDoesNotExist,
+)
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.testing.fake import FakeNode
 from tests.unit.engine.partners import Tables, connection, settings
@@ -154,3 +161,35 @@ async def test_the_fields_of_a_user_defined_type() -> None:
         }
     ]
     assert await read.reader.user_type_fields(connection(), "a", "place") == ["x", "y"]
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_nothing_is_said_of_a_reading_that_is_given_up_while_its_connection_breaks(
+    turns: int,
+) -> None:
+    read = Read("a")
+    broken = asyncio.Event()
+
+    def closed() -> list[Any]:
+        raise ConnectionShutdown("it is closed")
+
+    async def pages(*_: Any) -> AsyncIterator[Any]:
+        await broken.wait()
+        for page in closed():
+            yield page
+
+    read.reader._pages = pages
+    said: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: said.append(context))
+    reading = asyncio.create_task(read.reader.read(Target(), connection()))
+    for _ in range(10):
+        await asyncio.sleep(0)
+    broken.set()
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    reading.cancel()
+    await asyncio.wait([reading])
+    assert reading.cancelled() or isinstance(reading.exception(), ConnectionShutdown)
+    del reading
+    gc.collect()
+    assert said == []
