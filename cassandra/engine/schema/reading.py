@@ -307,8 +307,6 @@ class SchemaReader:
                 for name, part in parts.items()
             )
         )
-        # Given up while its connection breaks, it has an error that nobody waits for any more.
-        reading.add_done_callback(lambda done: done.cancelled() or done.exception())
         # Each page has its own deadline; this one is for servers that send pages without an end.
         timeout = self._settings.schema_read_timeout
         try:
