@@ -190,12 +190,9 @@ def blocking(request: Request) -> Any:
     if type(request) is Call:
         return request.function(connection)
     prepared = connection.prepared
-    texts = request.texts()
-    if not all(map(prepared.__contains__, texts)):
-        # In a mapping of its own: the connection's may be emptied meanwhile.
-        prepared = {text: prepared.get(text) for text in texts}
-        for text, known in prepared.items():
-            prepared[text] = known or connection.keep(text, connection.session.prepare(text))
+    # The usual request first: one text, which is prepared.
+    if type(request) is not Request or request.text not in prepared:
+        prepared = _all_prepared(connection, request.texts())
     if type(request) is ManyRequests:
         if log.isEnabledFor(logging.DEBUG):
             log_statement(log, connection, request.shown(), request.parameters())
@@ -215,6 +212,15 @@ def blocking(request: Request) -> Any:
     return result.all() if request.whole else result
 
 
+def _all_prepared(connection: Connection, texts: Sequence[str]) -> dict[str, Any]:
+    """Return the statements of `texts`, prepared on a blocking session if they are not yet."""
+    # In a mapping of its own: the connection's may be emptied meanwhile.
+    prepared = {text: connection.prepared.get(text) for text in texts}
+    for text, known in prepared.items():
+        prepared[text] = known or connection.keep(text, connection.session.prepare(text))
+    return prepared
+
+
 async def awaited(request: Request) -> Any:
     """`blocking` for a session of `cassandra.aio`."""
     connection = get_connection(request.connection)
@@ -223,7 +229,9 @@ async def awaited(request: Request) -> Any:
     if type(request) is Call:
         return await request.function(connection)
     prepared = connection.prepared
-    texts = request.texts()
+    # The usual request first: one text, which is prepared.
+    is_usual = type(request) is Request and request.text in prepared
+    texts = () if is_usual else request.texts()
     missing = [text for text in texts if text not in prepared]
     if missing:
         # In a mapping of its own: the connection's may be emptied during the wait.
