@@ -141,3 +141,16 @@ def test_celery(node: LocalCluster, tmp_path: Path) -> None:
                 assert time.monotonic() < deadline, (tmp_path / "celery.log").read_text()
                 time.sleep(0.1)
     assert {row.address for row in rows} == {f"{n}@example.org" for n in range(20)}
+
+
+def test_a_day_of_readings(node: LocalCluster, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "day.png"
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / "time_series.py"), "--contact-points",
+         *node.contact_points, "--picture", str(picture)],
+        env=environment(node), cwd=tmp_path, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "1,440 read; warmest at 1" in done.stdout  # at 13:00 or 14:00
+    assert picture.read_bytes().startswith(b"\x89PNG")
