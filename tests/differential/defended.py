@@ -363,6 +363,7 @@ SEEN = [
         why="Others may have written some since the row was read: they stay.",
         seen=(
             Seen(r"mapper_differences\.sets_that_are_assigned", "show:add"),
+            Seen(r"generated_mapper\.actions\[(75|89|95)\]", "table:"),
             Seen(r"mapper_changes\.changed_inside\[", "show:.* s( then|)$"),
         ),
     ),
@@ -410,8 +411,16 @@ SEEN = [
                 SERVER,
                 r"(None|True|Thing|error\(CQL)",
             ),
-            Seen(r"generated_mapper\.(actions|in_batches)", "(table|show:.* count)"),
+            Seen(r"generated_mapper\.actions\[(46|70)\]", "table:"),
+            Seen(
+                r"generated_mapper\.(actions|in_batches)", r"(table:thing\[c=1\d\d,|show:.* count)"
+            ),
         ),
+    ),
+    Defended(
+        what="``update(column__remove=...)`` of a list removes the elements.",
+        why="There, it assigns them.",
+        seen=(Seen(r"mapper_pages\.updates", "show:.* then", r".*'steps': \[5", "Event"),),
     ),
     Defended(
         what="``count`` of a queryset asks the server, also after its rows were read.",
