@@ -26,8 +26,8 @@ class Values(list[Any]):
     `was` has the values that the database has, or is None for a row that was never saved or
     read. `explicit` and `exposed`
     are sets of positions, as bits: those that were written, and collections that were handed out.
-    `unknown` has those of defaults that no write has taken along: an UPDATE of an instance that was
-    never read writes what was set alone.
+    `unknown` has those of defaults that no write has taken along (an UPDATE of an instance that was
+    never read writes what was set alone), and of collections that were neither read nor written.
     """
 
     __slots__ = ("explicit", "exposed", "how", "unknown", "was")
@@ -135,6 +135,8 @@ def commit(values: Values, mapping: Mapping, *, is_insert: bool) -> None:
     was = list(values)
     exposed = values.exposed | values.explicit
     for at in mapping.mutable:
+        if values[at] is None and (is_insert or values.explicit >> at & 1):
+            values.unknown |= 1 << at
         if exposed >> at & 1:  # a copy: what the program does with its own must not change this one
             was[at] = mapping.order[at].to_python(values[at])
     values.was = was

@@ -19,7 +19,7 @@ from tests.differential.defended import DEFENDED
 from tests.differential.lane import OURS, Lane, Module, environments, is_in_short_form
 from tests.programs.environments import ROOT
 
-SHARE = 6  # one program of so many is run in the short form
+SHARE = 9  # one program of so many is run in the short form
 LONGEST = 400  # characters of a text that are shown
 NODE = {
     "materialized_views_enabled": True,

@@ -319,7 +319,6 @@ SEEN = [
         seen=(
             Seen(r"mapper_pages\.instances", "show:(private|column names)"),
             Seen(r"mapper_differences\.small_ones", "show:cql type"),
-            Seen(r"mapper_columns\.attributes", "show:"),
         ),
         is_told=False,
     ),
@@ -364,6 +363,7 @@ SEEN = [
         why="Others may have written some since the row was read: they stay.",
         seen=(
             Seen(r"mapper_differences\.sets_that_are_assigned", "show:add"),
+            Seen(r"generated_mapper\.actions\[(75|89|95)\]", "table:"),
             Seen(r"mapper_changes\.changed_inside\[", "show:.* s( then|)$"),
         ),
     ),
@@ -397,6 +397,49 @@ SEEN = [
             Seen(r"mapper_pages\.definitions", "warnings:UserWarning", "warned", NOTHING),
         ),
         is_told=False,
+    ),
+    Defended(
+        what=(
+            "``update`` of a queryset writes null to a column that has another name in the table, "
+            "and a failed condition is ``LWTException`` then too."
+        ),
+        why="There, the server does not know the name, or is asked to delete columns of a range.",
+        seen=(
+            Seen(
+                r"generated_mapper\.(actions|in_batches)",
+                "show:",
+                SERVER,
+                r"(None|True|Thing|error\(CQL)",
+            ),
+            Seen(r"generated_mapper\.actions\[(46|70)\]", "table:"),
+            Seen(
+                r"generated_mapper\.(actions|in_batches)", r"(table:thing\[c=1\d\d,|show:.* count)"
+            ),
+        ),
+    ),
+    Defended(
+        what="``update(column__remove=...)`` of a list removes the elements.",
+        why="There, it assigns them.",
+        seen=(Seen(r"mapper_pages\.updates", "show:.* then", r".*'steps': \[5", "Event"),),
+    ),
+    Defended(
+        what="``count`` of a queryset asks the server, also after its rows were read.",
+        why="The rows may be cut by a limit, and others may have come.",
+        seen=(Seen(r"generated_mapper\.readings", r"show:.* count", r"\d+$", r"\d+$"),),
+    ),
+    Defended(
+        what="Columns that a filter fixes are filled in where ``only`` leaves them out.",
+        why="Their value is known.",
+        seen=(Seen(r"generated_mapper\.readings", r"show:.*'only'", r"\[?Thing", r"\[?Thing"),),
+        is_told=False,
+    ),
+    Defended(
+        what="Decimals of the mapper keep their digits, and mappings are user-defined types.",
+        why="There, decimals go through floats.",
+        seen=(
+            Seen(r"mapper_pages\.values_of_columns", "show:read"),
+            Seen(r"mapper_pages\.user_types", r"(show:dict|table:citizen\[id=3\])"),
+        ),
     ),
     Defended(
         what="Moments before 1970 are rounded on the instance too, as they are stored.",

@@ -270,8 +270,8 @@ def _add_change(statement: UpdateStatement, mapping: Mapping, values: Values, at
     else:
         # Null is an empty collection: what is added is added to what others have written since.
         known = values.was is not None and column.update_clause is not None
-        if values.explicit >> at & 1 and column.is_null(before):
-            known = False  # assigned, not added to: the row may have elements that others wrote
+        if values.explicit >> at & 1 and values.unknown >> at & 1:
+            known = False  # assigned, not added to, since nobody has looked what the row has
         previous = _wired(mapping, at, column.to_python(before)) if known else None
         statement.add_update(column, _wired(mapping, at, value), previous=previous)
 

@@ -119,6 +119,24 @@ def test_a_default_that_was_never_written_is_written_when_it_is_assigned(
     assert made.get_changed_columns() == []
 
 
+def test_a_set_that_was_read_as_empty_is_added_to(session: FakeSession) -> None:
+    session.give(nm="x", age=4, tags=None, scores=None)
+    for one in (Person.get(id=1), Person.create(id=1, tags=set())):
+        one.tags = {"a"}
+        one.save()
+        assert session.last == (
+            'UPDATE ks.person SET "tags" = "tags" + ? WHERE "id" = ?',
+            [{"a"}, 1],
+        )
+    made = Person.create(id=1)
+    for _ in range(2):
+        made.tags = {"b"}
+        made.save()
+        assert session.last == ('UPDATE ks.person SET "tags" = ? WHERE "id" = ?', [{"b"}, 1])
+        made.tags = None
+        made.save()
+
+
 def test_what_is_null_already_is_not_deleted(session: FakeSession) -> None:
     session.give(id=1, stars=4, note=None)
     for one in (Rated.get(id=1), Rated(id=1)):
