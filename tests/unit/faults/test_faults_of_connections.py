@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from cassandra.errors import (
+    BindColumnsChanged,
     ConnectionException,
     ConnectionShutdown,
     DriverException,
@@ -477,11 +478,17 @@ async def test_bind_columns_that_have_changed_are_not_sent_old_bytes(node: FakeN
         statement = await session.prepare(INSERT)
         node.forget_prepared()
         node.prime_prepare(INSERT, [("k", "bigint")])
+        await session.execute(statement, (1,))
+        executed = [one.values for one in node.requests if one.opcode == Opcode.EXECUTE]
+        assert executed == [[b"\0\0\0\1"], [b"\0\0\0\0\0\0\0\1"]]
+        # What is no value of the new type is refused, and not sent.
+        node.prime_prepare(INSERT, [("k", "text")])
+        node.forget_prepared()
         failure = await fails(session.execute(statement, (1,)))
-        assert isinstance(failure, InvalidRequest)
-        assert "k int -> k bigint" in str(failure)
+        assert isinstance(failure, BindColumnsChanged)
+        assert "k int -> k varchar" in str(failure)
         assert "INSERT INTO t" in str(failure)
-        assert node.count(Opcode.EXECUTE) == 1
+        assert node.requests[-1].opcode != Opcode.EXECUTE
 
 
 @pytest.mark.parametrize(

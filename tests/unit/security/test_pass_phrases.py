@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import ssl
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 from cassandra import aio
 from cassandra.client.tls_settings import tls_client
 from cassandra.cluster import Cluster
+from tests.processes import HOME
 
 from .certificates import Authority
 from .test_secrets_of_settings import locked
@@ -78,6 +80,6 @@ def test_no_question_on_a_terminal(locked: tuple[str, str]) -> None:
         done = subprocess.run(
             [sys.executable, "-c", PROGRAM, *locked],
             stdin=terminal, stdout=subprocess.PIPE, stderr=terminal, start_new_session=True,
-            timeout=60, text=True,
+            timeout=60, text=True, env={**os.environ, "PYTHONPATH": HOME},
         )  # fmt: skip
     assert done.stdout.startswith("refused: the key in")
