@@ -6,9 +6,11 @@ python -I smoke.py IMPLEMENTATION
 from __future__ import annotations
 
 import asyncio
+import binascii
 import decimal
-import importlib
+import importlib.util
 import sys
+import types
 import uuid
 from typing import Any
 
@@ -67,7 +69,35 @@ def use_requests() -> None:
             sys.exit("asyncio reads something else")
 
 
+class Named(type):
+    """A class that has every attribute."""
+
+    def __getattr__(cls, name: str) -> str:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return name
+
+
+class StandIn(types.ModuleType):
+    """In the place of ``ssl``: every name is a class."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Named(name, (OSError,) if name.endswith("Error") else (), {})
+
+
+def stand_in() -> None:
+    """Go without TLS and zlib, which `tools/build_python VERSION-musl` leaves out."""
+    if importlib.util.find_spec("_ssl") is None:
+        sys.modules["ssl"] = StandIn("ssl")
+    if importlib.util.find_spec("zlib") is None:
+        sys.modules["zlib"] = types.ModuleType("zlib")
+        sys.modules["zlib"].__dict__.update(crc32=binascii.crc32, error=ValueError)
+
+
 if __name__ == "__main__":
+    stand_in()
     use_modules(sys.argv[1])
     use_values()
     use_requests()
