@@ -73,13 +73,14 @@ def test_a_missing_file_is_named(name: str, authority: Authority) -> None:
         tls_client(None, {**options, name: "/nowhere/x.pem"}, None)
 
 
-def test_no_question_on_a_terminal(locked: tuple[str, str]) -> None:
+def test_no_question_on_a_terminal(locked: tuple[str, str], tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     with open(ours, "r+b", buffering=0), open(theirs, "r+b", buffering=0) as terminal:
         # In a session of its own, for which the terminal is the one to ask on.
         done = subprocess.run(
             [sys.executable, "-c", PROGRAM, *locked],
             stdin=terminal, stdout=subprocess.PIPE, stderr=terminal, start_new_session=True,
-            timeout=60, text=True, env={**os.environ, "PYTHONPATH": HOME},
+            timeout=60, text=True, cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": HOME},  # the driver under test, not the tree
         )  # fmt: skip
     assert done.stdout.startswith("refused: the key in")
