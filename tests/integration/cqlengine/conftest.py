@@ -22,9 +22,9 @@ def _management_allowed() -> Iterator[None]:
     patch.undo()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def mapper(node: LocalCluster) -> Iterator[str]:
-    """The default connection, and a keyspace for all tests."""
+    """The default connection, and a keyspace for the tests of a module."""
     name = new_keyspace_name()
     connection.setup(node.contact_points, name, port=node.port, consistency=None)
     management.create_keyspace_simple(name, 1)
