@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from math import frexp, sqrt
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cassandra._lazy import lazy_names
 from cassandra.errors import ConnectionException, ReadTimeout, Unavailable, WriteTimeout
+from cassandra.observers import RequestObserver
 from cassandra.policies.retry import RetryPolicy
 
 if TYPE_CHECKING:
     from cassandra.engine.core import Core
     from cassandra.metadata.cluster_metadata import Metadata
-    from cassandra.metadata.host import Host
 
 __all__ = ["Metrics", "RequestTimer", "getStats"]
 
@@ -113,6 +113,16 @@ class RequestTimer(Mapping[str, float]):
         return f"<RequestTimer: {self._count} answers, mean {self['mean'] * 1000:.3f} ms>"
 
 
+class _Counting(RequestObserver):
+    """Counts answers and failures. `Metrics` has methods of other names, which are documented."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        # Bound here once: they are called for each answer.
+        self.on_latency = metrics.request_timer.record  # type: ignore[method-assign]
+        self.on_refusal = metrics.request_timer.record  # type: ignore[method-assign]
+        self.on_failure = metrics._on_failure  # type: ignore[method-assign]
+
+
 class HasStats(Protocol):
     """What `getStats` shows."""
 
@@ -123,16 +133,10 @@ class HasStats(Protocol):
 class ObservedEngine(Protocol):
     """The part of an engine that metrics listen to."""
 
-    def observe_latencies(self, observer: Callable[[Host, float], None]) -> None:
-        """Call ``observer(host, seconds)`` for each answer from now on, but not for refusals."""
+    def observe_requests(self, observer: RequestObserver, is_trusted: bool = False) -> None:
+        """Tell `observer` of all requests from now on.
 
-    def observe_refusals(self, observer: Callable[[Host, float], None]) -> None:
-        """Call ``observer(host, seconds)`` for each refusal from now on."""
-
-    def observe_failures(self, observer: Callable[[BaseException, int | None], None]) -> None:
-        """Call ``observer(error, decision)`` for each failed attempt from now on.
-
-        `decision` is the retry policy's, or None if it was not asked.
+        :param is_trusted: True for the driver's own, which neither raise nor wait.
         """
 
 
@@ -200,9 +204,7 @@ class Metrics:
 
         :param engine: the engine.
         """
-        engine.observe_latencies(self.request_timer.record)
-        engine.observe_refusals(self.request_timer.record)
-        engine.observe_failures(self._on_failure)
+        engine.observe_requests(_Counting(self), is_trusted=True)
 
     def _on_failure(self, error: BaseException, decision: int | None) -> None:
         counter = next(

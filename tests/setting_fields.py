@@ -18,11 +18,18 @@ from typing import Any
 
 import cassandra.aio.cluster
 import cassandra.cluster.cluster
-from cassandra.client import cluster_settings, defaults, identity, metadata_settings, pool_sizes
+from cassandra.client import (
+    cluster_settings,
+    defaults,
+    identity,
+    metadata_settings,
+    observing,
+    pool_sizes,
+)
 from cassandra.client.configuration import LIVE, OF_TLS, ClusterBase
 
 FACES = (cassandra.cluster.cluster, cassandra.aio.cluster)
-SOURCES = (defaults, identity, pool_sizes, metadata_settings, cluster_settings)
+SOURCES = (defaults, identity, pool_sizes, metadata_settings, observing, cluster_settings)
 
 LITERALS = (bool, int, float, str, tuple, type(None))
 # A field begins with a small letter, unless it begins with one of these.

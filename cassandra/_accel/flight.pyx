@@ -258,6 +258,7 @@ cdef class RequestBase:
     cdef public object on_done
     cdef public object target_host
     cdef public object vectors
+    cdef public object observed          # its observers' view of it; None if nobody observes it
     cdef Attempt _first                  # of the attempts: most requests have one
     cdef list _attempts                  # all of them, when there are more, or somebody asks
     cdef dict _errors                    # made when somebody asks for it
@@ -327,6 +328,8 @@ cdef class RequestBase:
         request.timeout = self.timeout
         request.target_host = self.target_host
         request.vectors = self.vectors
+        if self.observed is not None:
+            request.observed = self.observed._for_page(request)
         return request
 
     def columns_as_wanted(self, metadata):
@@ -366,6 +369,8 @@ cdef class RequestBase:
         if self.done:
             return 0
         session = self.session
+        if self.observed is not None:
+            self.observed._start()
         if type(session) is not _engine_places.kind:
             _meet_engine(session)
         if _of(session, _engine_places, E_CLOSED, "closed"):
@@ -433,6 +438,8 @@ cdef class RequestBase:
         except Exception:  # of a policy: on the loop it ends the request
             return False
         self._plan = plan
+        if self.observed is not None:
+            self.observed._start()
         try:
             if connection is not None and self._send_directly(host, connection):
                 return True
@@ -512,6 +519,8 @@ cdef class RequestBase:
             self._speculation_handle.cancel()
         if self._retry_handle is not None:
             self._retry_handle.cancel()
+        if self.observed is not None:  # while the attempts have their connections
+            self.observed._end()
         if self._attempts is None:
             if self._first is not None:
                 self._first._release()
@@ -654,6 +663,8 @@ cdef class RequestBase:
             self._first = attempt
         else:
             self.attempts.append(attempt)
+        if self.observed is not None:
+            self.observed._catch_up()
         self._send(attempt, connection)
         return 0
 
@@ -715,6 +726,8 @@ cdef class RequestBase:
             return 0
         now = _monotonic()
         attempt.latency = now - attempt.started
+        if self.observed is not None:
+            self.observed._answer(PyBytes_GET_SIZE(body))
         core = _of(self.session, _engine_places, E_CORE, "core")
         if type(core) is not _core_places.kind:
             _meet_core(core)

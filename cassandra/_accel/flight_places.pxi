@@ -9,6 +9,7 @@ cdef enum:  # of EngineSession
     E_KEYSPACE
     E_POOLS
     E_CORE
+    E_HOOKS
 
 cdef enum:  # of Core
     O_LATENCY
@@ -24,7 +25,7 @@ cdef enum:  # of Connection
     C_VERSION
 
 cdef enum:
-    MOST_PLACES = 5
+    MOST_PLACES = 6
 
 
 # Of one class. One object, which never changes: whoever takes another one gets the class that it is
@@ -44,7 +45,7 @@ cdef _Places _places_of(type kind, tuple names):
     return made
 
 
-cdef tuple _OF_ENGINES = ("closed", "timers", "keyspace", "pools_by_id", "core")
+cdef tuple _OF_ENGINES = ("closed", "timers", "keyspace", "pools_by_id", "core", "hooks")
 cdef tuple _OF_CORES = ("on_latency", "wire_format")
 cdef tuple _OF_POOLS = ("shards", "connections")
 cdef tuple _OF_CONNECTIONS = ("streams", "wire_format", "version")
@@ -94,6 +95,7 @@ cdef enum:
     S_SPECULATION
     S_TIMEOUT
     S_ROW_FACTORY
+    S_OBSERVERS
     MOST_SETTINGS
 
 cdef enum:
@@ -102,6 +104,7 @@ cdef enum:
 cdef tuple _OF_PROFILES = (
     "consistency_level", "serial_consistency_level", "load_balancing_policy", "retry_policy",
     "speculative_execution_policy", "request_timeout", "row_factory",
+    "request_observers",
 )
 cdef type _profile_kind = object     # ExecutionProfile, once one was met
 cdef unsigned int _profile_version = C_UNKNOWN

@@ -159,6 +159,9 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         supported. Default: False.
     :param monitor_reporting_interval: seconds between the reports that are not made; accepted for
         programs that set it. Default: 30.
+    :param request_observers: observers of all requests, each a
+        `cassandra.observers.RequestObserver`. It may be changed after `connect`, also by
+        `add_request_observer`. Default: ().
     :param schema_metadata_keyspaces: the keyspaces whose schema is read; None for all. Replication
         is read for all keyspaces, because token awareness needs it. Default: None.
     :param schema_read_timeout: seconds that reading the whole schema may take, at connect and

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from cassandra.engine.endpoint import EndPoint, EndPointFactory
     from cassandra.engine.profile import ExecutionProfile
     from cassandra.metadata.host import Host
+    from cassandra.observers import RequestObserver
     from cassandra.policies.balancing import LoadBalancingPolicy
     from cassandra.policies.conviction import ConvictionPolicy
     from cassandra.policies.encryption import ColumnEncryptionPolicy
@@ -60,6 +61,7 @@ class LaterSettings(TypedDict, total=False):
     driver_config_reporting_enabled: bool
     monitor_reporting_enabled: bool
     monitor_reporting_interval: float
+    request_observers: Sequence[RequestObserver]
     schema_metadata_keyspaces: Sequence[str] | None
     schema_read_timeout: float | None
     ssl_session_cache: SSLSessionCache | None

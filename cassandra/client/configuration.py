@@ -20,6 +20,7 @@ from cassandra.client.engine_settings import settings_of
 from cassandra.client.identity import Identity
 from cassandra.client.implementation import warn_of_fallback
 from cassandra.client.metadata_settings import MetadataSettings
+from cassandra.client.observing import ObservedByCluster
 from cassandra.client.old_style import DefaultRetryPolicy, LoadBalancing
 from cassandra.client.pool_sizes import PoolSizes
 from cassandra.client.setting_checks import (
@@ -76,7 +77,9 @@ class ConfigMode(enum.Enum):
     PROFILES = 2
 
 
-class ClusterBase(Defaults, MetadataSettings, PoolSizes, Identity, ShardAwareness):
+class ClusterBase(
+    Defaults, MetadataSettings, PoolSizes, Identity, ShardAwareness, ObservedByCluster
+):
     """What both `Cluster` classes do with their settings, and keep of them.
 
     :param contact_points: as `Defaults.contact_points`.
@@ -391,6 +394,7 @@ class ClusterBase(Defaults, MetadataSettings, PoolSizes, Identity, ShardAwarenes
             core.policies.attach(speculation)
         if self.metrics is not None:
             self.metrics.attach(core)
+        self._observe(core)
 
     def _settings(self) -> Settings:
         return settings_of(self)

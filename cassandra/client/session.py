@@ -9,6 +9,7 @@ from cassandra.client.batches import BATCH_WARNING_INTERVAL
 from cassandra.client.checks import check_vector_type
 from cassandra.client.configuration import ClusterBase, ConfigMode
 from cassandra.client.messages import message_of
+from cassandra.client.observing import ObservedBySession
 from cassandra.client.requests import RequestMaker
 from cassandra.encoder import Encoder
 from cassandra.engine.prepare.statements import PreparedTexts
@@ -30,7 +31,7 @@ __all__ = ["SessionBase"]
 PREPARED_TEXTS = 1000  # texts with bind markers that a session keeps prepared
 
 
-class SessionBase(RequestMaker):
+class SessionBase(RequestMaker, ObservedBySession):
     """Settings of a session. The subclasses say how a request is waited for.
 
     :param cluster: the cluster of the session.

@@ -197,6 +197,10 @@ class Core(Observers):
         await asyncio.sleep(0)
         await asyncio.sleep(0)
 
+    def _on_observers_changed(self) -> None:
+        for session in list(self.sessions):
+            session.follow_observers()
+
     def spawn(self, coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Run `coroutine` in the background, at the longest until `close`."""
         return self._background.spawn(coroutine)

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from cassandra.engine.session import EngineSession
     from cassandra.metadata.host import Host
     from cassandra.metadata.placement.tablets import TabletMap
+    from cassandra.observers import ObservedRequest
     from cassandra.protocol.column_specs import ResultMetadata
     from cassandra.query.prepared import PreparedStatement
 
@@ -278,6 +279,7 @@ class RequestBase:
         "done",
         "error",
         "errors",
+        "observed",
         "on_done",
         "policy",
         "request_body",
@@ -309,6 +311,8 @@ class RequestBase:
         self.timeout: float | None = None
         self.target_host: Host | None = None
         self.vectors = "list"
+        # Its observers' view of it; None if nobody observes it.
+        self.observed: ObservedRequest | None = None
         self.attempts: list[Attempt] = []
         self.errors: dict[Any, Any] = {}
         self.retries = 0
@@ -338,6 +342,8 @@ class RequestBase:
         request.timeout = self.timeout
         request.target_host = self.target_host
         request.vectors = self.vectors
+        if self.observed is not None:
+            request.observed = self.observed._for_page(request)
         return request
 
     def columns_as_wanted(self, metadata: ResultMetadata) -> Any:
@@ -379,6 +385,8 @@ class RequestBase:
         if self.done:
             return
         session = self.session
+        if self.observed is not None:
+            self.observed._start()
         if session.closed:
             self.fail(session.closed_error())
             return
@@ -433,6 +441,8 @@ class RequestBase:
         if host is None or connection is None or not connection.streams.is_idle:
             return False
         own_plan, self._plan = self._plan, plan
+        if self.observed is not None:
+            self.observed._start()
         try:
             if self._send_directly(host, connection):
                 return True
@@ -488,6 +498,8 @@ class RequestBase:
             self._speculation_handle.cancel()
         if self._retry_handle is not None:
             self._retry_handle.cancel()
+        if self.observed is not None:  # while the attempts have their connections
+            self.observed._end()
         for attempt in self.attempts:
             attempt.abandon()
             attempt.release()
@@ -570,6 +582,8 @@ class RequestBase:
             return
         attempt = Attempt(self, host, connection, _monotonic())
         self.attempts.append(attempt)
+        if self.observed is not None:
+            self.observed._catch_up()
         self.send(attempt, connection)
 
     def send(self, attempt: Attempt, connection: Connection) -> None:
@@ -608,6 +622,8 @@ class RequestBase:
         if self.done:
             return
         attempt.latency = _monotonic() - attempt.started
+        if self.observed is not None:
+            self.observed._answer(len(body))
         observe = self.session.core.on_latency
         if observe is not None and opcode == RESULT:
             observe(attempt.host, attempt.latency)

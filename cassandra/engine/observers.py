@@ -1,53 +1,342 @@
-"""Observers of answers: policies that measure latencies, and metrics that count failures."""
+"""Who wants to know of requests: policies that measure latencies, metrics, observers of programs.
+
+There is one seam. `Observers` is a part of the engine's core and knows the observers of the
+cluster; a session has `Hooks`, of its own observers and those of the cluster, or None, which costs
+nothing. A request that is observed has an `cassandra.observers.ObservedRequest`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from contextvars import Context, copy_context
+from functools import partial
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from cassandra._threads import Lock, new_thread
+from cassandra.engine.mishaps import let_out
+from cassandra.observers import BRIEF_EVENTS, ObservedRequest, overrides
+from cassandra.util.intervals import OncePerInterval
 
 if TYPE_CHECKING:
+    from cassandra.engine.core import Core
+    from cassandra.engine.flight import RequestBase
     from cassandra.metadata.host import Host
+    from cassandra.observers import RequestObserver
 
-__all__ = ["Observers"]
+__all__ = ["Hook", "Hooks", "ObservedSession", "Observers"]
 
-Observer = Callable[["Host", float], None]
+log = logging.getLogger("cassandra.observers")
+
+LatencyObserver = Callable[["Host", float], None]
 FailureObserver = Callable[[BaseException, "int | None"], None]
+
+# Seconds that a call of an observer may take before the rest is told in a thread of its own.
+SLOW = 0.1
+# Events that may wait for the thread of a slow observer.
+MOST_WAITING = 10_000
+_IDLE = 5.0  # seconds after which such a thread ends
+_LOG_INTERVAL = 10.0  # seconds between log lines on one observer
+
+_EVENTS = ("on_start", "on_page", "on_attempt", "on_retry", "on_speculation", "on_end")
+
+
+class _Late:
+    """Tells a slow observer of events, one after the other, in a thread that ends when idle."""
+
+    __slots__ = (
+        "_dropped",
+        "_events",
+        "_guard",
+        "_is_running",
+        "_is_waiting",
+        "_wake",
+        "_watched",
+    )
+
+    def __init__(self, watched: _Watched) -> None:
+        self._watched = watched
+        self._events: deque[tuple[Context, Hook, Callable[..., object], tuple[Any, ...]]] = deque()
+        # Real locks: the loop's thread is a real one also if those of the program are greenlets.
+        self._guard = Lock()
+        self._wake = Lock()
+        self._wake.acquire()  # whoever waits for it waits until it is released
+        self._is_running = False
+        self._is_waiting = False
+        self._dropped = OncePerInterval(_LOG_INTERVAL)
+
+    def put(self, hook: Hook, call: Callable[..., object], *arguments: Any) -> None:
+        """Have ``call(*arguments)`` called, in a copy of the context of now."""
+        with self._guard:
+            is_full = len(self._events) >= MOST_WAITING
+            if not is_full:
+                self._events.append((copy_context(), hook, call, arguments))
+            if not self._is_running:
+                self._is_running = True
+                new_thread(self._run, "cassandra-observer").start()
+            elif self._is_waiting:
+                self._is_waiting = False
+                self._wake.release()
+        if is_full:
+            missed = self._dropped.missed
+            if self._dropped.is_due():
+                log.warning(
+                    "the request observer %r is %d events late: %d were dropped",
+                    self._watched.observer,
+                    MOST_WAITING,
+                    missed + 1,
+                )
+
+    def _run(self) -> None:
+        while self._has_events():
+            context, hook, call, arguments = self._events.popleft()
+            try:
+                context.run(call, *arguments)
+            except BaseException as error:
+                hook.log_error(error)
+
+    def _has_events(self) -> bool:
+        """Wait for an event; return False if the thread is to end."""
+        with self._guard:
+            if self._events:
+                return True
+            self._is_waiting = True
+        is_woken = self._wake.acquire(timeout=_IDLE)
+        with self._guard:
+            if not is_woken and not self._is_waiting:
+                self._wake.acquire()  # it was released after the wait was over
+            elif not is_woken:
+                self._is_waiting = self._is_running = False
+                return False
+        return True
+
+
+class _Watched:
+    """An observer, with what keeps its faults from requests and from other observers."""
+
+    __slots__ = ("_errors", "_hooks", "_late", "observer")
+
+    def __init__(self, observer: RequestObserver) -> None:
+        self.observer = observer
+        self._errors = OncePerInterval(_LOG_INTERVAL)
+        self._late: _Late | None = None
+        # Shared by all who tell this observer, so that all notice if it is slow.
+        self._hooks = {
+            name: Hook(self, name)
+            for name in (*_EVENTS, *BRIEF_EVENTS)
+            if overrides(observer, name)
+        }
+
+    def hook(self, name: str) -> Hook | None:
+        """Return the hook for an event; None if the observer does not want to know of it."""
+        return self._hooks.get(name)
+
+    def on_error(self, name: str, error: BaseException) -> None:
+        """The observer has raised."""
+        missed = self._errors.missed
+        if self._errors.is_due():
+            log.error(
+                "%s of the request observer %r raised %r%s",
+                name,
+                self.observer,
+                error,
+                f" (and {missed} more since the last such line)" if missed else "",
+                exc_info=error,
+            )
+
+    def on_slow(self, name: str, seconds: float) -> None:
+        """The observer has kept the loop waiting: it is not waited for again."""
+        if self._late is not None:
+            return
+        log.warning(
+            "%s of the request observer %r took %.3f s, in which the event loop could do nothing "
+            "else: from now on it is told in a thread of its own",
+            name,
+            self.observer,
+            seconds,
+        )
+        self._late = late = _Late(self)
+        for hook in self._hooks.values():
+            hook.call = partial(late.put, hook, hook.call)
+
+
+class Hook:
+    """One method of an observer. `call` tells the observer, now or later."""
+
+    __slots__ = ("_name", "_watched", "call")
+
+    def __init__(self, watched: _Watched, name: str) -> None:
+        self._watched = watched
+        self._name = name
+        self.call: Callable[..., object] = getattr(watched.observer, name)
+
+    def on_error(self, error: BaseException) -> None:
+        """The call has raised `error`, on the loop or in the caller's thread."""
+        self.log_error(error)
+        let_out(error)
+
+    def log_error(self, error: BaseException) -> None:
+        """Say in the log that the call has raised `error`."""
+        self._watched.on_error(self._name, error)
+
+    def took(self, seconds: float) -> None:
+        """The call has taken so long."""
+        if seconds > SLOW:
+            self._watched.on_slow(self._name, seconds)
+
+    def tell(self, *arguments: Any) -> None:
+        """Call it with nothing but these arguments; for the events that have no request."""
+        before = monotonic()
+        try:
+            self.call(*arguments)
+        except BaseException as error:
+            self.on_error(error)
+        self.took(monotonic() - before)
+
+
+class Hooks:
+    """The methods of some observers by the event that they are called for."""
+
+    __slots__ = ("attempt", "end", "page", "retry", "speculation", "start")
+
+    def __init__(self, watched: Iterable[_Watched]) -> None:
+        known = list(watched)
+
+        def of(name: str) -> tuple[Hook, ...]:
+            return tuple(hook for one in known if (hook := one.hook(name)) is not None)
+
+        self.start = of("on_start")
+        # `on_page` calls `on_start` unless it is overridden.
+        self.page = tuple(
+            hook
+            for one in known
+            if (hook := one.hook("on_page") or one.hook("on_start")) is not None
+        )
+        self.attempt = of("on_attempt")
+        self.retry = of("on_retry")
+        self.speculation = of("on_speculation")
+        self.end = of("on_end")
+
+    @property
+    def are_needed(self) -> bool:
+        """True if there is any."""
+        return any(getattr(self, event) for event in self.__slots__)
 
 
 class Observers:
-    """What requests call if somebody wants to know; None costs nothing.
+    """Whom requests tell.
 
     `on_latency` is called with the host and the seconds of each answer that shows how fast it
     works, `on_refusal` with those of each other error. `on_failure` is called with each error of a
-    failed attempt and the retry policy's decision (None if it was not asked).
+    failed attempt and the retry policy's decision (None if it was not asked). Each is None if
+    nobody wants to know: that costs nothing.
     """
 
-    __slots__ = ("_latency_observers", "on_failure", "on_latency", "on_refusal")
+    __slots__ = ("_brief", "_by_id", "_own", "on_failure", "on_latency", "on_refusal")
 
     def __init__(self) -> None:
-        self.on_latency: Observer | None = None
-        self.on_refusal: Observer | None = None
+        self.on_latency: LatencyObserver | None = None
+        self.on_refusal: LatencyObserver | None = None
         self.on_failure: FailureObserver | None = None
-        self._latency_observers: list[Observer] = []
+        self._brief: dict[str, tuple[Callable[..., object], ...]] = {}
+        self._own: tuple[RequestObserver, ...] = ()
+        # With their observers, so that no other object gets the id.
+        self._by_id: dict[int, _Watched] = {}
 
-    def observe_latencies(self, observer: Observer) -> None:
+    def observe_latencies(self, observer: LatencyObserver) -> None:
         """Call `observer` for each result, and each error that the host had to work for."""
-        self._latency_observers.append(observer)
-        alone = len(self._latency_observers) == 1
+        self._observe("on_latency", observer)
+
+    def _observe(self, name: str, observer: Callable[..., object]) -> None:
+        self._call(name, (*self._brief.get(name, ()), observer))
+
+    def _call(self, name: str, every: tuple[Callable[..., object], ...]) -> None:
+        def tell_all(*arguments: Any) -> None:
+            for observer in every:
+                observer(*arguments)
+
+        self._brief[name] = every
         # A single observer is called directly: this is part of every answer's cost.
-        self.on_latency = observer if alone else self._tell_all
+        setattr(self, name, tell_all if len(every) > 1 else every[0] if every else None)
 
-    def _tell_all(self, host: Host, seconds: float) -> None:
-        for observer in self._latency_observers:
-            observer(host, seconds)
+    def observe_requests(self, observer: RequestObserver, is_trusted: bool = False) -> None:
+        """Tell an observer of all requests from now on.
 
-    def observe_refusals(self, observer: Observer) -> None:
-        """Call `observer` for the other errors.
-
-        They are answered at once, perhaps by a host that has no time for more.
+        :param is_trusted: True for the driver's own, which neither raise nor wait.
         """
-        self.on_refusal = observer
+        watched = self.watched(observer)
+        for name in BRIEF_EVENTS:
+            hook = watched.hook(name)
+            if hook is not None:
+                self._observe(name, hook.call if is_trusted else hook.tell)
+        self._own = (*self._own, observer)
+        self._on_observers_changed()
 
-    def observe_failures(self, observer: FailureObserver) -> None:
-        """Call `observer` for each failed attempt."""
-        self.on_failure = observer
+    def forget_observer(self, observer: RequestObserver) -> None:
+        """Tell `observer` of no more requests; of those under way to their end."""
+        self._own = tuple(one for one in self._own if one is not observer)
+        watched = self.watched(observer)
+        for name in BRIEF_EVENTS:
+            hook = watched.hook(name)
+            if hook is not None:
+                left = (one for one in self._brief[name] if one != hook.tell)
+                self._call(name, tuple(left))
+        self._on_observers_changed()
+
+    def watched(self, observer: RequestObserver) -> _Watched:
+        """Return what keeps the faults of `observer` to itself, one for each observer."""
+        found = self._by_id.get(id(observer))
+        if found is None:
+            found = self._by_id.setdefault(id(observer), _Watched(observer))
+        return found
+
+    def hooks_of(self, observers: Iterable[RequestObserver]) -> Hooks | None:
+        """Return the hooks of the cluster's observers and of `observers`; None if there is none."""
+        hooks = Hooks([self.watched(one) for one in (*self._own, *observers)])
+        return hooks if hooks.are_needed else None
+
+    def _on_observers_changed(self) -> None:
+        """The sessions look at the observers again."""
+
+
+class ObservedSession:
+    """The part of the engine's session that is for observers.
+
+    `hooks` are those of the observers of the session and the cluster; None if there is none.
+    """
+
+    __slots__ = ("_of_profiles", "hooks", "observers")
+
+    core: Core
+    hooks: Hooks | None
+    observers: tuple[RequestObserver, ...]
+    # By the ids of the observers, which `_Watched` holds.
+    _of_profiles: dict[tuple[int, ...], Hooks | None]
+
+    def observe(self, *observers: RequestObserver) -> None:
+        """Tell these, and only these beside the cluster's, of requests from now on."""
+        self.observers = observers
+        self.follow_observers()
+
+    def follow_observers(self) -> None:
+        """The observers of the session or the cluster have changed."""
+        self._of_profiles = {}
+        self.hooks = self.core.hooks_of(self.observers)
+
+    def observed(
+        self, request: RequestBase, own: Sequence[RequestObserver]
+    ) -> ObservedRequest | None:
+        """Return what observes `request`, or None.
+
+        :param own: the observers of the request's profile.
+        """
+        hooks = self.hooks
+        if own:
+            known = self._of_profiles
+            key = tuple(map(id, own))
+            if key not in known:
+                known[key] = self.core.hooks_of((*self.observers, *own))
+            hooks = known[key]
+        return ObservedRequest(request, hooks) if hooks is not None else None

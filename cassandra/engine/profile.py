@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra.consistency import ConsistencyLevel
+from cassandra.observers import RequestObserver, checked_observers
 from cassandra.policies.balancing import DCAwareRoundRobinPolicy, LoadBalancingPolicy
 from cassandra.policies.retry import RetryPolicy
 from cassandra.policies.speculation import (
@@ -57,6 +58,8 @@ class ExecutionProfile(_Attributes):
     :param row_factory: called as ``row_factory(column_names, rows)``.
     :param speculative_execution_policy: no speculative executions if None.
     :param continuous_paging_options: must be None.
+    :param request_observers: observers of the executions with this profile, beside those of the
+        cluster and the session (see `cassandra.observers`).
     """
 
     # Where the compiled twin of `engine.flight` keeps the settings of a profile of this very class:
@@ -72,6 +75,7 @@ class ExecutionProfile(_Attributes):
     speculative_execution_policy: SpeculativeExecutionPolicy
     continuous_paging_options: None = None
     row_factory: Callable[..., Any] = staticmethod(named_tuple_factory)
+    request_observers: Sequence[RequestObserver] = ()
 
     def __init__(
         self,
@@ -83,6 +87,7 @@ class ExecutionProfile(_Attributes):
         row_factory: Callable[..., Any] = named_tuple_factory,
         speculative_execution_policy: SpeculativeExecutionPolicy | None = None,
         continuous_paging_options: object = None,
+        request_observers: Sequence[RequestObserver] = (),
     ) -> None:
         if continuous_paging_options is not None:
             raise ValueError(
@@ -104,8 +109,11 @@ class ExecutionProfile(_Attributes):
         self.speculative_execution_policy = (
             speculative_execution_policy or NoSpeculativeExecutionPolicy()
         )
+        self.request_observers = request_observers
 
     def __setattr__(self, name: str, value: object) -> None:
+        if name == "request_observers":
+            value = checked_observers(value, "profile")
         super().__setattr__(name, value)
         super().__setattr__("_settings_at_hand", None)
 

@@ -74,6 +74,9 @@ _DECISIONS = {
 }
 
 
+_RETRIES = (RetryPolicy.RETRY, RetryPolicy.RETRY_NEXT_HOST)
+
+
 # Steps that the compiled base class takes without looking their names up.
 _IN_ONE_PASS = frozenset(
     {
@@ -310,9 +313,11 @@ class Request(RequestBase):
         delay = decision[2] if len(decision) > 2 else 0
         attempt.decision = _DECISIONS.get(kind, str(kind))
         self._tell_failure(error, kind)
+        if self.observed is not None and kind in _RETRIES:
+            self.observed._retry(attempt, error, attempt.decision)
         if kind == RetryPolicy.IGNORE:
             self.finish(None)
-        elif kind in (RetryPolicy.RETRY, RetryPolicy.RETRY_NEXT_HOST):
+        elif kind in _RETRIES:
             self.retries += 1
             if consistency is not None:
                 self.request_body.set_consistency(consistency)
@@ -370,6 +375,8 @@ class Request(RequestBase):
             self.fail(error)
             return
         attempt.decision = "prepare"
+        if self.observed is not None:
+            self.observed._retry(attempt, error, attempt.decision)
         attempt.reprepared += (prepared,)
         self._waits += 1
         Reprepare(self, attempt, prepared).send(connection)
@@ -390,6 +397,8 @@ class Request(RequestBase):
     def _speculate(self) -> None:
         if self.done:
             return
+        if self.observed is not None:
+            self.observed._speculation()
         try:
             self.try_next_host()
             self._schedule_speculation()

@@ -93,6 +93,8 @@ def request_for(
     request.timeout = profile.request_timeout if timeout is NOT_SET else timeout
     request.target_host = options.host
     request.vectors = statement.vector_type or session._default_vector_type
+    if engine.hooks is not None or profile.request_observers:
+        request.observed = engine.observed(request, profile.request_observers)
     return request
 
 

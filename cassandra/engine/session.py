@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from cassandra.engine.connection import METADATA_IDS, Connection
 from cassandra.engine.mishaps import failure_of
+from cassandra.engine.observers import ObservedSession
 from cassandra.engine.pools.pool import HostPool, PoolOwner
 from cassandra.engine.pools.shards import ShardPool, ShardTarget, shard_aware_port
 from cassandra.engine.request_bodies import MessageBody
@@ -54,7 +55,7 @@ class Ending(Protocol):
         """The session is closed."""
 
 
-class EngineSession:
+class EngineSession(ObservedSession):
     """The pools of one session, by host. `distance` is asked for each host; an ignored one gets no
     pool.
     """
@@ -93,6 +94,7 @@ class EngineSession:
         self.direct_policy: object = None
         # The hosts that had pools until the end, for the errors of requests that come after it.
         self._hosts_before: list[Host] = []
+        self.observe()
         self._pool_errors: dict[Host, Exception] = {}
         self._opening: dict[Host, asyncio.Task[None]] = {}
         self._background: set[asyncio.Task[Any]] = set()

@@ -61,6 +61,7 @@ LAYERS: list[set[str]] = [
     {"tablets"},
     {"policies"},
     {"column_encryption"},
+    {"observers"},
     {"engine"},
     {"pool", "connection", "metrics", "driver_config"},
     {"stats"},

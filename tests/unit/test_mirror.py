@@ -63,6 +63,7 @@ GUARDED_BY = {
     "aio/columnar.py": "client/test_columnar.py",
     "client/cluster_settings.py": "drop_in/test_names.py",
     "client/engine_settings.py": "drop_in/test_settings.py",
+    "client/observing.py": "test_observers.py",
     "client/session.py": "cluster/test_session.py",
     "cluster/control_connection.py": "drop_in/test_tracers.py",
     "cluster/final_hooks.py": "drop_in/test_tracers.py",

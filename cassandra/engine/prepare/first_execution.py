@@ -39,6 +39,8 @@ class PreparingRequest(Request):
         if self.done:
             return
         session = self.session
+        if self.observed is not None:
+            self.observed._start()
         if session.closed:
             self.fail(session.closed_error())
             return

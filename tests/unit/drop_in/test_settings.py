@@ -22,6 +22,7 @@ from cassandra.client.cluster_settings import ClusterSettings
 from cassandra.client.defaults import Defaults
 from cassandra.client.identity import Identity
 from cassandra.client.metadata_settings import MetadataSettings
+from cassandra.client.observing import ObservedByCluster
 from cassandra.client.pool_sizes import PoolSizes
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.errors import (
@@ -404,7 +405,7 @@ def explained(kind: type) -> set[str]:
 
 
 def test_the_reference_explains_every_setting() -> None:
-    kinds = (Defaults, Identity, PoolSizes, MetadataSettings)
+    kinds = (Defaults, Identity, PoolSizes, MetadataSettings, ObservedByCluster)
     settings = {*ClusterSettings.__annotations__} - {"execution_profiles"}
     assert settings - set().union(*map(explained, kinds)) == set()
 

@@ -293,6 +293,7 @@ class Session:
             SimpleNamespace(time=lambda: 0.0, call_at=lambda when, call: None)
         )
         self.core = SimpleNamespace(on_latency=None, user_types={}, wire_format=4)
+        self.hooks = None
         self.keyspace = "ks"
         self.closed = False
         self.pools: dict[Any, Any] = {}
@@ -645,7 +646,7 @@ def profile(**changes: Any) -> Any:
         **{
             "consistency_level": 10, "serial_consistency_level": 8, "load_balancing_policy": "policy", "retry_policy": "retry",
             "speculative_execution_policy": NoSpeculativeExecutionPolicy(), "request_timeout": 12.5,
-            "row_factory": "factory", **changes,
+            "row_factory": "factory", "request_observers": (), **changes,
         }
     )  # fmt: skip
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
+import pytest
+
+import cassandra.engine.observers as observers_module
 from cassandra.engine.observers import Observers
+from cassandra.observers import RequestObserver
+from tests.unit.engine.faults import WAIT
 from tests.unit.engine.partners import host
 
 HOST = host("10.0.0.1")
@@ -35,13 +41,146 @@ def test_one_observer_is_called_directly_and_several_in_turn() -> None:
     assert seen == [("first", HOST, 0.5), ("second", HOST, 0.5)]
 
 
-def test_refusals_and_failures() -> None:
+class Noting(RequestObserver):
+    """Notes the events that go without a request."""
+
+    def __init__(self, seen: list[Any]) -> None:
+        self.seen = seen
+
+    def on_refusal(self, host: Any, seconds: float) -> None:
+        self.seen.append(("refusal", seconds))
+
+    def on_failure(self, error: BaseException, decision: int | None) -> None:
+        self.seen.append(("failure", decision))
+
+
+@pytest.mark.parametrize("is_trusted", [True, False])
+def test_refusals_and_failures(is_trusted: bool) -> None:
     observers = Observers()
     seen: list[Any] = []
-    observers.observe_refusals(lambda host, seconds: seen.append(("refusal", seconds)))
-    observers.observe_failures(lambda error, decision: seen.append(("failure", decision)))
+    observers.observe_requests(Noting(seen), is_trusted)
+    assert observers.on_latency is None  # it has no such method of its own
     assert observers.on_refusal is not None
     assert observers.on_failure is not None
     observers.on_refusal(HOST, 1.0)
     observers.on_failure(OSError(), 2)
     assert seen == [("refusal", 1.0), ("failure", 2)]
+    assert observers.hooks_of(()) is None  # nothing is made for a request
+
+
+def test_an_observer_that_is_forgotten_hears_no_more() -> None:
+    observers = Observers()
+    first, second = Noting([]), Noting([])
+    observers.observe_requests(first)
+    observers.observe_requests(second)
+    observers.forget_observer(first)
+    assert observers.on_refusal is not None
+    observers.on_refusal(HOST, 1.0)
+    assert (first.seen, second.seen) == ([], [("refusal", 1.0)])
+    observers.forget_observer(second)
+    left: list[object] = [observers.on_refusal, observers.on_failure]
+    assert left == [None, None]
+
+
+def test_a_slow_observer_is_told_late_and_in_order(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(observers_module, "SLOW", 0.0)  # each call takes longer than that
+    observers = Observers()
+    threads: list[int] = []
+    release = threading.Event()
+    told: list[float] = []
+    done = threading.Event()
+
+    class Waiting(RequestObserver):
+        def on_refusal(self, host: Any, seconds: float) -> None:
+            threads.append(threading.get_ident())
+            if len(threads) > 1:
+                release.wait(WAIT)
+            told.append(seconds)
+            if seconds == 5.0:
+                done.set()
+
+    observers.observe_requests(Waiting())
+    assert observers.on_refusal is not None
+    for seconds in (1.0, 2.0, 3.0, 4.0, 5.0):
+        observers.on_refusal(HOST, seconds)  # does not wait
+    assert told == [1.0]
+    release.set()
+    assert done.wait(WAIT)
+    assert told == [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert threads[0] == threading.get_ident()
+    assert len(set(threads[1:])) == 1
+    assert threads[1] != threads[0]
+    assert "on_refusal of the request observer" in caplog.text
+    assert "in a thread of its own" in caplog.text
+
+
+def test_a_slow_observer_that_is_too_late_loses_events_and_says_so(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(observers_module, "SLOW", 0.0)
+    monkeypatch.setattr(observers_module, "MOST_WAITING", 3)
+    observers = Observers()
+    release, entered, done = threading.Event(), threading.Event(), threading.Event()
+    told: list[float] = []
+
+    class Stuck(RequestObserver):
+        def on_refusal(self, host: Any, seconds: float) -> None:
+            if seconds == 1.0:
+                entered.set()
+                release.wait(WAIT)
+            told.append(seconds)
+            if seconds == 4.0:
+                done.set()
+
+    observers.observe_requests(Stuck())
+    assert observers.on_refusal is not None
+    observers.on_refusal(HOST, 0.0)
+    observers.on_refusal(HOST, 1.0)
+    assert entered.wait(WAIT)  # the thread holds this one; three more may wait
+    for seconds in (2.0, 3.0, 4.0, 5.0, 6.0):
+        observers.on_refusal(HOST, seconds)
+    release.set()
+    assert done.wait(WAIT)
+    assert told == [0.0, 1.0, 2.0, 3.0, 4.0]
+    assert "3 events late" in caplog.text
+
+
+def test_the_thread_of_a_slow_observer_ends_and_comes_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(observers_module, "SLOW", 0.0)
+    monkeypatch.setattr(observers_module, "_IDLE", 0.0)
+    observers = Observers()
+    told: list[threading.Thread] = []
+    events = {number: threading.Event() for number in range(50)}
+
+    class Slow(RequestObserver):
+        def on_refusal(self, host: Any, seconds: float) -> None:
+            told.append(threading.current_thread())
+            events[int(seconds)].set()
+
+    observers.observe_requests(Slow())
+    assert observers.on_refusal is not None
+    for number, event in events.items():
+        observers.on_refusal(HOST, float(number))
+        assert event.wait(WAIT)
+    assert len(told) == len(events)
+
+
+def test_errors_of_an_observer_are_logged_once_in_a_while(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    observers = Observers()
+
+    class Broken(RequestObserver):
+        def on_failure(self, error: BaseException, decision: int | None) -> None:
+            raise ValueError("broken")
+
+    observers.observe_requests(Broken())
+    assert observers.on_failure is not None
+    for _ in range(3):
+        observers.on_failure(OSError(), None)
+    assert caplog.text.count("on_failure of the request observer") == 1
+    assert "ValueError('broken')" in caplog.text

@@ -14,6 +14,8 @@ from cassandra import aio
 from cassandra.cluster import ExecutionProfile
 from cassandra.engine.endpoint import DefaultEndPoint
 from cassandra.errors import ConnectionException
+from cassandra.metadata.host import Host
+from cassandra.observers import RequestObserver
 from cassandra.policies import (
     AddressTranslator,
     ConstantReconnectionPolicy,
@@ -639,6 +641,16 @@ async def test_a_translator_that_gives_no_address_is_named() -> None:
 # -- how fast a host is ----------------------------------------------------------------------------
 
 
+class Refusals(RequestObserver):
+    """Notes whom it is told of, and whether it is told a time."""
+
+    def __init__(self, told: list[tuple[str, bool]]) -> None:
+        self._told = told
+
+    def on_refusal(self, host: Host, seconds: float) -> None:
+        self._told.append((host.address, seconds > 0))
+
+
 @pytest.mark.parametrize(
     ("answer", "counts"),
     [
@@ -664,7 +676,7 @@ async def test_what_policies_hear_of_latencies(answer: Any, counts: bool) -> Non
             worked: list[Any] = []
             refused: list[Any] = []
             core.observe_latencies(lambda host, seconds: worked.append((host.address, seconds > 0)))
-            core.observe_refusals(lambda host, seconds: refused.append((host.address, seconds > 0)))
+            core.observe_requests(Refusals(refused))
             await asyncio.wait({asyncio.ensure_future(session.execute(READ))})
             assert (worked, refused) == (
                 [(node.address, True)][: int(counts)],

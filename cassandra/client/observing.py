@@ -1,0 +1,98 @@
+"""Registering observers of requests with clusters and sessions, for both faces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from cassandra.observers import RequestObserver, checked_observers
+
+if TYPE_CHECKING:
+    from cassandra.engine.core import Core
+    from cassandra.engine.session import EngineSession
+
+__all__ = ["ObservedByCluster", "ObservedBySession"]
+
+
+class ObservedByCluster:
+    """The observers of all requests of a cluster."""
+
+    _core: Core | None = None
+    _request_observers: tuple[RequestObserver, ...] = ()
+
+    @property
+    def request_observers(self) -> Sequence[RequestObserver]:
+        """Observers of all requests, each a `cassandra.observers.RequestObserver`.
+
+        It may be changed after `connect`, also by `add_request_observer`.
+        """
+        return self._request_observers
+
+    @request_observers.setter
+    def request_observers(self, observers: Sequence[RequestObserver]) -> None:
+        wanted = checked_observers(observers, "cluster")
+        before, self._request_observers = self._request_observers, wanted
+        core = self._core
+        if core is not None:
+            for one in before:
+                core.forget_observer(one)
+            for one in wanted:
+                core.observe_requests(one)
+
+    def add_request_observer(self, observer: RequestObserver) -> None:
+        """Have an observer told of all requests of all sessions from now on.
+
+        :param observer: see `cassandra.observers`.
+        :raises TypeError: if it is not a `RequestObserver`.
+        """
+        self.request_observers = (*self._request_observers, observer)
+
+    def remove_request_observer(self, observer: RequestObserver) -> None:
+        """Undo `add_request_observer`. Requests under way are told to the end.
+
+        :param observer: one that was registered.
+        :raises ValueError: if it is not registered.
+        """
+        self.request_observers = without(observer, self._request_observers)
+
+    def _observe(self, core: Core) -> None:
+        """Register the observers with a new engine."""
+        for one in self._request_observers:
+            core.observe_requests(one)
+
+
+class ObservedBySession:
+    """The observers of the requests of a session."""
+
+    _engine: EngineSession
+
+    def add_request_observer(self, observer: RequestObserver) -> None:
+        """Have an observer told of the requests of this session from now on.
+
+        :param observer: see `cassandra.observers`.
+        :raises TypeError: if it is not a `RequestObserver`.
+        :raises ValueError: if it has methods that only observers of a cluster are called by.
+        """
+        checked_observers((observer,), "session")
+        self._engine.observe(*self._engine.observers, observer)
+
+    def remove_request_observer(self, observer: RequestObserver) -> None:
+        """Undo `add_request_observer`. Requests under way are told to the end.
+
+        :param observer: one that was registered.
+        :raises ValueError: if it is not registered.
+        """
+        self._engine.observe(*without(observer, self._engine.observers))
+
+
+def without(
+    observer: RequestObserver, observers: tuple[RequestObserver, ...]
+) -> tuple[RequestObserver, ...]:
+    """Return `observers` without `observer`, which need not have an equality of its own.
+
+    :raises ValueError: if it is not one of them.
+    """
+    left = tuple(one for one in observers if one is not observer)
+    if len(left) == len(observers):
+        raise ValueError(f"{observer!r} is not registered: the observers are {list(observers)!r}")
+    return left

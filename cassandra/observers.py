@@ -1,0 +1,395 @@
+"""Observers of requests: what tracers, loggers and metrics of a program or a library are built on.
+
+A `RequestObserver` is told when a request begins, is sent, is tried again, and ends. It is
+registered for a whole cluster (``Cluster(request_observers=[...])`` or
+`Cluster.add_request_observer`), for one session (`Session.add_request_observer`) or for the
+executions of a profile (``ExecutionProfile(request_observers=[...])``), and sees blocking calls,
+futures and asyncio alike.
+
+.. code-block:: python
+
+   from cassandra.observers import RequestObserver
+
+   class Slow(RequestObserver):
+       def on_end(self, request):
+           if request.latency > 0.1:
+               print(request.host, request.query_string, request.latency)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextvars import Context, copy_context
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cassandra.engine.flight import Attempt, RequestBase
+    from cassandra.engine.observers import Hook, Hooks
+    from cassandra.metadata.host import Host
+
+__all__ = ["ObservedRequest", "RequestObserver", "checked_observers"]
+
+# These events go without a request, and only to the observers of a cluster.
+BRIEF_EVENTS = ("on_latency", "on_refusal", "on_failure")
+
+_HEADER_SIZE = 9  # of a frame: native_protocol_v5.spec, section 2
+
+
+class RequestObserver:
+    """Is told of requests. Override what you need: a method that is not overridden costs nothing.
+
+    The methods that have a request run in a copy of the context of the code that asked for it, so
+    context variables have the caller's values. `on_start` and `on_page` are called in the caller's
+    thread or on the event loop, the others on the event loop: they must not wait. One that raises
+    is logged, and changes nothing for the request; one that takes longer than 0.1 s is logged too,
+    and is told of further events in a thread of its own, up to 10,000 events late. What comes
+    beyond that is dropped, which is logged.
+    """
+
+    def on_start(self, request: ObservedRequest) -> None:
+        """A request begins.
+
+        :param request: the same object in all events of a request.
+        """
+
+    def on_page(self, request: ObservedRequest) -> None:
+        """A request for a further page of a result begins; it ends with an `on_end` of its own.
+
+        By default it is a request like any other: `on_start` is called.
+
+        :param request: has a `page_number` of 2 or more.
+        """
+        self.on_start(request)
+
+    def on_attempt(self, request: ObservedRequest, attempt: Attempt) -> None:
+        """A request is sent to a host.
+
+        A blocking call may write to an idle connection by itself. Its attempt is told when the
+        answer comes; `attempt.started` says when it was sent.
+
+        :param request: the request.
+        :param attempt: has `host` and `started`, by ``time.monotonic()``; `latency` (seconds) once
+            it is answered, then `error` and `decision` if it failed.
+        """
+
+    def on_retry(
+        self, request: ObservedRequest, attempt: Attempt, error: BaseException, decision: str
+    ) -> None:
+        """An attempt has failed, and the request is tried again.
+
+        :param request: the request.
+        :param attempt: the attempt that failed.
+        :param error: what it failed with.
+        :param decision: "retry" for the same host and "retry next host", as the retry policy
+            decided; "prepare" if the server had forgotten the prepared statement.
+        """
+
+    def on_speculation(self, request: ObservedRequest, attempt: Attempt) -> None:
+        """A speculative execution begins; `on_attempt` follows, for the same attempt.
+
+        :param request: the request.
+        :param attempt: the new attempt.
+        """
+
+    def on_end(self, request: ObservedRequest) -> None:
+        """A request is over: once for each that has begun, also if it was cancelled.
+
+        It is called before the caller gets the result.
+
+        :param request: has its `error`, or None, and its `latency` now.
+        """
+
+    # Without a request: these cost nearly nothing. Of a cluster's observers only.
+
+    def on_latency(self, host: Host, seconds: float) -> None:
+        """A host has answered a request with a result, or an error that it had to work for.
+
+        :param host: the `Host`.
+        :param seconds: from the sending to the answer.
+        """
+
+    def on_refusal(self, host: Host, seconds: float) -> None:
+        """A host has answered with another error: at once, perhaps for want of time.
+
+        :param host: the `Host`.
+        :param seconds: from the sending to the answer.
+        """
+
+    def on_failure(self, error: BaseException, decision: int | None) -> None:
+        """An attempt has failed.
+
+        :param error: what it failed with.
+        :param decision: the retry policy's, a constant of `RetryPolicy`; None if it was not asked.
+        """
+
+
+def overrides(observer: RequestObserver, name: str) -> bool:
+    """Return True if `observer` has a method `name` of its own."""
+    own = getattr(type(observer), name, None)
+    return own is not getattr(RequestObserver, name) or name in getattr(observer, "__dict__", ())
+
+
+def checked_observers(observers: object, whose: str) -> tuple[RequestObserver, ...]:
+    """Return `observers` as a tuple.
+
+    :param observers: what a program gave.
+    :param whose: "cluster", "session" or "profile", for the message.
+    :raises TypeError: if one is not a `RequestObserver`, or `observers` is no iterable of them.
+    :raises ValueError: if one wants events that only the observers of a cluster are told.
+    """
+    if isinstance(observers, RequestObserver) or not isinstance(observers, Iterable):
+        raise TypeError(
+            f"request_observers is an iterable of RequestObserver, not {observers!r}: "
+            "write [observer]"
+        )
+    found = tuple(observers)
+    for one in found:
+        if not isinstance(one, RequestObserver):
+            kind = " (a class: write an instance of it)" if isinstance(one, type) else ""
+            raise TypeError(
+                f"an observer must be a cassandra.observers.RequestObserver, not {one!r}{kind}"
+            )
+        brief = [name for name in BRIEF_EVENTS if overrides(one, name)]
+        if brief and whose != "cluster":
+            raise ValueError(
+                f"{type(one).__name__}.{brief[0]} is called for observers of a cluster only: "
+                f"register it there, not for a {whose}"
+            )
+    return found
+
+
+class ObservedRequest:
+    """A request, as its observers see it. It is current in each event, and final in `on_end`.
+
+    An execution is one request, and so is each further page of its result. The object holds the
+    answer for as long as it is kept. The engine makes it.
+
+    :param request: the engine's request.
+    :param hooks: whom it tells.
+    :param page_number: 2 or more for further pages.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_context",
+        "_hooks",
+        "_is_started",
+        "_request",
+        "_speculates",
+        "_storage",
+        "_told",
+        "latency",
+        "page_number",
+        "response_size",
+        "shard",
+        "speculations",
+        "started",
+    )
+
+    def __init__(self, request: RequestBase, hooks: Hooks, page_number: int = 1) -> None:
+        self._request = request
+        self._hooks = hooks
+        self._context: Context = copy_context()
+        self._is_started = False
+        self._speculates = False
+        self._told = 0  # how many attempts the observers know
+        self._storage: dict[Any, Any] | None = None
+        self.started: float = monotonic()
+        """When the caller asked for it, by ``time.monotonic()``, in seconds."""
+        self.latency: float | None = None
+        """Seconds from `started` to the end; None before it."""
+        self.page_number: int = page_number
+        """1 for an execution, 2 and more for further pages of its result."""
+        self.response_size: int = 0
+        """Bytes of the last answer's frame, after decompression; 0 without an answer."""
+        self.speculations: int = 0
+        """How many of the attempts are speculative executions."""
+        self.shard: int | None = None
+        """The shard of ScyllaDB that the last attempt went to; None with other servers."""
+
+    # -- what it is --------------------------------------------------------------------------------
+
+    @property
+    def statement(self) -> Any:
+        """The statement that is executed: bound, simple, or a batch."""
+        return self._request.statement
+
+    @property
+    def query_string(self) -> str | None:
+        """The statement's text, with markers instead of values if it has any; None for a batch."""
+        text: str | None = self._request.request_body.statement_text()
+        return text
+
+    @property
+    def description(self) -> str:
+        """What is executed, in one line of about 100 characters."""
+        text: str = self._request.request_body.describe()
+        return text
+
+    @property
+    def batch_size(self) -> int | None:
+        """How many statements a batch has; None if it is not a batch."""
+        body = self._body
+        count: int | None = body.count if hasattr(body, "count") else None
+        return count
+
+    @property
+    def keyspace(self) -> str | None:
+        """The statement's keyspace, or the session's."""
+        request = self._request
+        own: str | None = getattr(request.statement, "keyspace", None)
+        return own or request.session.keyspace
+
+    @property
+    def table(self) -> str | None:
+        """The table that a bound statement names; None if it is not known."""
+        table: str | None = getattr(self._request.statement, "table", None)
+        return table
+
+    @property
+    def consistency_level(self) -> int:
+        """The consistency level, as the last attempt has it."""
+        level: int = self._request.request_body.consistency
+        return level
+
+    @property
+    def serial_consistency_level(self) -> int | None:
+        """The level of a conditional statement's first phase; None for the server's default."""
+        level: int | None = getattr(self._body, "serial_consistency", None)
+        return level
+
+    @property
+    def is_idempotent(self) -> bool:
+        """True if the statement may be executed twice."""
+        return bool(self._request.statement.is_idempotent)
+
+    @property
+    def page_size(self) -> int | None:
+        """How many rows a page has at most; None without paging, and for a batch."""
+        size: int | None = getattr(self._body, "page_size", None)
+        return size if self.batch_size is None else None
+
+    @property
+    def timeout(self) -> float | None:
+        """Seconds for all attempts together; None for no limit."""
+        return self._request.timeout
+
+    @property
+    def _body(self) -> Any:
+        body = self._request.request_body
+        return getattr(body, "inner", body)
+
+    # -- how it goes -------------------------------------------------------------------------------
+
+    @property
+    def attempts(self) -> tuple[Attempt, ...]:
+        """Each sending so far."""
+        return tuple(self._request.attempts)
+
+    @property
+    def host(self) -> Host | None:
+        """The host of the last attempt, its coordinator; None if nothing was sent."""
+        attempts = self._request.attempts
+        return attempts[-1].host if attempts else None
+
+    @property
+    def retries(self) -> int:
+        """How often a retry policy had it sent again."""
+        return self._request.retries
+
+    @property
+    def error(self) -> BaseException | None:
+        """What it failed with; None if it has not."""
+        return self._request.error
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The warnings of the server with the answer."""
+        return tuple(getattr(self._request.response, "warnings", None) or ())
+
+    @property
+    def request_size(self) -> int:
+        """Bytes of the frame that was sent last, before compression; 0 before it is made."""
+        size: int = self._request.request_body.size
+        return _HEADER_SIZE + size if size else 0
+
+    @property
+    def storage(self) -> dict[Any, Any]:
+        """A dict for what observers keep from one event to the next, by the observer say."""
+        if self._storage is None:
+            self._storage = {}
+        return self._storage
+
+    def __repr__(self) -> str:
+        state = "under way"
+        if self.latency is not None:
+            state = f"{self.latency * 1000:.1f} ms"
+            if self.error is not None:
+                state += f", {type(self.error).__name__}: {self.error}"
+        return f"<ObservedRequest: {self.description}, {state}>"
+
+    # -- the engine's ------------------------------------------------------------------------------
+
+    def _tell(self, hooks: tuple[Hook, ...], *arguments: Any) -> None:
+        before = monotonic()
+        for hook in hooks:
+            try:
+                self._context.run(hook.call, self, *arguments)
+            except BaseException as error:  # the request must go on, and come to its end
+                hook.on_error(error)
+            now = monotonic()
+            hook.took(now - before)
+            before = now
+
+    def _start(self) -> None:
+        """It begins: in the caller's thread, or on the loop."""
+        if not self._is_started:
+            self._is_started = True
+            hooks = self._hooks
+            self._tell(hooks.start if self.page_number == 1 else hooks.page)
+
+    def _attempt(self, attempt: Attempt) -> None:
+        """It is about to be sent."""
+        self._told += 1
+        connection = attempt.connection
+        features = connection.features if connection is not None else None
+        self.shard = features.shard_id if features is not None else None
+        if self._speculates:
+            self._speculates = False
+            self.speculations += 1
+            self._tell(self._hooks.speculation, attempt)
+        if self._hooks.attempt:
+            self._tell(self._hooks.attempt, attempt)
+
+    def _catch_up(self) -> None:
+        """Tell of an attempt that the calling thread has sent by itself."""
+        attempts = self._request.attempts
+        while self._told < len(attempts):
+            self._attempt(attempts[self._told])
+
+    def _answer(self, size: int) -> None:
+        """An answer has come, of `size` bytes without its header."""
+        self.response_size = _HEADER_SIZE + size
+
+    def _speculation(self) -> None:
+        """The next attempt is a speculative one."""
+        self._speculates = True
+
+    def _retry(self, attempt: Attempt, error: BaseException, decision: str) -> None:
+        """It is sent again."""
+        self._catch_up()
+        self._tell(self._hooks.retry, attempt, error, decision)
+
+    def _end(self) -> None:
+        """It is over."""
+        if not self._is_started:  # given up before it began
+            return
+        self._catch_up()
+        self.latency = monotonic() - self.started
+        if self._hooks.end:
+            self._tell(self._hooks.end)
+
+    def _for_page(self, request: RequestBase) -> ObservedRequest:
+        """Return what observes the request for the next page."""
+        return ObservedRequest(request, self._hooks, self.page_number + 1)

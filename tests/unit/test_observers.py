@@ -1,0 +1,639 @@
+"""Observers of requests, on both faces."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from typing import Any
+
+import pytest
+
+from cassandra import ConsistencyLevel, aio
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.concurrent import execute_concurrent_with_args
+from cassandra.errors import InvalidRequest, OperationTimedOut, ReadTimeout
+from cassandra.observers import ObservedRequest, RequestObserver, checked_observers
+from cassandra.policies import RetryPolicy
+from cassandra.policies.speculation import ConstantSpeculativeExecutionPolicy
+from cassandra.protocol.messages.errors import OverloadedErrorMessage
+from cassandra.query import BatchStatement, SimpleStatement
+from cassandra.testing.fake import (
+    ErrorCode,
+    FakeCluster,
+    FakeNode,
+    Scylla,
+    error,
+    hold,
+    paged,
+    rows,
+    sequence,
+    silence,
+)
+from tests.unit.engine.faults import WAIT, InOrder
+
+QUERY = "SELECT k FROM t"
+INSERT = "INSERT INTO t (k) VALUES (?)"
+K = [("k", "int")]
+ONE_ROW = rows(K, [(1,)])
+
+caller: ContextVar[str] = ContextVar("caller", default="nobody")
+
+
+class Recorder(RequestObserver):
+    """Each event by its name, with what it was given, and who asked."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[Any, ...]] = []
+        self.callers: list[str] = []
+        self.requests: list[ObservedRequest] = []
+        self.ended = threading.Event()
+
+    def _note(self, *event: Any) -> None:
+        self.events.append(event)
+        self.callers.append(caller.get())
+
+    def on_start(self, request: ObservedRequest) -> None:
+        self.requests.append(request)
+        self._note("start", request.query_string)
+
+    def on_page(self, request: ObservedRequest) -> None:
+        self.requests.append(request)
+        self._note("page", request.page_number)
+
+    def on_attempt(self, request: ObservedRequest, attempt: Any) -> None:
+        assert attempt.started >= request.started
+        self._note("attempt", attempt.host.address)
+
+    def on_retry(
+        self, request: ObservedRequest, attempt: Any, error: BaseException, decision: str
+    ) -> None:
+        assert attempt.error is error
+        self._note("retry", type(error).__name__, decision)
+
+    def on_speculation(self, request: ObservedRequest, attempt: Any) -> None:
+        self._note("speculation", attempt.host.address)
+
+    def on_end(self, request: ObservedRequest) -> None:
+        assert request.latency is not None
+        assert request.latency >= 0
+        self._note("end", None if request.error is None else type(request.error).__name__)
+        self.ended.set()
+
+    @property
+    def names(self) -> list[str]:
+        return [event[0] for event in self.events]
+
+
+@pytest.fixture
+def recorder() -> Recorder:
+    return Recorder()
+
+
+@pytest.fixture
+def node() -> Iterator[FakeNode]:
+    with FakeNode() as running:
+        running.prime(QUERY, ONE_ROW)
+        running.prime_prepare(INSERT, K)
+        yield running
+
+
+class Blocking:
+    """`execute` of the blocking face, and a session."""
+
+    def __init__(self, nodes: Any, *observers: Any, **settings: Any) -> None:
+        points = [nodes.address] if isinstance(nodes, FakeNode) else [nodes[0].address]
+        self.cluster = Cluster(points, port=nodes.port, request_observers=observers, **settings)
+        self.session: Any = self.cluster.connect()
+
+    def execute(self, *arguments: Any, **options: Any) -> Any:
+        return self.session.execute(*arguments, **options)
+
+    def rows(self, result: Any) -> list[Any]:
+        return list(result)
+
+    def prepare(self, text: str) -> Any:
+        return self.session.prepare(text)
+
+    def close(self) -> None:
+        self.cluster.shutdown()
+
+
+class Asyncio:
+    """The same of cassandra.aio, on a loop of its own."""
+
+    def __init__(self, nodes: Any, *observers: Any, **settings: Any) -> None:
+        points = [nodes.address] if isinstance(nodes, FakeNode) else [nodes[0].address]
+        self.loop = asyncio.new_event_loop()
+        self.cluster = aio.Cluster(points, port=nodes.port, request_observers=observers, **settings)
+        self.session = self.run(self.cluster.connect())
+
+    def run(self, awaitable: Any) -> Any:
+        async def outcome() -> Any:
+            return await awaitable
+
+        return self.loop.run_until_complete(outcome())
+
+    def execute(self, *arguments: Any, **options: Any) -> Any:
+        async def outcome() -> Any:
+            return await self.session.execute(*arguments, **options)
+
+        return self.loop.run_until_complete(outcome())
+
+    def rows(self, result: Any) -> list[Any]:
+        async def outcome() -> list[Any]:
+            return [row async for row in result]
+
+        return self.loop.run_until_complete(outcome())
+
+    def prepare(self, text: str) -> Any:
+        return self.run(self.session.prepare(text))
+
+    def close(self) -> None:
+        self.run(self.cluster.shutdown())
+        self.loop.close()
+
+
+Face = Callable[..., Any]
+
+
+@pytest.fixture(params=[Blocking, Asyncio], ids=["blocking", "asyncio"])
+def connect(request: pytest.FixtureRequest) -> Iterator[Face]:
+    opened: list[Any] = []
+
+    def made(*arguments: Any, **settings: Any) -> Any:
+        opened.append(request.param(*arguments, **settings))
+        return opened[-1]
+
+    yield made
+    for one in opened:
+        one.close()
+
+
+# -- events ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["text", "statement", "prepared", "bound", "first execution"])
+def test_a_request_begins_is_sent_and_ends(
+    connect: Face, node: FakeNode, recorder: Recorder, kind: str
+) -> None:
+    session = connect(node, recorder)
+    query: Any = QUERY
+    parameters: Any = None
+    if kind == "statement":
+        query = SimpleStatement(QUERY)
+    elif kind == "first execution":
+        query, parameters = INSERT, (1,)
+    elif kind != "text":
+        query, parameters = session.prepare(INSERT), (1,)
+        if kind == "bound":
+            query, parameters = query.bind(parameters), None
+    text = QUERY if kind in ("text", "statement") else INSERT
+    token = caller.set("me")
+    try:
+        session.execute(query, parameters)
+    finally:
+        caller.reset(token)
+    assert recorder.events == [("start", text), ("attempt", node.address), ("end", None)]
+    assert recorder.callers == ["me"] * 3
+    (request,) = recorder.requests
+    assert request.statement is not None
+    assert request.host is not None
+    assert request.host.address == node.address
+    (attempt,) = request.attempts
+    assert attempt.latency is not None
+    assert request.latency is not None
+    assert attempt.latency <= request.latency
+    assert (request.error, request.retries, request.speculations) == (None, 0, 0)
+    assert request.request_size > 9
+    assert request.response_size > 9
+    assert request.page_number == 1
+    assert request.consistency_level == ConsistencyLevel.LOCAL_ONE
+    assert text in request.description
+    assert "ms" in repr(request)
+
+
+def test_who_asked_is_known_on_a_call_that_is_written_directly(
+    node: FakeNode, recorder: Recorder
+) -> None:
+    """From a thread that no signal interrupts a blocking call writes by itself."""
+    session = Blocking(node, recorder)
+    prepared = session.prepare(INSERT)
+
+    def work() -> None:
+        caller.set("thread")
+        for _ in range(3):
+            session.execute(prepared, (1,))
+
+    try:
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    finally:
+        session.close()
+    assert recorder.names == ["start", "attempt", "end"] * 3
+    assert recorder.callers == ["thread"] * 9
+
+
+def test_settings_of_the_request_are_seen(connect: Face, node: FakeNode) -> None:
+    seen: list[Any] = []
+
+    class Settings(RequestObserver):
+        def on_start(self, request: ObservedRequest) -> None:
+            seen.append(
+                (
+                    request.keyspace,
+                    request.consistency_level,
+                    request.serial_consistency_level,
+                    request.is_idempotent,
+                    request.page_size,
+                    request.timeout,
+                    request.batch_size,
+                    request.host,
+                    request.latency,
+                )
+            )
+
+    session = connect(node, Settings())
+    statement = SimpleStatement(
+        QUERY,
+        consistency_level=ConsistencyLevel.QUORUM,
+        serial_consistency_level=ConsistencyLevel.LOCAL_SERIAL,
+        is_idempotent=True,
+        fetch_size=7,
+        keyspace="other",
+    )
+    session.execute(statement, timeout=3.5)
+    batch = BatchStatement()
+    batch.add(SimpleStatement("INSERT INTO t (k) VALUES (1)"))
+    batch.add(session.prepare(INSERT), (2,))
+    session.execute(batch)
+    quorum, local = ConsistencyLevel.QUORUM, ConsistencyLevel.LOCAL_SERIAL
+    assert seen == [
+        ("other", quorum, local, True, 7, 3.5, None, None, None),
+        (None, ConsistencyLevel.LOCAL_ONE, None, False, None, 10.0, 2, None, None),
+    ]
+
+
+def test_each_page_is_a_request(connect: Face, node: FakeNode, recorder: Recorder) -> None:
+    node.prime(QUERY, paged(K, [(number,) for number in range(5)]))
+    session = connect(node, recorder)
+    assert len(session.rows(session.execute(SimpleStatement(QUERY, fetch_size=2)))) == 5
+    assert recorder.names == [
+        *("start", "attempt", "end"),
+        *("page", "attempt", "end"),
+        *("page", "attempt", "end"),
+    ]
+    assert [request.page_number for request in recorder.requests] == [1, 2, 3]
+
+
+def test_a_page_begins_as_a_request_does_unless_it_is_told_apart(
+    connect: Face, node: FakeNode
+) -> None:
+    node.prime(QUERY, paged(K, [(number,) for number in range(4)]))
+    begun: list[int] = []
+
+    class Starts(RequestObserver):
+        def on_start(self, request: ObservedRequest) -> None:
+            begun.append(request.page_number)
+
+    session = connect(node, Starts())
+    session.rows(session.execute(SimpleStatement(QUERY, fetch_size=2)))
+    assert begun == [1, 2]
+
+
+def test_errors_end_a_request(connect: Face, node: FakeNode, recorder: Recorder) -> None:
+    node.prime(QUERY, error(ErrorCode.INVALID))
+    session = connect(node, recorder)
+    with pytest.raises(InvalidRequest) as raised:
+        session.execute(QUERY)
+    assert recorder.events[-1] == ("end", "InvalidRequest")
+    assert recorder.requests[0].error is raised.value
+    assert recorder.requests[0].attempts[0].error is not None
+
+
+def test_time_outs_end_a_request(connect: Face, node: FakeNode, recorder: Recorder) -> None:
+    node.prime(QUERY, silence())
+    session = connect(node, recorder)
+    with pytest.raises(OperationTimedOut):
+        session.execute(QUERY, timeout=0.05)
+    assert recorder.names == ["start", "attempt", "end"]
+    assert recorder.events[-1] == ("end", "OperationTimedOut")
+
+
+def test_a_request_without_time_has_a_beginning_and_an_end(
+    connect: Face, node: FakeNode, recorder: Recorder
+) -> None:
+    session = connect(node, recorder)
+    with pytest.raises(OperationTimedOut):
+        session.execute(QUERY, timeout=0)
+    assert recorder.names == ["start", "end"]
+
+
+async def test_cancelled_requests_end(node: FakeNode, recorder: Recorder) -> None:
+    held = hold(ONE_ROW)
+    node.prime(QUERY, held)
+    async with aio.Cluster([node.address], port=node.port, request_observers=[recorder]) as cluster:
+        session = await cluster.connect()
+        task = asyncio.ensure_future(session.execute(QUERY))
+        await asyncio.to_thread(held.wait)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        held.release()
+    assert recorder.events[-1] == ("end", "CancelledError")
+
+
+class OnceMore(RetryPolicy):
+    def on_read_timeout(self, *arguments: Any, retry_num: int = 0, **told: Any) -> Any:
+        return (self.RETRY_NEXT_HOST, None) if retry_num == 0 else (self.RETHROW, None)
+
+
+def test_retries_are_told_with_their_reason(connect: Face, recorder: Recorder) -> None:
+    with FakeCluster(2) as nodes:
+        for one in nodes.nodes:
+            one.prime(QUERY, error(ErrorCode.READ_TIMEOUT))
+        profile = ExecutionProfile(load_balancing_policy=InOrder(), retry_policy=OnceMore())
+        session = connect(nodes, recorder, execution_profiles={EXEC_PROFILE_DEFAULT: profile})
+        with pytest.raises(ReadTimeout):
+            session.execute(QUERY)
+        assert recorder.events == [
+            ("start", QUERY),
+            ("attempt", nodes[0].address),
+            ("retry", "ReadTimeout", "retry next host"),
+            ("attempt", nodes[1].address),
+            ("end", "ReadTimeout"),
+        ]
+        assert recorder.requests[0].retries == 1
+
+
+def test_statements_that_a_server_has_forgotten_are_told(
+    connect: Face, node: FakeNode, recorder: Recorder
+) -> None:
+    session = connect(node, recorder)
+    prepared = session.prepare(INSERT)
+    node.forget_prepared()
+    session.execute(prepared, (1,))
+    assert recorder.names == ["start", "attempt", "retry", "end"]
+    assert recorder.events[2] == ("retry", "PreparedQueryNotFound", "prepare")
+
+
+def test_speculative_executions_are_told(connect: Face, recorder: Recorder) -> None:
+    with FakeCluster(2) as nodes:
+        held = hold(ONE_ROW)
+        nodes[0].prime(QUERY, held)
+        nodes[1].prime(QUERY, ONE_ROW)
+        profile = ExecutionProfile(
+            load_balancing_policy=InOrder(),
+            speculative_execution_policy=ConstantSpeculativeExecutionPolicy(0.01, 1),
+        )
+        session = connect(nodes, recorder, execution_profiles={EXEC_PROFILE_DEFAULT: profile})
+        session.execute(SimpleStatement(QUERY, is_idempotent=True))
+        held.release()
+        assert recorder.events == [
+            ("start", QUERY),
+            ("attempt", nodes[0].address),
+            ("speculation", nodes[1].address),
+            ("attempt", nodes[1].address),
+            ("end", None),
+        ]
+        assert recorder.requests[0].speculations == 1
+
+
+def test_concurrent_executions_have_the_caller_s_context(
+    node: FakeNode, recorder: Recorder
+) -> None:
+    session = Blocking(node, recorder)
+    prepared = session.prepare(INSERT)
+    token = caller.set("bulk")
+    try:
+        execute_concurrent_with_args(
+            session.session, prepared, [(number,) for number in range(300)], concurrency=10
+        )
+    finally:
+        caller.reset(token)
+        session.close()
+    assert sorted(recorder.names) == sorted(["start", "attempt", "end"] * 300)
+    assert set(recorder.callers) == {"bulk"}
+
+
+async def test_concurrent_executions_on_asyncio_have_the_caller_s_context(
+    node: FakeNode, recorder: Recorder
+) -> None:
+    async with aio.Cluster([node.address], port=node.port, request_observers=[recorder]) as cluster:
+        session = await cluster.connect()
+        prepared = await session.prepare(INSERT)
+        caller.set("bulk")
+        pairs = ((prepared, (number,)) for number in range(300))
+        assert len([one async for one in session.execute_concurrent(pairs, concurrency=10)]) == 300
+    assert sorted(recorder.names) == sorted(["start", "attempt", "end"] * 300)
+    assert set(recorder.callers) == {"bulk"}
+
+
+def test_nothing_is_told_twice_and_every_beginning_has_an_end(
+    connect: Face, recorder: Recorder
+) -> None:
+    with FakeCluster(2) as nodes:
+        for one in nodes.nodes:
+            one.prime(QUERY, error(ErrorCode.OVERLOADED))
+        session = connect(nodes, recorder)
+        for _ in range(5):
+            with pytest.raises(OverloadedErrorMessage):
+                session.execute(QUERY)
+    assert recorder.names.count("start") == recorder.names.count("end") == 5
+
+
+# -- registration ----------------------------------------------------------------------------------
+
+
+def test_observers_of_session_profile_and_cluster(connect: Face, node: FakeNode) -> None:
+    told: list[str] = []
+
+    class Named(RequestObserver):
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def on_end(self, request: ObservedRequest) -> None:
+            told.append(self.name)
+
+    profile = ExecutionProfile(request_observers=[Named("profile")])
+    session = connect(node, Named("cluster"), execution_profiles={"own": profile})
+    of_session = Named("session")
+    session.session.add_request_observer(of_session)
+    session.execute(QUERY)
+    assert told == ["cluster", "session"]
+    told.clear()
+    session.execute(QUERY, execution_profile="own")
+    assert told == ["cluster", "session", "profile"]
+    told.clear()
+    profile.request_observers = ()
+    session.session.remove_request_observer(of_session)
+    session.execute(QUERY, execution_profile="own")
+    assert told == ["cluster"]
+    told.clear()
+    late = Named("late")
+    session.cluster.add_request_observer(late)
+    session.execute(QUERY)
+    assert told == ["cluster", "late"]
+    told.clear()
+    session.cluster.request_observers = [Named("other")]
+    session.execute(QUERY)
+    assert told == ["other"]
+    with pytest.raises(ValueError, match="is not registered"):
+        session.cluster.remove_request_observer(late)
+    with pytest.raises(ValueError, match="is not registered"):
+        session.session.remove_request_observer(of_session)
+
+
+def test_nothing_is_made_for_requests_that_nobody_observes(connect: Face, node: FakeNode) -> None:
+    session: Any = connect(node)
+    hooks = [session.session._engine.hooks]
+    observer = Recorder()
+    session.cluster.add_request_observer(observer)
+    hooks.append(session.session._engine.hooks)
+    session.cluster.remove_request_observer(observer)
+    hooks.append(session.session._engine.hooks)
+    assert [one is None for one in hooks] == [True, False, True]
+    session.execute(QUERY)
+    assert observer.events == []
+
+
+def test_an_observer_without_request_s_events_costs_no_object(node: FakeNode) -> None:
+    seconds: list[float] = []
+
+    class Latency(RequestObserver):
+        def on_latency(self, host: Any, taken: float) -> None:
+            seconds.append(taken)
+
+    session = Blocking(node, Latency())
+    try:
+        session.execute(QUERY)
+        assert session.session._engine.hooks is None
+        assert len(seconds) == 1
+    finally:
+        session.close()
+
+
+@pytest.mark.parametrize(
+    ("observers", "message"),
+    [
+        (RequestObserver(), r"write \[observer\]"),
+        (3, "iterable of RequestObserver, not 3"),
+        ([print], "must be a cassandra.observers.RequestObserver"),
+        ([RequestObserver], "write an instance of it"),
+        (None, "iterable of RequestObserver, not None"),
+    ],
+)
+def test_what_is_no_observer_is_refused(observers: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        Cluster(request_observers=observers)
+    with pytest.raises(TypeError, match=message):
+        ExecutionProfile(request_observers=observers)
+
+
+def test_events_that_are_a_cluster_s_only_are_refused_elsewhere() -> None:
+    class Latency(RequestObserver):
+        def on_latency(self, host: Any, seconds: float) -> None:
+            raise NotImplementedError
+
+    assert len(checked_observers([Latency()], "cluster")) == 1
+    with pytest.raises(ValueError, match=r"Latency\.on_latency is called for observers of a clust"):
+        ExecutionProfile(request_observers=[Latency()])
+
+
+# -- faults of observers ---------------------------------------------------------------------------
+
+
+def test_an_observer_that_raises_hurts_nobody(
+    connect: Face, node: FakeNode, recorder: Recorder, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Broken(RequestObserver):
+        def on_start(self, request: ObservedRequest) -> None:
+            raise ValueError("start")
+
+        def on_attempt(self, request: ObservedRequest, attempt: Any) -> None:
+            raise StopIteration
+
+        def on_end(self, request: ObservedRequest) -> None:
+            raise asyncio.CancelledError
+
+    session = connect(node, Broken(), recorder)
+    for _ in range(3):
+        assert session.rows(session.execute(QUERY))[0].k == 1
+    assert recorder.names == ["start", "attempt", "end"] * 3
+    told = [record for record in caplog.records if record.name == "cassandra.observers"]
+    assert len(told) == 1  # one line in ten seconds
+    assert "on_start of the request observer" in told[0].getMessage()
+
+
+def test_an_observer_that_blocks_is_told_late(
+    connect: Face, node: FakeNode, recorder: Recorder, caplog: pytest.LogCaptureFixture
+) -> None:
+    release = threading.Event()
+    done = threading.Event()
+    seen: list[tuple[str, int | None]] = []
+
+    class Blocker(RequestObserver):
+        def on_end(self, request: ObservedRequest) -> None:
+            if not seen:
+                time.sleep(0.11)  # longer than what it may take
+            elif len(seen) == 1:
+                release.wait(WAIT)
+            seen.append((caller.get(), request.response_size))
+            if len(seen) == 4:
+                done.set()
+
+    session = connect(node, Blocker(), recorder)
+    token = caller.set("me")
+    try:
+        for _ in range(4):
+            session.execute(QUERY)
+    finally:
+        caller.reset(token)
+    assert len(seen) == 1
+    assert recorder.names == ["start", "attempt", "end"] * 4
+    release.set()
+    assert done.wait(WAIT)
+    assert [who for who, _ in seen] == ["me"] * 4
+    assert all(size for _, size in seen)
+    with caplog.at_level(logging.WARNING):
+        assert "in a thread of its own" in caplog.text
+
+
+def test_storage_is_kept_from_event_to_event(connect: Face, node: FakeNode) -> None:
+    seen: list[Any] = []
+
+    class Keeping(RequestObserver):
+        def on_start(self, request: ObservedRequest) -> None:
+            request.storage[self] = "kept"
+
+        def on_end(self, request: ObservedRequest) -> None:
+            seen.append(request.storage[self])
+
+    connect(node, Keeping()).execute(QUERY)
+    assert seen == ["kept"]
+
+
+def test_the_shard_of_an_attempt(connect: Face, recorder: Recorder) -> None:
+    with FakeCluster(1, scylla=Scylla(2)) as node:
+        node[0].prime(QUERY, ONE_ROW)
+        session = connect(node, recorder)
+        session.execute(QUERY)
+        assert recorder.requests[0].shard in (0, 1)
+
+
+def test_answers_that_come_in_parts_are_one_answer(connect: Face, node: FakeNode) -> None:
+    sizes: list[int] = []
+
+    class Sizes(RequestObserver):
+        def on_end(self, request: ObservedRequest) -> None:
+            sizes.append(request.response_size)
+
+    node.prime(QUERY, sequence(ONE_ROW, rows(K, [(number,) for number in range(5000)])))
+    session = connect(node, Sizes())
+    session.execute(QUERY)
+    session.execute(QUERY)
+    assert sizes[1] - sizes[0] == 4999 * 8
