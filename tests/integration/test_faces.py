@@ -237,7 +237,9 @@ def test_a_blocking_call_in_a_callback_is_refused(node: LocalCluster) -> None:
                     seen.append(error)
             done.set()
 
-        session.execute_async("SELECT key FROM system.local").add_callback(call_back)
+        # Before it is sent: on a future that is over already, the callback is called right here.
+        session.add_request_init_listener(lambda future: future.add_callback(call_back))
+        session.execute_async("SELECT key FROM system.local")
         assert done.wait(10)
         assert len(seen) == 2
         assert "event loop thread" in str(seen[0])

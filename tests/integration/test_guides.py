@@ -65,7 +65,8 @@ def test_its_examples_run(page: Path, node: LocalCluster, tmp_path: Path) -> Non
         return
     (host,) = node.contact_points
     assert text.strip(), "a guide has examples"
-    file = tmp_path / page.with_suffix(".py").name
+    # Not under the page's name alone: that may be a module's of the standard library.
+    file = tmp_path / f"guide_{page.stem}.py"
     file.write_text(text.replace("127.0.0.1", host))
     done = subprocess.run(
         [sys.executable, "-W", "error::ResourceWarning", str(file)],
