@@ -33,6 +33,9 @@ __all__ = ["ObservedRequest", "RequestObserver", "checked_observers"]
 # These events go without a request, and only to the observers of a cluster.
 BRIEF_EVENTS = ("on_latency", "on_refusal", "on_failure")
 
+# Seconds that a call of an observer may take before the rest is told in a thread of its own.
+SLOW = 0.1
+
 _HEADER_SIZE = 9  # of a frame: native_protocol_v5.spec, section 2
 
 
@@ -174,6 +177,7 @@ class ObservedRequest:
         "__weakref__",
         "_context",
         "_hooks",
+        "_is_direct",
         "_is_started",
         "_request",
         "_speculates",
@@ -191,8 +195,7 @@ class ObservedRequest:
         self._request = request
         self._hooks = hooks
         self._context: Context = copy_context()
-        self._is_started = False
-        self._speculates = False
+        self._is_started = self._is_direct = self._speculates = False
         self._told = 0  # how many attempts the observers know
         self._storage: dict[Any, Any] | None = None
         self.started: float = monotonic()
@@ -331,42 +334,61 @@ class ObservedRequest:
 
     # -- the engine's ------------------------------------------------------------------------------
 
-    def _tell(self, hooks: tuple[Hook, ...], *arguments: Any) -> None:
-        before = monotonic()
+    def _tell(self, before: float, hooks: tuple[Hook, ...], *arguments: Any) -> None:
+        # `before`: the time of now, which most callers know.
+        run = self._context.run
         for hook in hooks:
             try:
-                self._context.run(hook.call, self, *arguments)
+                run(hook.call, self, *arguments)
             except BaseException as error:  # the request must go on, and come to its end
                 hook.on_error(error)
             now = monotonic()
-            hook.took(now - before)
+            if now - before > SLOW:
+                hook.on_slow(now - before)
             before = now
 
     def _start(self) -> None:
         """It begins: in the caller's thread, or on the loop."""
         if not self._is_started:
             self._is_started = True
-            hooks = self._hooks
-            self._tell(hooks.start if self.page_number == 1 else hooks.page)
+            hooks = self._hooks.start if self.page_number == 1 else self._hooks.page
+            if hooks:
+                self._tell(monotonic(), hooks)
+
+    def _start_directly(self) -> None:
+        """It begins in the caller's thread, which is about to send it by itself.
+
+        Its attempt is told on the loop: here it may turn out that nothing could be sent.
+        """
+        self._start()
+        self._is_direct = True
 
     def _attempt(self, attempt: Attempt) -> None:
         """It is about to be sent."""
+        if self._is_direct:
+            self._catch_up()
+        else:
+            self._tell_attempt(attempt)
+
+    def _tell_attempt(self, attempt: Attempt) -> None:
         self._told += 1
         connection = attempt.connection
         features = connection.features if connection is not None else None
-        self.shard = features.shard_id if features is not None else None
+        if features is not None:
+            self.shard = features.shard_id
+        hooks = self._hooks
         if self._speculates:
             self._speculates = False
             self.speculations += 1
-            self._tell(self._hooks.speculation, attempt)
-        if self._hooks.attempt:
-            self._tell(self._hooks.attempt, attempt)
+            self._tell(monotonic(), hooks.speculation, attempt)
+        if hooks.attempt:
+            self._tell(monotonic(), hooks.attempt, attempt)
 
     def _catch_up(self) -> None:
-        """Tell of an attempt that the calling thread has sent by itself."""
+        """Tell of the attempts that have not been told."""
         attempts = self._request.attempts
         while self._told < len(attempts):
-            self._attempt(attempts[self._told])
+            self._tell_attempt(attempts[self._told])
 
     def _answer(self, size: int) -> None:
         """An answer has come, of `size` bytes without its header."""
@@ -378,17 +400,21 @@ class ObservedRequest:
 
     def _retry(self, attempt: Attempt, error: BaseException, decision: str) -> None:
         """It is sent again."""
-        self._catch_up()
-        self._tell(self._hooks.retry, attempt, error, decision)
+        if self._is_direct:
+            self._catch_up()
+        self._tell(monotonic(), self._hooks.retry, attempt, error, decision)
 
     def _end(self) -> None:
         """It is over."""
         if not self._is_started:  # given up before it began
             return
-        self._catch_up()
-        self.latency = monotonic() - self.started
-        if self._hooks.end:
-            self._tell(self._hooks.end)
+        if self._is_direct:
+            self._catch_up()
+        now = monotonic()
+        self.latency = now - self.started
+        hooks = self._hooks.end
+        if hooks:
+            self._tell(now, hooks)
 
     def _for_page(self, request: RequestBase) -> ObservedRequest:
         """Return what observes the request for the next page."""

@@ -439,7 +439,7 @@ cdef class RequestBase:
             return False
         self._plan = plan
         if self.observed is not None:
-            self.observed._start()
+            self.observed._start_directly()
         try:
             if connection is not None and self._send_directly(host, connection):
                 return True
@@ -664,7 +664,7 @@ cdef class RequestBase:
         else:
             self.attempts.append(attempt)
         if self.observed is not None:
-            self.observed._catch_up()
+            self.observed._attempt(attempt)
         self._send(attempt, connection)
         return 0
 

@@ -442,7 +442,7 @@ class RequestBase:
             return False
         own_plan, self._plan = self._plan, plan
         if self.observed is not None:
-            self.observed._start()
+            self.observed._start_directly()
         try:
             if self._send_directly(host, connection):
                 return True
@@ -583,7 +583,7 @@ class RequestBase:
         attempt = Attempt(self, host, connection, _monotonic())
         self.attempts.append(attempt)
         if self.observed is not None:
-            self.observed._catch_up()
+            self.observed._attempt(attempt)
         self.send(attempt, connection)
 
     def send(self, attempt: Attempt, connection: Connection) -> None:

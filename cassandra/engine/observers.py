@@ -15,6 +15,7 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from cassandra import observers
 from cassandra._threads import Lock, new_thread
 from cassandra.engine.mishaps import let_out
 from cassandra.observers import BRIEF_EVENTS, ObservedRequest, overrides
@@ -33,8 +34,6 @@ log = logging.getLogger("cassandra.observers")
 LatencyObserver = Callable[["Host", float], None]
 FailureObserver = Callable[[BaseException, "int | None"], None]
 
-# Seconds that a call of an observer may take before the rest is told in a thread of its own.
-SLOW = 0.1
 # Events that may wait for the thread of a slow observer.
 MOST_WAITING = 10_000
 _IDLE = 5.0  # seconds after which such a thread ends
@@ -181,10 +180,9 @@ class Hook:
         """Say in the log that the call has raised `error`."""
         self._watched.on_error(self._name, error)
 
-    def took(self, seconds: float) -> None:
-        """The call has taken so long."""
-        if seconds > SLOW:
-            self._watched.on_slow(self._name, seconds)
+    def on_slow(self, seconds: float) -> None:
+        """The call has taken too long."""
+        self._watched.on_slow(self._name, seconds)
 
     def tell(self, *arguments: Any) -> None:
         """Call it with nothing but these arguments; for the events that have no request."""
@@ -193,7 +191,9 @@ class Hook:
             self.call(*arguments)
         except BaseException as error:
             self.on_error(error)
-        self.took(monotonic() - before)
+        seconds = monotonic() - before
+        if seconds > observers.SLOW:
+            self.on_slow(seconds)
 
 
 class Hooks:
