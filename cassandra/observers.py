@@ -374,7 +374,7 @@ class ObservedRequest:
         self._told += 1
         connection = attempt.connection
         features = connection.features if connection is not None else None
-        if features is not None:
+        if features is not None and features.sharding_info is not None:
             self.shard = features.shard_id
         hooks = self._hooks
         if self._speculates:

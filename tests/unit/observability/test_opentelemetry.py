@@ -1,0 +1,353 @@
+"""Spans and metrics for OpenTelemetry, read by the SDK's own exporters."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from opentelemetry import context, trace
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import SpanKind, StatusCode
+
+from cassandra import ConsistencyLevel, aio
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.errors import InvalidRequest, OperationTimedOut, ReadTimeout
+from cassandra.observability.opentelemetry import OpenTelemetryObserver
+from cassandra.policies import RetryPolicy
+from cassandra.policies.speculation import ConstantSpeculativeExecutionPolicy
+from cassandra.protocol.messages.errors import OverloadedErrorMessage
+from cassandra.query import BatchStatement, SimpleStatement
+from cassandra.testing.fake import (
+    ErrorCode,
+    FakeCluster,
+    FakeNode,
+    error,
+    hold,
+    paged,
+    rows,
+    silence,
+)
+from tests.unit.engine.faults import InOrder
+
+QUERY = "SELECT k FROM ks.t WHERE k = 1"
+INSERT = "INSERT INTO t (k) VALUES (?)"
+K = [("k", "int")]
+
+
+class Telemetry:
+    """An observer with providers of its own, and all that they have exported."""
+
+    def __init__(self, **options: Any) -> None:
+        self._exporter = InMemorySpanExporter()
+        self.tracers = TracerProvider()
+        self.tracers.add_span_processor(SimpleSpanProcessor(self._exporter))
+        self._reader = InMemoryMetricReader()
+        meters = MeterProvider([self._reader])
+        self.observer = OpenTelemetryObserver(self.tracers, meters, **options)
+
+    @property
+    def spans(self) -> list[Any]:
+        return list(self._exporter.get_finished_spans())
+
+    @property
+    def span(self) -> Any:
+        (span,) = self.spans
+        return span
+
+    @property
+    def points(self) -> list[Any]:
+        data = self._reader.get_metrics_data()
+        if data is None:
+            return []
+        return [
+            point
+            for resource in data.resource_metrics
+            for scope in resource.scope_metrics
+            for metric in scope.metrics
+            for point in metric.data.data_points
+        ]
+
+
+@pytest.fixture
+def telemetry() -> Telemetry:
+    return Telemetry()
+
+
+@pytest.fixture
+def node() -> Iterator[FakeNode]:
+    with FakeNode() as running:
+        running.prime(QUERY, rows(K, [(1,)]))
+        running.prime_prepare(INSERT, K)
+        yield running
+
+
+def connected(nodes: Any, *observers: Any, **settings: Any) -> Cluster:
+    points = [nodes.address] if isinstance(nodes, FakeNode) else [nodes[0].address]
+    return Cluster(points, port=nodes.port, request_observers=observers, **settings)
+
+
+def test_a_query_is_a_span(node: FakeNode, telemetry: Telemetry) -> None:
+    with connected(node, telemetry.observer) as cluster:
+        cluster.connect().execute(QUERY)
+        host = cluster.metadata.all_hosts()[0]
+    span = telemetry.span
+    assert span.name == "SELECT ks.t"
+    assert span.kind is SpanKind.CLIENT
+    assert span.status.status_code is StatusCode.UNSET
+    assert span.parent is None
+    assert dict(span.attributes) == {
+        "db.system.name": "cassandra",
+        "db.operation.name": "SELECT",
+        "db.query.summary": "SELECT ks.t",
+        "db.query.text": "SELECT k FROM ks.t WHERE k = ?",
+        "db.namespace": "ks",
+        "db.collection.name": "t",
+        "cassandra.consistency.level": "local_one",
+        "cassandra.query.idempotent": False,
+        "cassandra.page.size": 5000,
+        "cassandra.speculative_execution.count": 0,
+        "cassandra.coordinator.id": str(host.host_id),
+        "cassandra.coordinator.dc": host.datacenter,
+        "server.address": node.address,
+        "server.port": node.port,
+    }
+    assert [event.name for event in span.events] == ["attempt"]
+    assert dict(span.events[0].attributes) == {
+        "server.address": node.address,
+        "server.port": node.port,
+    }
+    assert span.end_time > span.start_time
+
+
+def test_a_prepared_statement_names_its_table(node: FakeNode, telemetry: Telemetry) -> None:
+    with connected(node, telemetry.observer) as cluster:
+        session = cluster.connect()
+        prepared = session.prepare(INSERT)
+        prepared.consistency_level = ConsistencyLevel.LOCAL_QUORUM
+        prepared.is_idempotent = True
+        session.execute(prepared, (1,))
+    attributes = telemetry.span.attributes
+    assert telemetry.span.name == "INSERT t"
+    assert attributes["db.query.text"] == INSERT
+    assert attributes["db.namespace"] == "ks"
+    assert attributes["cassandra.consistency.level"] == "local_quorum"
+    assert attributes["cassandra.query.idempotent"] is True
+
+
+def test_a_batch_has_its_size(node: FakeNode, telemetry: Telemetry) -> None:
+    with connected(node, telemetry.observer) as cluster:
+        session = cluster.connect()
+        batch = BatchStatement()
+        for key in range(3):
+            batch.add(SimpleStatement("INSERT INTO t (k) VALUES (%s)"), (key,))
+        session.execute(batch)
+    attributes = telemetry.span.attributes
+    assert telemetry.span.name == "BATCH"
+    assert attributes["db.operation.name"] == "BATCH"
+    assert attributes["db.operation.batch.size"] == 3
+    assert "db.query.text" not in attributes
+    assert "cassandra.page.size" not in attributes
+
+
+def test_values_in_texts_are_never_shown(node: FakeNode, telemetry: Telemetry) -> None:
+    with connected(node, telemetry.observer) as cluster:
+        cluster.connect().execute("INSERT INTO t (k, s) VALUES (%s, %s)", (987654, "hidden"))
+    shown = str(telemetry.span.to_json())
+    assert "hidden" not in shown
+    assert "987654" not in shown
+
+
+def test_texts_may_be_left_out(node: FakeNode) -> None:
+    telemetry = Telemetry(query_text=False)
+    with connected(node, telemetry.observer) as cluster:
+        cluster.connect().execute(QUERY)
+    assert "db.query.text" not in telemetry.span.attributes
+
+
+def test_spans_of_threads_have_their_callers_for_parents(
+    node: FakeNode, telemetry: Telemetry
+) -> None:
+    tracer = telemetry.tracers.get_tracer("program")
+    with connected(node, telemetry.observer) as cluster:
+        session = cluster.connect()
+
+        def work(name: str) -> None:
+            with tracer.start_as_current_span(name):
+                session.execute(QUERY)
+                session.execute_async(QUERY).result()
+
+        threads = [threading.Thread(target=work, args=(f"work {number}",)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    of_program = {
+        span.name: span.context.span_id for span in telemetry.spans if span.parent is None
+    }
+    parents = [span.parent.span_id for span in telemetry.spans if span.parent is not None]
+    assert len(of_program) == 4
+    assert sorted(parents) == sorted([*of_program.values()] * 2)
+
+
+async def test_spans_of_tasks_have_their_tasks_for_parents(
+    node: FakeNode, telemetry: Telemetry
+) -> None:
+    tracer = telemetry.tracers.get_tracer("program")
+    async with aio.Cluster(
+        [node.address], port=node.port, request_observers=[telemetry.observer]
+    ) as cluster:
+        session = await cluster.connect()
+
+        async def work(name: str) -> None:
+            with tracer.start_as_current_span(name):
+                await session.execute(QUERY)
+
+        await asyncio.gather(*(work(f"task {number}") for number in range(5)))
+    of_program = [span.context.span_id for span in telemetry.spans if span.parent is None]
+    parents = [span.parent.span_id for span in telemetry.spans if span.parent is not None]
+    assert len(of_program) == 5
+    assert sorted(parents) == sorted(of_program)
+    assert trace.get_current_span() is trace.INVALID_SPAN  # nothing stays current
+
+
+def test_each_page_is_a_span(node: FakeNode, telemetry: Telemetry) -> None:
+    node.prime(QUERY, paged(K, [(number,) for number in range(3)]))
+    with connected(node, telemetry.observer) as cluster:
+        list(cluster.connect().execute(SimpleStatement(QUERY, fetch_size=2)))
+    pages = [span.attributes.get("turbocql.page.number") for span in telemetry.spans]
+    assert pages == [None, 2]
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "name", "code"),
+    [
+        (error(ErrorCode.INVALID), InvalidRequest, "cassandra.InvalidRequest", "0x2200"),
+        (
+            error(ErrorCode.OVERLOADED),
+            OverloadedErrorMessage,
+            "cassandra.protocol.OverloadedErrorMessage",
+            "0x1001",
+        ),
+        (silence(), OperationTimedOut, "cassandra.OperationTimedOut", None),
+    ],
+)
+def test_errors(
+    node: FakeNode, telemetry: Telemetry, answer: Any, kind: type, name: str, code: str | None
+) -> None:
+    node.prime(QUERY, answer)
+    with connected(node, telemetry.observer) as cluster:
+        session = cluster.connect()
+        with pytest.raises(kind):
+            session.execute(QUERY, timeout=0.2)
+    span = telemetry.span
+    assert span.status.status_code is StatusCode.ERROR
+    assert kind.__name__ in span.status.description
+    assert span.attributes["error.type"] == name
+    assert span.attributes.get("db.response.status_code") == code
+    (point,) = telemetry.points
+    assert point.attributes["error.type"] == name
+    assert point.attributes.get("db.response.status_code") == code
+
+
+class OnceMore(RetryPolicy):
+    def on_read_timeout(self, *arguments: Any, retry_num: int = 0, **told: Any) -> Any:
+        return (self.RETRY_NEXT_HOST, None) if retry_num == 0 else (self.RETHROW, None)
+
+
+def test_retries_and_speculation_are_events(telemetry: Telemetry) -> None:
+    with FakeCluster(2) as nodes:
+        for one in nodes.nodes:
+            one.prime(QUERY, error(ErrorCode.READ_TIMEOUT))
+        profile = ExecutionProfile(load_balancing_policy=InOrder(), retry_policy=OnceMore())
+        profiles = {EXEC_PROFILE_DEFAULT: profile}
+        with connected(nodes, telemetry.observer, execution_profiles=profiles) as cluster:
+            session = cluster.connect()
+            with pytest.raises(ReadTimeout):
+                session.execute(QUERY)
+            assert [event.name for event in telemetry.span.events] == [
+                "attempt",
+                "retry",
+                "attempt",
+            ]
+            again = dict(telemetry.span.events[1].attributes)
+            assert again == {
+                "error.type": "cassandra.ReadTimeout",
+                "turbocql.decision": "retry next host",
+            }
+            assert telemetry.span.attributes["db.response.status_code"] == "0x1200"
+            assert telemetry.span.attributes["server.address"] == nodes[1].address
+
+
+def test_speculative_executions_are_counted(telemetry: Telemetry) -> None:
+    with FakeCluster(2) as nodes:
+        held = hold(rows(K, []))
+        nodes[0].prime(QUERY, held)
+        nodes[1].prime(QUERY, rows(K, []))
+        profile = ExecutionProfile(
+            load_balancing_policy=InOrder(),
+            speculative_execution_policy=ConstantSpeculativeExecutionPolicy(0.01, 1),
+        )
+        profiles = {EXEC_PROFILE_DEFAULT: profile}
+        with connected(nodes, telemetry.observer, execution_profiles=profiles) as cluster:
+            cluster.connect().execute(SimpleStatement(QUERY, is_idempotent=True))
+            held.release()
+    assert telemetry.span.attributes["cassandra.speculative_execution.count"] == 1
+    names = [event.name for event in telemetry.span.events]
+    assert names == ["attempt", "speculative execution", "attempt"]
+
+
+def test_durations_are_a_histogram(node: FakeNode, telemetry: Telemetry) -> None:
+    with connected(node, telemetry.observer) as cluster:
+        session = cluster.connect()
+        for _ in range(3):
+            session.execute(QUERY)
+    (point,) = telemetry.points
+    assert point.count == 3
+    assert point.sum > 0
+    assert point.explicit_bounds == (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0)
+    assert dict(point.attributes) == {
+        "db.system.name": "cassandra",
+        "db.operation.name": "SELECT",
+        "db.namespace": "ks",
+        "db.collection.name": "t",
+        "server.address": node.address,
+        "server.port": node.port,
+    }
+
+
+def test_either_may_be_left_out(node: FakeNode) -> None:
+    spans, meters = Telemetry(metrics=False), Telemetry(spans=False)
+    with connected(node, spans.observer, meters.observer) as cluster:
+        cluster.connect().execute(QUERY)
+    assert (len(spans.spans), spans.points) == (1, [])
+    assert (meters.spans, len(meters.points)) == ([], 1)
+
+
+def test_two_observers_have_a_span_each(node: FakeNode) -> None:
+    one, other = Telemetry(), Telemetry()
+    with connected(node, one.observer, other.observer) as cluster:
+        cluster.connect().execute(QUERY)
+    assert (len(one.spans), len(other.spans)) == (1, 1)
+
+
+def test_a_suppressed_call_has_no_span(node: FakeNode, telemetry: Telemetry) -> None:
+    with connected(node, telemetry.observer) as cluster:
+        session = cluster.connect()
+        token = context.attach(context.set_value("suppress_instrumentation", True))
+        try:
+            session.execute(QUERY)
+        finally:
+            context.detach(token)
+    assert telemetry.spans == []
+
+
+def test_without_a_provider_nothing_is_recorded(node: FakeNode) -> None:
+    with connected(node, OpenTelemetryObserver()) as cluster:
+        assert cluster.connect().execute(QUERY).one().k == 1

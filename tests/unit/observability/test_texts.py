@@ -1,0 +1,88 @@
+"""Query texts without values, and their shapes."""
+
+from __future__ import annotations
+
+import pytest
+
+from cassandra.observability.texts import shape_of, without_values
+
+
+@pytest.mark.parametrize(
+    ("text", "bare"),
+    [
+        ("SELECT * FROM t WHERE k = 1", "SELECT * FROM t WHERE k = ?"),
+        ("SELECT * FROM t WHERE k = -1.5e10", "SELECT * FROM t WHERE k = ?"),
+        ("SELECT * FROM t WHERE k=1", "SELECT * FROM t WHERE k=?"),
+        ("SELECT * FROM t1 WHERE k1 = 'it''s' AND b='x'", "SELECT * FROM t1 WHERE k1 = ? AND b=?"),
+        ("SELECT * FROM t WHERE k = 'open", "SELECT * FROM t WHERE k = ?"),
+        ("INSERT INTO t (k) VALUES (0xCAFE)", "INSERT INTO t (k) VALUES (?)"),
+        ("INSERT INTO t (k) VALUES ($$it's$$)", "INSERT INTO t (k) VALUES (?)"),
+        (
+            "INSERT INTO t (k) VALUES (6ab09bec-e68e-48d9-a5f8-97e6fb4c9b47)",
+            "INSERT INTO t (k) VALUES (?)",
+        ),
+        (
+            "INSERT INTO t (k) VALUES (aab09bec-e68e-48d9-a5f8-97e6fb4c9b47)",
+            "INSERT INTO t (k) VALUES (?)",
+        ),
+        ("SELECT d FROM t WHERE d = 1y2mo3d", "SELECT d FROM t WHERE d = ?"),
+        ("SELECT p1 FROM t WHERE d = -P1Y2DT3H", "SELECT p1 FROM t WHERE d = ?"),
+        ('SELECT "it\'s", "1" FROM "T 1"', 'SELECT "it\'s", "1" FROM "T 1"'),
+        ("SELECT k -- 'secret\nFROM t // 1\nWHERE /* 'x */ k = ?", "SELECT k FROM t WHERE k = ?"),
+        ("UPDATE t SET l = [1, 2] WHERE k = %s", "UPDATE t SET l = [?, ?] WHERE k = %s"),
+        ("SELECT  *\n\tFROM t", "SELECT * FROM t"),
+        ("", ""),
+    ],
+)
+def test_values_are_left_out(text: str, bare: str) -> None:
+    assert without_values(text) == bare
+
+
+def test_long_texts_are_cut() -> None:
+    found = without_values("SELECT " + "a, " * 10000 + "'secret' FROM t")
+    assert found.endswith("...")
+    assert "secret" not in found
+    assert len(found) <= (1 << 14) + 3
+
+
+def test_a_literal_at_the_cut_is_no_part_of_the_text() -> None:
+    head = "INSERT INTO t (k) VALUES ("
+    assert without_values(head + "'" + "s" * 20000 + "')") == head + "?..."
+
+
+@pytest.mark.parametrize(
+    ("text", "operation", "keyspace", "table"),
+    [
+        ("select * from ks.t where a = 1", "SELECT", "ks", "t"),
+        ('SELECT a, "from" FROM "Ks" . "T"', "SELECT", "Ks", "T"),
+        ("SELECT JSON a FROM T", "SELECT", None, "t"),
+        ("INSERT INTO t (k) VALUES (?)", "INSERT", None, "t"),
+        ("UPDATE ks.t USING TTL 5 SET v = 1", "UPDATE", "ks", "t"),
+        ("DELETE a FROM t WHERE k = 1", "DELETE", None, "t"),
+        ("DELETE FROM t WHERE k = 1", "DELETE", None, "t"),
+        ("TRUNCATE TABLE ks.t", "TRUNCATE", "ks", "t"),
+        ("TRUNCATE t", "TRUNCATE", None, "t"),
+        ("CREATE TABLE IF NOT EXISTS ks.t (k int PRIMARY KEY)", "CREATE", "ks", "t"),
+        ("ALTER TABLE t ADD a int", "ALTER", None, "t"),
+        ("USE ks", "USE", None, None),
+        ("BEGIN BATCH INSERT INTO t (k) VALUES (1); APPLY BATCH", "BATCH", None, "t"),
+        ("BEGIN UNLOGGED BATCH UPDATE ks.t SET v = 1 WHERE k=1; APPLY BATCH", "BATCH", "ks", "t"),
+        ("", "", None, None),
+        ("/* hint */ SELECT a FROM t", "SELECT", None, "t"),
+    ],
+)
+def test_shapes(text: str, operation: str, keyspace: str | None, table: str | None) -> None:
+    shape = shape_of(text)
+    assert (shape.operation, shape.keyspace, shape.table) == (operation, keyspace, table)
+
+
+def test_summaries_name_statements() -> None:
+    assert shape_of("select * from ks.t where k = 1").summary == "SELECT ks.t"
+    assert shape_of("select * from t").summary == "SELECT t"
+    assert shape_of("USE ks").summary == "USE"
+
+
+def test_a_prepared_statement_s_text_is_shown_as_it_is() -> None:
+    text = "SELECT a FROM t WHERE k = ? AND kind = 'fixed'"
+    assert shape_of(text, has_markers=True).text == text
+    assert shape_of(text).text == "SELECT a FROM t WHERE k = ? AND kind = ?"
