@@ -236,6 +236,15 @@ SEEN = [
         is_told=False,
     ),
     Defended(
+        what=(
+            "``DCAwareRoundRobinPolicy`` knows each host it is given, in any order, and takes the "
+            "first ones of another data centre."
+        ),
+        why="There, of hosts whose data centres take turns, the last ones are known.",
+        seen=(Seen(r"settings\.balancing", "show:dc remote (distances|plan)"),),
+        is_told=False,
+    ),
+    Defended(
         what="Protocol versions that this driver does not speak are refused by ``Cluster()``.",
         why="There, it is ``NoHostAvailable`` at ``connect``.",
         seen=(Seen(r"settings\.versions_of_the_protocol", "show:"),),
@@ -273,10 +282,13 @@ SEEN = [
         is_told=False,
     ),
     Defended(
-        what="``sync_table``, ``sync_type`` and ``drop_table`` return the statements that they made.",
+        what=(
+            "``sync_table``, ``sync_type`` and ``create_keyspace_*`` return the statements that they "
+            "made."
+        ),
         why="So a deployment can log them.",
         seen=(
-            Seen(r"mapper_", r"show:(sync|first|second|changed|other type|drop)", "None", r"\["),
+            Seen(r"mapper_", r"show:(sync|first|second|changed|other type|drop|keyspace)", "None", r"\["),
         ),
     ),
     Defended(
