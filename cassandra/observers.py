@@ -225,8 +225,26 @@ class ObservedRequest:
         return text
 
     @property
+    def texts(self) -> tuple[tuple[str, bool], ...]:
+        """The text of the statement, or of each of a batch, and whether it is prepared.
+
+        A text that is not prepared may have values in it.
+        """
+        body = self._body
+        if hasattr(body, "statements"):
+            return tuple(
+                (values, False) if prepared is None else (prepared.query_string, True)
+                for prepared, values in body.statements
+            )
+        text = self.query_string
+        return () if text is None else ((text, hasattr(body, "prepared")),)
+
+    @property
     def description(self) -> str:
-        """What is executed, in one line of about 100 characters."""
+        """What is executed, in one line of about 100 characters.
+
+        Values that the driver wrote into the text are left out.
+        """
         text: str = self._request.request_body.describe()
         return text
 

@@ -288,7 +288,12 @@ SEEN = [
         ),
         why="So a deployment can log them.",
         seen=(
-            Seen(r"mapper_", r"show:(sync|first|second|changed|other type|drop|keyspace)", "None", r"\["),
+            Seen(
+                r"mapper_",
+                r"show:(sync|first|second|changed|other type|drop|keyspace)",
+                "None",
+                r"\[",
+            ),
         ),
     ),
     Defended(

@@ -1,0 +1,256 @@
+"""The log of slow, failed and sampled requests."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.column_encryption.policies import AES256ColumnEncryptionPolicy
+from cassandra.errors import InvalidRequest, ReadTimeout
+from cassandra.observability.logger import RequestLogger
+from cassandra.policies import ColDesc, RetryPolicy
+from cassandra.query import BatchStatement, SimpleStatement
+from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, error, hold, paged, rows
+from tests.unit.engine.faults import InOrder
+
+QUERY = "SELECT k FROM t WHERE k = 1"
+INSERT = "INSERT INTO t (k, s) VALUES (?, ?)"
+COLUMNS = [("k", "int"), ("s", "text")]
+K = [("k", "int")]
+
+
+@pytest.fixture
+def node() -> Iterator[FakeNode]:
+    with FakeNode() as running:
+        running.prime(QUERY, rows(K, [(1,)]))
+        running.prime_prepare(INSERT, COLUMNS)
+        yield running
+
+
+def connected(nodes: Any, logger: RequestLogger, **settings: Any) -> Cluster:
+    points = [nodes.address] if isinstance(nodes, FakeNode) else [nodes[0].address]
+    return Cluster(points, port=nodes.port, request_observers=[logger], **settings)
+
+
+def told(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
+    return [record for record in caplog.records if record.name == "cassandra.requests"]
+
+
+@pytest.fixture(autouse=True)
+def _all_levels(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    with caplog.at_level(logging.DEBUG, "cassandra.requests"):
+        yield
+
+
+def test_quick_requests_are_not_logged(node: FakeNode, caplog: pytest.LogCaptureFixture) -> None:
+    with connected(node, RequestLogger(slow=30.0)) as cluster:
+        cluster.connect().execute(QUERY)
+    assert told(caplog) == []
+
+
+def test_slow_requests_are_logged(node: FakeNode, caplog: pytest.LogCaptureFixture) -> None:
+    with connected(node, RequestLogger(slow=0.0)) as cluster:
+        cluster.connect().execute(QUERY)
+    (record,) = told(caplog)
+    assert record.levelname == "WARNING"
+    line = record.getMessage()
+    assert line.startswith("slow request, 0.")
+    assert "SELECT k FROM t WHERE k = ? | LOCAL_ONE | attempts: " in line
+    assert f"{node.address}:{node.port} 0." in line
+    fields: Any = vars(record)["request"]
+    assert fields["reason"] == "slow"
+    assert fields["seconds"] >= fields["attempts"][0]["seconds"] > 0
+    assert fields["attempts"][0]["host"] == f"{node.address}:{node.port}"
+    assert fields["request_bytes"] > 9
+    assert fields["response_bytes"] > 9
+
+
+def test_thresholds_are_changed_at_run_time(
+    node: FakeNode, caplog: pytest.LogCaptureFixture
+) -> None:
+    logger = RequestLogger(slow=None)
+    with connected(node, logger) as cluster:
+        session = cluster.connect()
+        session.execute(QUERY)
+        assert told(caplog) == []
+        logger.slow = 0.0
+        session.execute(QUERY)
+        assert len(told(caplog)) == 1
+        logger.slow, logger.sample = None, 1.0
+        session.execute(QUERY)
+        assert [record.levelname for record in told(caplog)] == ["WARNING", "INFO"]
+        assert told(caplog)[1].getMessage().startswith("sampled request, ")
+
+
+def test_failed_requests_are_logged_with_their_attempts(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class OnceMore(RetryPolicy):
+        def on_read_timeout(self, *arguments: Any, retry_num: int = 0, **told: Any) -> Any:
+            return (self.RETRY_NEXT_HOST, None) if retry_num == 0 else (self.RETHROW, None)
+
+    with FakeCluster(2) as nodes:
+        for one in nodes.nodes:
+            one.prime(QUERY, error(ErrorCode.READ_TIMEOUT))
+        profile = ExecutionProfile(load_balancing_policy=InOrder(), retry_policy=OnceMore())
+        profiles = {EXEC_PROFILE_DEFAULT: profile}
+        with connected(nodes, RequestLogger(), execution_profiles=profiles) as cluster:
+            session = cluster.connect("ks")
+            with pytest.raises(ReadTimeout):
+                session.execute(QUERY)
+        (record,) = told(caplog)
+        assert record.levelname == "ERROR"
+        line = record.getMessage()
+        assert "ReadTimeout: Error from server" in line
+        assert "keyspace ks, LOCAL_ONE" in line
+        assert f"{nodes[0].address}:{nodes.port} 0." in line
+        assert "ReadTimeout (retry next host)" in line
+        assert "ReadTimeout (rethrow)" in line
+        fields: Any = vars(record)["request"]
+        assert fields["retries"] == 1
+        assert [one["decision"] for one in fields["attempts"]] == ["retry next host", "rethrow"]
+
+
+def test_failures_may_be_left_to_the_program(
+    node: FakeNode, caplog: pytest.LogCaptureFixture
+) -> None:
+    node.prime(QUERY, error(ErrorCode.INVALID))
+    with connected(node, RequestLogger(failed=False)) as cluster:
+        session = cluster.connect()
+        with pytest.raises(InvalidRequest):
+            session.execute(QUERY)
+    assert told(caplog) == []
+
+
+async def test_requests_that_are_given_up_have_not_failed(
+    node: FakeNode, caplog: pytest.LogCaptureFixture
+) -> None:
+    held = hold(rows(K, []))
+    node.prime(QUERY, held)
+    async with aio.Cluster(
+        [node.address], port=node.port, request_observers=[RequestLogger(slow=None)]
+    ) as cluster:
+        session = await cluster.connect()
+        task = asyncio.ensure_future(session.execute(QUERY))
+        await asyncio.to_thread(held.wait)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        held.release()
+    assert told(caplog) == []
+
+
+def test_values_are_left_out(node: FakeNode, caplog: pytest.LogCaptureFixture) -> None:
+    with connected(node, RequestLogger(slow=0.0)) as cluster:
+        session = cluster.connect()
+        session.execute("INSERT INTO t (k, s) VALUES (%s, %s)", (987654, "hidden"))
+        session.execute("INSERT INTO t (k, s) VALUES (987654, 'hidden')")
+        session.execute(session.prepare(INSERT), (987654, "hidden"))
+        batch = BatchStatement()
+        batch.add(SimpleStatement("INSERT INTO t (k, s) VALUES (987654, 'hidden')"))
+        batch.add(SimpleStatement("INSERT INTO t (k, s) VALUES (%s, %s)"), (987654, "hidden"))
+        batch.add(session.prepare(INSERT), (987654, "hidden"))
+        session.execute(batch)
+    shown = "\n".join(str(vars(record)) for record in told(caplog))
+    assert len(told(caplog)) == 4
+    assert "hidden" not in shown
+    assert "987654" not in shown
+    assert "batch of 3: INSERT INTO t (k, s) VALUES (?, ?); INSERT INTO t" in shown
+
+
+def test_values_are_shown_shortened_if_they_are_asked_for(
+    node: FakeNode, caplog: pytest.LogCaptureFixture
+) -> None:
+    logger = RequestLogger(slow=0.0, values=True, longest_value=10)
+    with connected(node, logger) as cluster:
+        session = cluster.connect()
+        session.execute(session.prepare(INSERT), (5, "x" * 100))
+        session.execute("INSERT INTO t (k) VALUES (%s)", (77,))
+    first, second = told(caplog)
+    assert "values: k=5, s='xxxxxx..." in first.getMessage()
+    assert "VALUES (77)" in second.getMessage()
+    logger.most_values = 1
+    assert logger._values(session_bound(node)) == {"k": "5"}
+
+
+def session_bound(node: FakeNode) -> Any:
+    with Cluster([node.address], port=node.port) as cluster:
+        return cluster.connect().prepare(INSERT).bind((5, "a"))
+
+
+def test_values_of_encrypted_columns_are_never_shown(
+    node: FakeNode, caplog: pytest.LogCaptureFixture
+) -> None:
+    policy = AES256ColumnEncryptionPolicy()
+    policy.add_column(ColDesc("ks", "t", "s"), bytes(32), "text")
+    with connected(
+        node, RequestLogger(slow=0.0, values=True), column_encryption_policy=policy
+    ) as cluster:
+        session = cluster.connect()
+        node.prime_prepare(INSERT, [("k", "int"), ("s", "blob")])
+        session.execute(session.prepare(INSERT), (5, "hidden"))
+    (record,) = told(caplog)
+    assert "values: k=5, s=<encrypted>" in record.getMessage()
+    assert "hidden" not in str(vars(record))
+
+
+def test_texts_are_shortened(node: FakeNode, caplog: pytest.LogCaptureFixture) -> None:
+    with connected(node, RequestLogger(slow=0.0, longest_text=20)) as cluster:
+        cluster.connect().execute("SELECT " + "a, " * 1000 + "b FROM t")
+    fields: Any = vars(told(caplog)[0])["request"]
+    assert fields["statement"] == "SELECT a, a, a, a..."
+
+
+def test_messages_may_be_json(node: FakeNode, caplog: pytest.LogCaptureFixture) -> None:
+    with connected(node, RequestLogger(slow=0.0, structured=True)) as cluster:
+        cluster.connect().execute(QUERY)
+    (record,) = told(caplog)
+    assert json.loads(record.getMessage()) == vars(record)["request"]
+
+
+def test_further_pages_are_numbered(node: FakeNode, caplog: pytest.LogCaptureFixture) -> None:
+    node.prime(QUERY, paged(K, [(number,) for number in range(3)]))
+    with connected(node, RequestLogger(slow=0.0)) as cluster:
+        list(cluster.connect().execute(SimpleStatement(QUERY, fetch_size=2)))
+    pages = [vars(record)["request"].get("page") for record in told(caplog)]
+    assert pages == [None, 2]
+    assert "page 2, LOCAL_ONE" in told(caplog)[1].getMessage()
+
+
+def test_a_logger_that_does_not_want_it_costs_no_line(node: FakeNode) -> None:
+    quiet = logging.getLogger("tests.quiet")
+    quiet.setLevel(logging.CRITICAL)
+    logger = RequestLogger(slow=0.0, logger=quiet)
+    logger._fields = None  # type: ignore[assignment,method-assign]  # would raise
+    with connected(node, logger) as cluster:
+        cluster.connect().execute(QUERY)
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "message"),
+    [
+        ({"slow": -1}, ValueError, "slow must not be negative, but is -1"),
+        ({"slow": "1"}, TypeError, "slow must be a number, but is '1'"),
+        ({"slow": float("nan")}, ValueError, "slow must not be negative, but is nan"),
+        ({"sample": 1.5}, ValueError, "sample must be from 0 to 1, but is 1.5"),
+        ({"sample": None}, TypeError, "sample must be a number, but is None"),
+        ({"longest_text": -5}, ValueError, "longest_text must not be negative"),
+        ({"most_values": True}, TypeError, "most_values must be a number, but is True"),
+    ],
+)
+def test_wrong_limits_are_refused(
+    options: dict[str, Any], kind: type[Exception], message: str
+) -> None:
+    with pytest.raises(kind, match=message):
+        RequestLogger(**options)
+    ((name, value),) = options.items()
+    logger = RequestLogger()
+    with pytest.raises(kind, match=message):
+        setattr(logger, name, value)
