@@ -20,6 +20,7 @@ from cassandra.policies.retry import RetryPolicy
 if TYPE_CHECKING:
     from cassandra.engine.core import Core
     from cassandra.metadata.cluster_metadata import Metadata
+    from cassandra.metadata.host import Host
 
 __all__ = ["Metrics", "RequestTimer", "getStats"]
 
@@ -206,7 +207,7 @@ class Metrics:
         """
         engine.observe_requests(_Counting(self), is_trusted=True)
 
-    def _on_failure(self, error: BaseException, decision: int | None) -> None:
+    def _on_failure(self, host: Host | None, error: BaseException, decision: int | None) -> None:
         counter = next(
             (name for kind, name in _COUNTERS if isinstance(error, kind)), "other_errors"
         )

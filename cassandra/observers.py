@@ -119,9 +119,10 @@ class RequestObserver:
         :param seconds: from the sending to the answer.
         """
 
-    def on_failure(self, error: BaseException, decision: int | None) -> None:
+    def on_failure(self, host: Host | None, error: BaseException, decision: int | None) -> None:
         """An attempt has failed.
 
+        :param host: the `Host`; None if the request's time was over before it was sent.
         :param error: what it failed with.
         :param decision: the retry policy's, a constant of `RetryPolicy`; None if it was not asked.
         """

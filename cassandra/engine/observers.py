@@ -32,7 +32,7 @@ __all__ = ["Hook", "Hooks", "ObservedSession", "Observers"]
 log = logging.getLogger("cassandra.observers")
 
 LatencyObserver = Callable[["Host", float], None]
-FailureObserver = Callable[[BaseException, "int | None"], None]
+FailureObserver = Callable[["Host | None", BaseException, "int | None"], None]
 
 # Events that may wait for the thread of a slow observer.
 MOST_WAITING = 10_000
@@ -229,8 +229,9 @@ class Observers:
     """Whom requests tell.
 
     `on_latency` is called with the host and the seconds of each answer that shows how fast it
-    works, `on_refusal` with those of each other error. `on_failure` is called with each error of a
-    failed attempt and the retry policy's decision (None if it was not asked). Each is None if
+    works, `on_refusal` with those of each other error. `on_failure` is called with the host
+    (None if nothing was sent), the error of each failed attempt and the retry policy's decision
+    (None if it was not asked). Each is None if
     nobody wants to know: that costs nothing.
     """
 

@@ -141,7 +141,7 @@ class Request(RequestBase):
         if last is not None and last.error is None:
             last.error = error
             last.latency = monotonic() - last.started
-        self._tell_failure(error, None)
+        self._tell_failure(last.host if last is not None else None, error, None)
         self.fail(error)
 
     # -- sending -----------------------------------------------------------------------------------
@@ -275,13 +275,13 @@ class Request(RequestBase):
             if isinstance(message, kind):
                 self._ask_and_apply(attempt, error, ask, message)
                 return
-        self._tell_failure(error, None)
+        self._tell_failure(attempt.host, error, None)
         self.fail(error)
 
-    def _tell_failure(self, error: BaseException, decision: int | None) -> None:
+    def _tell_failure(self, host: Host | None, error: BaseException, decision: int | None) -> None:
         observe = self.session.core.on_failure
         if observe is not None:
-            observe(error, decision)
+            observe(host, error, decision)
 
     def on_attempt_failed(self, attempt: Attempt, error: Exception) -> None:
         """The connection broke under an attempt; the server may have executed it, or not."""
@@ -312,7 +312,7 @@ class Request(RequestBase):
         # The delay is optional: policies that give pairs are the usual ones.
         delay = decision[2] if len(decision) > 2 else 0
         attempt.decision = _DECISIONS.get(kind, str(kind))
-        self._tell_failure(error, kind)
+        self._tell_failure(attempt.host, error, kind)
         if self.observed is not None and kind in _RETRIES:
             self.observed._retry(attempt, error, attempt.decision)
         if kind == RetryPolicy.IGNORE:

@@ -43,7 +43,13 @@ _table = pattern(_TABLE, re.VERBOSE | re.DOTALL | re.IGNORECASE)
 
 
 class Shape(NamedTuple):
-    """A statement as an operation on a table. `text` has ? in place of literals."""
+    """A statement as an operation on a table.
+
+    :param operation: its first word, in capitals; BATCH for a batch.
+    :param keyspace: the keyspace that the text names, or None.
+    :param table: the table, or None.
+    :param text: the text, with ? in place of literals.
+    """
 
     operation: str
     keyspace: str | None

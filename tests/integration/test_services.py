@@ -154,3 +154,29 @@ def test_a_day_of_readings(node: LocalCluster, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "1,440 read; warmest at 1" in done.stdout  # at 13:00 or 14:00
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_spans_a_log_and_a_page_for_prometheus(node: LocalCluster, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [
+            sys.executable,
+            str(EXAMPLES / "observability.py"),
+            "--contact-points",
+            *node.contact_points,
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    out = done.stdout
+    assert out.count("span INSERT observed.orders: INSERT INTO observed.orders") == 3
+    assert (
+        "span SELECT observed.orders: SELECT total FROM observed.orders WHERE customer = ?" in out
+    )
+    assert "[local_one, attempt] cassandra.InvalidRequest" in out
+    assert out.count("log sampled request, ") >= 6
+    assert "log failed request, " in out
+    assert 'cassandra_driver_requests_total{cluster="' in out
+    assert 'outcome="InvalidRequest"} 1.0' in out

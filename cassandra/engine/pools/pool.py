@@ -329,6 +329,11 @@ class HostPool(KnownPool):
         """Streams in use on all connections."""
         return sum(connection.in_flight for connection in self.connections)
 
+    @property
+    def waiting(self) -> int:
+        """Requests that wait for a free stream."""
+        return len(self._waiters)
+
     def state(self) -> dict[str, Any]:
         """What `Session.get_pool_state` shows of this pool."""
         return {

@@ -33,6 +33,9 @@ class KnownStatements:
         if self._by_id.setdefault(prepared.query_id, prepared) is not prepared:
             self._others.add(prepared)
 
+    def __len__(self) -> int:
+        return len(self._by_id) + len(self._others)
+
     def by_id(self, query_id: bytes) -> PreparedStatement | None:
         """Return a statement with this id, or None if nobody holds one."""
         found = self._by_id.get(query_id)

@@ -236,6 +236,11 @@ class Preparer:
         except (DriverException, OSError, asyncio.TimeoutError) as error:
             log.debug("%s was not prepared on %s: %s", prepared, connection.endpoint, error)
 
+    @property
+    def known_count(self) -> int:
+        """How many prepared statements are in use; any thread may ask."""
+        return len(self._known)
+
     def known_by_id(self, query_id: bytes) -> PreparedStatement | None:
         """Return the statement with this id, if somebody still holds it."""
         return self._known.by_id(query_id)

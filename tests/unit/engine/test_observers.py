@@ -51,7 +51,7 @@ class Noting(RequestObserver):
     def on_refusal(self, host: Any, seconds: float) -> None:
         self.seen.append(("refusal", seconds))
 
-    def on_failure(self, error: BaseException, decision: int | None) -> None:
+    def on_failure(self, host: Any, error: BaseException, decision: int | None) -> None:
         self.seen.append(("failure", decision))
 
 
@@ -64,7 +64,7 @@ def test_refusals_and_failures(is_trusted: bool) -> None:
     assert observers.on_refusal is not None
     assert observers.on_failure is not None
     observers.on_refusal(HOST, 1.0)
-    observers.on_failure(OSError(), 2)
+    observers.on_failure(HOST, OSError(), 2)
     assert seen == [("refusal", 1.0), ("failure", 2)]
     assert observers.hooks_of(()) is None  # nothing is made for a request
 
@@ -176,12 +176,12 @@ def test_errors_of_an_observer_are_logged_once_in_a_while(
     observers = Observers()
 
     class Broken(RequestObserver):
-        def on_failure(self, error: BaseException, decision: int | None) -> None:
+        def on_failure(self, host: Any, error: BaseException, decision: int | None) -> None:
             raise ValueError("broken")
 
     observers.observe_requests(Broken())
     assert observers.on_failure is not None
     for _ in range(3):
-        observers.on_failure(OSError(), None)
+        observers.on_failure(None, OSError(), None)
     assert caplog.text.count("on_failure of the request observer") == 1
     assert "ValueError('broken')" in caplog.text

@@ -1,0 +1,128 @@
+"""Counts by host, and how a cluster is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.errors import OperationTimedOut, ReadTimeout
+from cassandra.observability.counters import BUCKETS, ClusterGauges, Histogram, RequestCounters
+from cassandra.policies import RetryPolicy
+from cassandra.query import SimpleStatement
+from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, error, hold, rows, silence
+from tests.unit.engine.faults import InOrder
+
+QUERY = "SELECT k FROM t"
+K = [("k", "int")]
+
+
+class OnceMore(RetryPolicy):
+    def on_read_timeout(self, *arguments: Any, retry_num: int = 0, **told: Any) -> Any:
+        return (self.RETRY_NEXT_HOST, None) if retry_num == 0 else (self.RETHROW, None)
+
+
+def connected(nodes: Any, counters: RequestCounters, **settings: Any) -> Cluster:
+    points = [nodes.address] if isinstance(nodes, FakeNode) else [nodes[0].address]
+    return Cluster(points, port=nodes.port, request_observers=[counters], **settings)
+
+
+def test_a_histogram() -> None:
+    histogram = Histogram((0.1, 1.0))
+    for seconds in (0.05, 0.1, 0.5, 3.0):
+        histogram.record(seconds)
+    assert histogram.cumulated() == [(0.1, 2), (1.0, 3), (float("inf"), 4)]
+    assert histogram.count == 4
+    assert histogram.sum == pytest.approx(3.65)
+    assert Histogram().bounds == BUCKETS
+
+
+@pytest.mark.parametrize("buckets", [(), (0.0, 1.0), (1.0, 1.0), (2.0, 1.0)])
+def test_buckets_must_rise(buckets: tuple[float, ...]) -> None:
+    with pytest.raises(ValueError, match="must be positive and rise"):
+        RequestCounters(buckets)
+
+
+def test_what_is_sent_and_answered_is_counted() -> None:
+    counters = RequestCounters()
+    with FakeNode() as node, connected(node, counters) as cluster:
+        node.prime(QUERY, rows(K, [(1,)]))
+        session = cluster.connect()
+        for _ in range(3):
+            session.execute(QUERY)
+        ((host, found),) = counters.hosts.items()
+        assert host.address == node.address
+        assert (found.attempts, found.retries, found.speculations) == (3, 0, 0)
+        assert found.errors == {}
+        assert found.latencies.count == 3
+        assert counters.requests == {"success": 3}
+        assert counters.durations.count == 3
+        assert counters.durations.sum >= found.latencies.sum > 0
+        assert found.bytes_out > 3 * len(QUERY)
+        assert found.bytes_in > 0
+
+
+def test_failures_are_counted_by_host_and_kind() -> None:
+    counters = RequestCounters()
+    with FakeCluster(2) as nodes:
+        nodes[0].prime(QUERY, error(ErrorCode.READ_TIMEOUT))
+        nodes[1].prime(QUERY, error(ErrorCode.READ_TIMEOUT))
+        profile = ExecutionProfile(load_balancing_policy=InOrder(), retry_policy=OnceMore())
+        profiles = {EXEC_PROFILE_DEFAULT: profile}
+        with connected(nodes, counters, execution_profiles=profiles) as cluster:
+            session = cluster.connect()
+            with pytest.raises(ReadTimeout):
+                session.execute(QUERY)
+            nodes[0].prime(QUERY, silence())
+            with pytest.raises(OperationTimedOut):
+                session.execute(QUERY, timeout=0.05)
+            found = {host.address: one for host, one in counters.hosts.items()}
+            first, second = found[nodes[0].address], found[nodes[1].address]
+            assert first.errors == {"ReadTimeout": 1, "OperationTimedOut": 1}
+            assert second.errors == {"ReadTimeout": 1}
+            assert (first.retries, second.retries) == (1, 0)
+            assert (first.attempts, second.attempts) == (2, 1)
+            assert counters.requests == {"success": 0, "ReadTimeout": 1, "OperationTimedOut": 1}
+
+
+def test_gauges_before_during_and_after_a_session() -> None:
+    with FakeNode() as node:
+        held = hold(rows(K, []))
+        node.prime(QUERY, held)
+        cluster = Cluster([node.address], port=node.port)
+        before = ClusterGauges.of(cluster)
+        assert (before.hosts, before.sessions, before.is_connected) == ((), 0, False)
+        session = cluster.connect()
+        node.prime_prepare("SELECT 2", [])
+        prepared = session.prepare("SELECT 2")
+        waiting = session.execute_async(QUERY)
+        held.wait()
+        (host,) = ClusterGauges.of(cluster).hosts
+        assert (host.is_up, host.connections, host.in_flight, host.orphans) == (True, 1, 1, 0)
+        assert host.streams_free + 1 in (32767, 32768)  # one may be for threads that write directly
+        assert host.waiting == 0
+        lost = session.execute_async(SimpleStatement(QUERY), timeout=0.01)
+        with pytest.raises(OperationTimedOut):
+            lost.result()
+        (host,) = ClusterGauges.of(cluster).hosts
+        assert (host.in_flight, host.orphans) == (1, 1)
+        gauges = ClusterGauges.of(cluster)
+        assert (gauges.sessions, gauges.prepared_statements, gauges.is_connected) == (1, 1, True)
+        held.open()
+        waiting.result()
+        assert prepared is not None
+        cluster.shutdown()
+        after = ClusterGauges.of(cluster)
+        assert (after.sessions, after.is_connected) == (0, False)
+        assert all(one.connections == 0 for one in after.hosts)
+
+
+def test_a_host_may_be_forgotten() -> None:
+    counters = RequestCounters()
+    with FakeNode() as node, connected(node, counters) as cluster:
+        cluster.connect().execute("SELECT 1")
+        (host,) = counters.hosts
+        counters.forget(host)
+        assert counters.hosts == {}
+        counters.forget(host)

@@ -1,0 +1,131 @@
+"""Metrics for Prometheus, as its own client writes and reads them; and the dashboard."""
+
+from __future__ import annotations
+
+import gc
+import json
+import re
+import weakref
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from cassandra.cluster import Cluster
+from cassandra.errors import InvalidRequest
+from cassandra.observability.prometheus import ClusterCollector
+from cassandra.testing.fake import ErrorCode, FakeNode, error
+
+DASHBOARD = Path(__file__).parents[3] / "docs" / "_static" / "grafana.json"
+NAME = re.compile(r"\b(cassandra_driver_\w+)(?:\{([^}]*)\})?")
+
+
+def page(registry: CollectorRegistry) -> str:
+    return generate_latest(registry).decode()
+
+
+def samples(text: str) -> dict[str, list[tuple[dict[str, str], float]]]:
+    found: dict[str, list[tuple[dict[str, str], float]]] = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            found.setdefault(sample.name, []).append((sample.labels, sample.value))
+    return found
+
+
+@pytest.fixture(scope="module")
+def shown() -> str:
+    """A page of a cluster that has executed something, and failed once."""
+    registry = CollectorRegistry()
+    with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
+        registry.register(ClusterCollector(cluster, name="test"))
+        session = cluster.connect()
+        node.prime("SELECT wrong", error(ErrorCode.INVALID))
+        session.execute("SELECT 1")
+        with pytest.raises(InvalidRequest):
+            session.execute("SELECT wrong")
+        return page(registry)
+
+
+def test_requests_are_on_the_page(shown: str) -> None:
+    found = samples(shown)
+    requests = {
+        labels["outcome"]: value for labels, value in found["cassandra_driver_requests_total"]
+    }
+    assert requests == {"success": 1.0, "InvalidRequest": 1.0}
+    ((labels, value),) = found["cassandra_driver_errors_total"]
+    assert (labels["error"], labels["cluster"], value) == ("InvalidRequest", "test", 1.0)
+    ((labels, value),) = found["cassandra_driver_attempt_duration_seconds_count"]
+    assert value == 2.0
+    assert set(labels) == {"cluster", "host", "datacenter", "rack"}
+    buckets = found["cassandra_driver_request_duration_seconds_bucket"]
+    assert buckets[-1][0]["le"] == "+Inf"
+    assert buckets[-1][1] == 2.0
+    assert found["cassandra_driver_connections"][0][1] == 1.0
+    assert found["cassandra_driver_host_up"][0][1] == 1.0
+    assert found["cassandra_driver_control_connection_up"][0][1] == 1.0
+    assert found["cassandra_driver_sent_bytes_total"][0][1] > 0
+
+
+def test_before_connect_and_after_shutdown_there_is_a_page() -> None:
+    registry = CollectorRegistry()
+    with FakeNode() as node:
+        cluster = Cluster([node.address], port=node.port)
+        registry.register(ClusterCollector(cluster))
+        assert "cassandra_driver_sessions" in page(registry)
+        cluster.connect()
+        assert 'cassandra_driver_sessions{cluster="' in page(registry)
+        cluster.shutdown()
+        assert "cassandra_driver_requests_total" in page(registry)
+
+
+def test_two_clusters_are_told_apart() -> None:
+    registry = CollectorRegistry()
+    with (
+        FakeNode() as node,
+        Cluster([node.address], port=node.port) as one,
+        Cluster([node.address], port=node.port) as other,
+    ):
+        registry.register(ClusterCollector(one, name="one"))
+        registry.register(ClusterCollector(other, name="other"))
+        one.connect()
+        other.connect()
+        sessions = samples(page(registry))["cassandra_driver_sessions"]
+        assert [labels["cluster"] for labels, _ in sessions] == ["one", "other"]
+
+
+def test_a_cluster_that_nobody_holds_is_not_kept() -> None:
+    registry = CollectorRegistry()
+    cluster = Cluster()
+    registry.register(ClusterCollector(cluster))
+    gone = weakref.ref(cluster)
+    del cluster
+    gc.collect()
+    assert gone() is None
+    assert page(registry) == ""
+
+
+def test_each_query_of_the_dashboard_names_metrics_of_the_page(shown: str) -> None:
+    known = samples(shown)
+    dashboard: Any = json.loads(DASHBOARD.read_text())
+    queries = [
+        target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", ())
+    ]
+    assert len(queries) > 10
+    for query in queries:
+        names = NAME.findall(query)
+        assert names, query
+        for name, labels in names:
+            assert name in known, f"{name} is not on the page: {query}"
+            for label in re.findall(r"(\w+)\s*=~?", labels):
+                assert label in known[name][0][0], f"{name} has no label {label}: {query}"
+        for grouped in re.findall(r"by \(([^)]*)\)", query):
+            for label in re.split(r",\s*", grouped):
+                assert any(label in known[name][0][0] for name, _ in names), query
+
+
+def test_each_metric_of_the_page_is_on_the_dashboard(shown: str) -> None:
+    text = DASHBOARD.read_text()
+    for family in text_string_to_metric_families(shown):
+        assert family.name in text, f"{family.name} is on no panel"

@@ -1,0 +1,108 @@
+"""Metrics for StatsD."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from cassandra.cluster import Cluster
+from cassandra.errors import InvalidRequest
+from cassandra.observability.statsd import StatsReporter
+from cassandra.testing.fake import ErrorCode, FakeNode, error
+
+
+class Client:
+    """Keeps what it is told to send."""
+
+    def __init__(self, fault: Callable[[], None] | None = None) -> None:
+        self.counters: dict[str, list[int]] = {}
+        self.gauges: dict[str, float] = {}
+        self.times: list[tuple[str, float]] = []
+        self.reported = threading.Event()
+        self._fault = fault
+
+    def incr(self, stat: str, count: int = 1) -> None:
+        self.counters.setdefault(stat, []).append(count)
+
+    def gauge(self, stat: str, value: float) -> None:
+        if self._fault is not None:
+            self._fault()
+        self.gauges[stat] = value
+        if stat.endswith(".tablets"):  # the last one
+            self.reported.set()
+
+    def timing(self, stat: str, delta: float) -> None:
+        self.times.append((stat, delta))
+
+
+def test_a_report_has_what_is_new() -> None:
+    client = Client()
+    with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
+        node.prime("SELECT wrong", error(ErrorCode.INVALID))
+        reporter = StatsReporter(cluster, client, prefix="shop")
+        session = cluster.connect()
+        session.execute("SELECT 1")
+        reporter.report()
+        reporter.report()
+        session.execute("SELECT 1")
+        with pytest.raises(InvalidRequest):
+            session.execute("SELECT wrong")
+        reporter.report()
+        place = f"shop.hosts.{node.address.replace('.', '_')}_{node.port}"
+        assert client.counters["shop.requests.success"] == [1, 1]
+        assert client.counters["shop.requests.InvalidRequest"] == [1]
+        assert client.counters[f"{place}.attempts"] == [1, 2]
+        assert client.counters[f"{place}.errors.InvalidRequest"] == [1]
+        assert client.gauges[f"{place}.connections"] == 1
+        assert client.gauges["shop.sessions"] == 1
+        assert [name for name, _ in client.times] == ["shop.request"] * 3
+        assert all(0 < milliseconds < 60_000 for _, milliseconds in client.times)
+
+
+def test_reports_in_the_background() -> None:
+    client = Client()
+    with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
+        reporter = StatsReporter(cluster, client)
+        cluster.connect()
+        reporter.start(interval=0.01)
+        assert client.reported.wait(5)
+        reporter.stop()
+        reporter.stop()
+
+
+def test_a_client_that_fails_is_logged_and_asked_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    tries: list[int] = []
+
+    def fault() -> None:
+        tries.append(1)
+        if len(tries) == 1:
+            raise OSError("no route")
+
+    client = Client(fault)
+    with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
+        reporter = StatsReporter(cluster, client)
+        cluster.connect()
+        reporter.start(interval=0.01)
+        assert client.reported.wait(5)
+        reporter.stop()
+    assert "a report to StatsD failed" in caplog.text
+
+
+def test_reports_end_with_the_cluster() -> None:
+    cluster = Cluster()
+    reporter = StatsReporter(cluster, Client())
+    reporter.start(interval=1000.0)
+    del cluster
+    gc.collect()
+    reporter.report()
+    assert reporter._stopped is None
+
+
+def test_the_interval_is_positive() -> None:
+    with pytest.raises(ValueError, match="interval must be positive, but is 0"):
+        StatsReporter(Cluster(), Client()).start(interval=0)
