@@ -13,6 +13,8 @@ Cassandra (https://opentelemetry.io/docs/specs/semconv/database/cassandra/).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from opentelemetry import context, metrics, trace
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
 
     from cassandra.engine.flight import Attempt
+    from cassandra.metadata.endpoint import EndPoint
     from cassandra.metadata.host import Host
 
 __all__ = ["OpenTelemetryObserver"]
@@ -54,6 +57,8 @@ _SYSTEM = "cassandra"
 _BUCKETS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0)
 # With this key set in the context, instrumentations leave a call alone; they know it by its name.
 _SUPPRESS = "suppress_instrumentation"
+# A request without a span: no span, and its attributes are not known.
+_NOT_BEGUN = (None, None)
 
 _LEVELS = {
     level: name.lower()
@@ -100,18 +105,13 @@ class OpenTelemetryObserver(RequestObserver):
         if self._tracer is None or context.get_value(_SUPPRESS):
             return
         shape = _shape(request)
+        common = _of_shape(shape, request.keyspace)
         attributes: dict[str, Any] = {
-            "db.system.name": _SYSTEM,
-            "db.operation.name": shape.operation,
+            **common,
             "db.query.summary": shape.summary,
             "cassandra.consistency.level": _level(request.consistency_level),
             "cassandra.query.idempotent": request.is_idempotent,
         }
-        keyspace = request.keyspace or shape.keyspace
-        if keyspace is not None:
-            attributes["db.namespace"] = keyspace
-        if shape.table is not None:
-            attributes["db.collection.name"] = shape.table
         if self._has_text and shape.text:
             attributes["db.query.text"] = shape.text
         size = request.batch_size
@@ -121,9 +121,8 @@ class OpenTelemetryObserver(RequestObserver):
             attributes["cassandra.page.size"] = request.page_size
         if request.page_number > 1:
             attributes["turbocql.page.number"] = request.page_number
-        request.storage[self] = self._tracer.start_span(
-            shape.summary, kind=SpanKind.CLIENT, attributes=attributes
-        )
+        span = self._tracer.start_span(shape.summary, kind=SpanKind.CLIENT, attributes=attributes)
+        request.storage[self] = (span, common)
 
     def on_attempt(self, request: ObservedRequest, attempt: Attempt) -> None:
         """Add an event to the span.
@@ -164,29 +163,27 @@ class OpenTelemetryObserver(RequestObserver):
 
         :param request: the request.
         """
-        span = request.storage.pop(self, None)
+        span, common = request.storage.pop(self, _NOT_BEGUN)
         if span is not None:
             if span.is_recording():
                 self._finish(span, request)
             span.end()
         if self._duration is not None:
+            if common is None:
+                common = _of_shape(_shape(request), request.keyspace)
             assert request.latency is not None
-            self._duration.record(request.latency, _of_metric(request))
+            self._duration.record(request.latency, _of_metric(common, request))
 
     # -- attributes --------------------------------------------------------------------------------
 
     def _span(self, request: ObservedRequest) -> Span | None:
-        span: Span | None = request.storage.get(self)
+        span: Span | None = request.storage.get(self, _NOT_BEGUN)[0]
         return span if span is not None and span.is_recording() else None
 
     def _finish(self, span: Span, request: ObservedRequest) -> None:
         host = request.host
         if host is not None:
-            attributes: dict[str, Any] = _address(host)
-            if host.host_id is not None:
-                attributes["cassandra.coordinator.id"] = str(host.host_id)
-            if host.datacenter is not None:
-                attributes["cassandra.coordinator.dc"] = host.datacenter
+            attributes: dict[str, Any] = {**_coordinator(host)}
             if request.shard is not None:
                 attributes["turbocql.shard"] = request.shard
             attributes["cassandra.speculative_execution.count"] = request.speculations
@@ -212,14 +209,8 @@ def _histogram(provider: MeterProvider | None) -> metrics.Histogram:
     )
 
 
-def _of_metric(request: ObservedRequest) -> dict[str, Any]:
-    shape = _shape(request)
-    attributes: dict[str, Any] = {"db.system.name": _SYSTEM, "db.operation.name": shape.operation}
-    keyspace = request.keyspace or shape.keyspace
-    if keyspace is not None:
-        attributes["db.namespace"] = keyspace
-    if shape.table is not None:
-        attributes["db.collection.name"] = shape.table
+def _of_metric(common: Mapping[str, Any], request: ObservedRequest) -> dict[str, Any]:
+    attributes: dict[str, Any] = {**common}
     host = request.host
     if host is not None:
         attributes.update(_address(host))
@@ -261,12 +252,45 @@ def _level(level: int) -> str:
     return _LEVELS.get(level, str(level))
 
 
+@lru_cache(maxsize=1000)
+def _of_shape(shape: Shape, keyspace: str | None) -> dict[str, Any]:
+    """Return what spans and durations have of a statement; not to be changed."""
+    found = {"db.system.name": _SYSTEM, "db.operation.name": shape.operation}
+    if keyspace is None:
+        keyspace = shape.keyspace
+    if keyspace is not None:
+        found["db.namespace"] = keyspace
+    if shape.table is not None:
+        found["db.collection.name"] = shape.table
+    return found
+
+
 def _address(host: Host) -> dict[str, Any]:
-    endpoint = host.endpoint
+    return _of_endpoint(host.endpoint)
+
+
+@lru_cache(maxsize=1000)
+def _of_endpoint(endpoint: EndPoint) -> dict[str, Any]:
+    """Return what events and durations have of a host; not to be changed."""
     found: dict[str, Any] = {"server.address": str(endpoint.address)}
     port = getattr(endpoint, "port", None)
     if port is not None:
         found["server.port"] = port
+    return found
+
+
+def _coordinator(host: Host) -> dict[str, Any]:
+    return _of_host(host.endpoint, host.host_id, host.datacenter)
+
+
+@lru_cache(maxsize=1000)
+def _of_host(endpoint: EndPoint, host_id: object, datacenter: str | None) -> dict[str, Any]:
+    """Return what spans have of a host; not to be changed."""
+    found = {**_of_endpoint(endpoint)}
+    if host_id is not None:
+        found["cassandra.coordinator.id"] = str(host_id)
+    if datacenter is not None:
+        found["cassandra.coordinator.dc"] = datacenter
     return found
 
 

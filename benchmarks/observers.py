@@ -1,0 +1,221 @@
+"""What observers of requests cost: CPU time of the client per request, beside none.
+
+    python benchmarks/observers.py [--rounds 15] [--check]
+
+One asyncio session makes the same inserts to the null server again and again, and its observers are
+changed from round to round. A figure is the least CPU time of the loop's thread over all rounds;
+a round is 4,000 requests, 50 at a time. The SDK alone is an observer that calls OpenTelemetry's own
+functions with the same attributes, ready made. How many instructions a request takes without observers is told by
+``benchmarks/instructions.py``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from benchmarks._lib import null_server
+from benchmarks._lib.report import Benchmark
+from benchmarks._lib.requirements import has
+
+INSERT = "INSERT INTO five (a, b, c, d, e) VALUES (?, ?, ?, ?, ?)"
+ROW = (7, "hello world", 7, 1.5, True)
+TASKS = 50
+
+
+def one_observer() -> Any:
+    """Return an observer in Python that counts requests as they end."""
+    from cassandra.observers import ObservedRequest, RequestObserver
+
+    class One(RequestObserver):
+        ended = 0
+
+        def on_end(self, request: ObservedRequest) -> None:
+            self.ended += 1
+
+    return One()
+
+
+def three_events() -> Any:
+    """Return an observer in Python of beginning, attempt and end."""
+    from cassandra.observers import ObservedRequest, RequestObserver
+
+    class Three(RequestObserver):
+        seen = 0
+
+        def on_start(self, request: ObservedRequest) -> None:
+            self.seen += 1
+
+        def on_attempt(self, request: ObservedRequest, attempt: Any) -> None:
+            self.seen += 1
+
+        def on_end(self, request: ObservedRequest) -> None:
+            self.seen += 1
+
+    return Three()
+
+
+def latencies() -> Any:
+    """Return an observer of latencies alone."""
+    from cassandra.observers import RequestObserver
+
+    class Latencies(RequestObserver):
+        def __init__(self) -> None:
+            self.seconds = 0.0
+
+        def on_latency(self, host: Any, seconds: float) -> None:
+            self.seconds += seconds
+
+    return Latencies()
+
+
+def counters() -> Any:
+    """Return what counts for Prometheus and StatsD."""
+    from cassandra.observability.counters import RequestCounters
+
+    return RequestCounters()
+
+
+def logger() -> Any:
+    """Return a request logger that finds nothing to log."""
+    from cassandra.observability.logger import RequestLogger
+
+    return RequestLogger(slow=60.0)
+
+
+def spans() -> Any:
+    """Return an observer that makes spans and records durations, with no exporter."""
+    from opentelemetry.sdk.metrics import MeterProvider
+    from opentelemetry.sdk.trace import TracerProvider
+
+    from cassandra.observability.opentelemetry import OpenTelemetryObserver
+
+    return OpenTelemetryObserver(TracerProvider(), MeterProvider())
+
+
+def sdk_alone() -> Any:
+    """Return an observer that does nothing but call OpenTelemetry's SDK, with fixed attributes."""
+    from opentelemetry.sdk.metrics import MeterProvider
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.trace import SpanKind
+
+    from cassandra.observers import ObservedRequest, RequestObserver
+
+    tracer = TracerProvider().get_tracer("alone")
+    durations = MeterProvider().get_meter("alone").create_histogram("duration", unit="s")
+    server: dict[str, Any] = {"server.address": "127.0.0.1", "server.port": 9042}
+    statement: dict[str, Any] = {
+        "db.system.name": "cassandra",
+        "db.operation.name": "INSERT",
+        "db.namespace": "ks",
+        "db.collection.name": "five",
+    }
+    at_start = {
+        **statement,
+        "db.query.summary": "INSERT ks.five",
+        "cassandra.consistency.level": "local_one",
+        "cassandra.query.idempotent": False,
+        "db.query.text": INSERT,
+        "cassandra.page.size": 5000,
+    }
+    at_end = {
+        **server,
+        "cassandra.coordinator.id": "6ab09bec-e68e-48d9-a5f8-97e6fb4c9b47",
+        "cassandra.coordinator.dc": "dc1",
+        "cassandra.speculative_execution.count": 0,
+        "cassandra.consistency.level": "local_one",
+    }
+
+    class Alone(RequestObserver):
+        def on_start(self, request: ObservedRequest) -> None:
+            request.storage[self] = tracer.start_span(
+                "INSERT ks.five", kind=SpanKind.CLIENT, attributes=at_start
+            )
+
+        def on_attempt(self, request: ObservedRequest, attempt: Any) -> None:
+            request.storage[self].add_event("attempt", server)
+
+        def on_end(self, request: ObservedRequest) -> None:
+            span = request.storage[self]
+            span.set_attributes(at_end)
+            span.end()
+            durations.record(0.001, {**statement, **server})
+
+    return Alone()
+
+
+async def measure(
+    bench: Benchmark, kinds: Sequence[tuple[str, Callable[[], Any]]], rounds: int, requests: int
+) -> dict[str, float]:
+    """Return the microseconds of CPU that a request takes, by the name of the observer."""
+    from cassandra import aio
+
+    best: dict[str, float] = {}
+    made = [(name, [] if name == "none" else [make()]) for name, make in kinds]
+    with null_server.running() as (address, port):
+        async with aio.Cluster(
+            [address],
+            port=port,
+            protocol_version=4,
+            compression=False,
+            schema_metadata_enabled=False,
+            token_metadata_enabled=False,
+        ) as cluster:
+            session = await cluster.connect()
+            insert = await session.prepare(INSERT)
+
+            async def work(count: int) -> None:
+                for _ in range(count):
+                    await session.execute(insert, ROW)
+
+            with bench.progress(rounds) as bar:
+                for turn in range(rounds):
+                    bar.step(f"round {turn + 1}")
+                    for name, observers in made:
+                        cluster.request_observers = observers
+                        began = time.thread_time()
+                        await asyncio.gather(*(work(requests // TASKS) for _ in range(TASKS)))
+                        taken = (time.thread_time() - began) / (requests // TASKS * TASKS) * 1e6
+                        best[name] = min(best.get(name, taken), taken)
+    return best
+
+
+def main(arguments: list[str] | None = None) -> int:
+    bench = Benchmark(
+        __doc__, "CPU time that observers add to a request", takes="40 seconds", quick="5 s"
+    )
+    bench.add("--rounds", type=int, default=15, help="how often each is measured")
+    options = bench.start(arguments, rounds=3)
+    bench.need_program("cc")
+    kinds: list[tuple[str, Callable[[], Any]]] = [
+        ("none", lambda: None),
+        ("latencies alone", latencies),
+        ("an observer of the end", one_observer),
+        ("an observer of beginning, attempt and end", three_events),
+        ("the request logger, nothing to log", logger),
+        ("counters for Prometheus", counters),
+    ]
+    has_otel = has("opentelemetry.sdk")
+    if has_otel:
+        kinds += [("OpenTelemetry's SDK alone", sdk_alone), ("OpenTelemetry's observer", spans)]
+    else:
+        bench.note("without OpenTelemetry: pip install opentelemetry-sdk")
+    best = asyncio.run(measure(bench, kinds, options.rounds, 400 if options.quick else 4000))
+    base = best["none"]
+    rows: dict[str, dict[str, float | None]] = {
+        name: {"us a request": taken, "added": taken - base} for name, taken in best.items()
+    }
+    added = best["an observer of the end"] - base
+    bench.target(f"an observer of the end adds {added:.2f} us, at most 1.5", added <= 1.5)
+    if has_otel:
+        beyond = best["OpenTelemetry's observer"] - best["OpenTelemetry's SDK alone"]
+        bench.target(f"spans add {beyond:.2f} us to the SDK's own time, at most 3", beyond <= 3)
+    bench.show("CPU time of the client", rows, {})
+    return bench.end()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
