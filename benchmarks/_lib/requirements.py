@@ -15,7 +15,10 @@ PROGRAMS = {"cc": "gcc", "openssl": "openssl", "strace": "strace", "valgrind": "
 
 def has(*packages: str) -> bool:
     """Return True if all `packages` can be imported."""
-    return all(importlib.util.find_spec(name) is not None for name in packages)
+    try:
+        return all(importlib.util.find_spec(name) is not None for name in packages)
+    except ModuleNotFoundError:  # of the package that one of them is in
+        return False
 
 
 def lacking(program: str) -> str | None:

@@ -175,6 +175,8 @@ class ClusterBase(
         their work by then.
         """
         value = hidden_setting(name, value)
+        if name == "auth_provider":  # a wrong one would be told by the server, at the next login
+            check_auth_provider(value)
         super().__setattr__(name, value)
         core = self._core
         if core is not None and name in OF_TLS:

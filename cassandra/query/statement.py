@@ -333,8 +333,13 @@ def bind_params(
     except (TypeError, ValueError, KeyError) as error:
         missing = isinstance(error, KeyError)
         reason = f"no parameter is named {error}" if missing else str(error)
-        if re.search(r"%(?![(s%])", query.replace("%%", "")):
+        text = query.replace("%%", "")
+        if re.search(r"%(?![(s%])", text):
             reason += "; a literal % is written %%"
+        elif isinstance(params, Mapping) and "%s" in text:
+            reason += "; %s is for a sequence, write %(name)s"
+        elif not isinstance(params, Mapping) and "%(" in text:
+            reason += "; %(name)s is for a mapping, write %s"
         raise (MissingParameter if missing else type(error))(
             f"the placeholders of {query_head(query)} do not fit the {given} given: {reason}"
         ) from error

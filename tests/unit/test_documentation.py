@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.dead_links import dead_links
+
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.rst", *sorted((ROOT / "docs").rglob("*.rst"))]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -68,3 +70,31 @@ def test_each_page_is_in_a_menu() -> None:
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_each_example_is_named_by_a_page(example: Path) -> None:
     assert any(example.stem in page.read_text() for page in PAGES), "no page names it"
+
+
+def test_files_that_pages_name_are_there() -> None:
+    named = re.compile(r"``((?:examples|benchmarks|docs|tests|tools|shims)/[\w./-]+)``")
+    missing = [
+        f"{page.name}: {name}"
+        for page in PAGES
+        for name in named.findall(page.read_text())
+        if not (ROOT / name).exists()
+    ]
+    assert not missing, "\n".join(missing)
+
+
+def test_dead_links_are_found(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text(
+        '<h1 id="top">A</h1><a href="b.html#here">right</a><a href="#top">right</a>'
+        '<a href="b.html#nowhere">wrong</a><a href="c.html">wrong</a><img src="no.png">'
+        '<a href="https://docs.python.org/3/">right</a><a href="http://docs.python.org/3/">wrong</a>'
+        '<a href="https://nowhere.invalid/">wrong</a><a href="mailto:a@b.c">right</a>'
+    )
+    (tmp_path / "b.html").write_text('<p id="here">B</p>')
+    assert [line.removeprefix("a.html: ") for line in dead_links(tmp_path)] == [
+        "b.html#nowhere: no such place in the page",
+        "c.html: no such file",
+        "no.png: no such file",
+        "http://docs.python.org/3/: http",
+        "https://nowhere.invalid/: a site that is not in ELSEWHERE",
+    ]

@@ -270,3 +270,13 @@ def test_a_cluster_whose_constructor_fails_can_be_shown(face: Any, settings: Any
 
 def test_a_cluster_without_its_constructor_can_be_shown(face: Any) -> None:
     assert "not made, not connected" in repr(face.__new__(face))
+
+
+@pytest.mark.parametrize("face", [Cluster, aio.Cluster])
+def test_a_wrong_provider_is_refused_when_it_is_set(face: Any) -> None:
+    cluster = face(["127.0.0.1"])
+    with pytest.raises(TypeError, match="auth_provider must be an AuthProvider, but is of type tu"):
+        cluster.auth_provider = ("user", "secret")
+    assert cluster.auth_provider is None
+    cluster.auth_provider = PlainTextAuthProvider("user", "secret")
+    cluster.auth_provider = None

@@ -132,6 +132,8 @@ class TestParameters:
             ("SELECT %s", "text", TypeError, "sequence or a mapping, not str: 'text'"),
             ("SELECT %s", 5, TypeError, "sequence or a mapping, not int: 5"),
             ("SELECT '%' FROM t WHERE k = %s", (1,), ValueError, "a literal % is written %%"),
+            ("SELECT %s, %s", {"a": 1}, TypeError, r"%s is for a sequence, write %\(name\)s$"),
+            ("SELECT %(a)s", (1,), TypeError, r"%\(name\)s is for a mapping, write %s$"),
         ],
     )
     def test_mistakes_name_the_query(

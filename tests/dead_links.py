@@ -1,0 +1,94 @@
+"""Finds dead links within the built documentation: ``python -m tests.dead_links FOLDER``.
+
+Each link of a page to another page, a file or a heading has to lead there. Links to other sites are
+only looked at: they begin with https, and are few (`ELSEWHERE` has their sites), because nothing
+outside is asked.
+"""
+
+from __future__ import annotations
+
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+# The sites that pages may link to.
+ELSEWHERE = {
+    "cassandra.apache.org",
+    "docs.python.org",
+    "github.com",
+    "opentelemetry.io",
+    "pradyunsg.me",
+    "www.sphinx-doc.org",
+}
+
+
+class Page(HTMLParser):
+    """The links of a page, and the places in it that links may lead to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.places: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if value is None:
+                continue
+            if name == "id" or (tag == "a" and name == "name"):
+                self.places.add(value)
+            elif name in ("href", "src") and tag in ("a", "img", "link", "script"):
+                self.links.append(value)
+
+
+def read(folder: Path) -> dict[Path, Page]:
+    """Return the pages below `folder`, without those of sources, which Sphinx makes."""
+    pages = {}
+    for path in sorted(folder.rglob("*.html")):
+        if "_modules" in path.relative_to(folder).parts:
+            continue
+        page = pages[path.resolve()] = Page()
+        page.feed(path.read_text())
+    return pages
+
+
+def fault_of(link: str, path: Path, pages: dict[Path, Page]) -> str | None:
+    """Return what is wrong with a link of the page at `path`; None if it is right."""
+    parts = urlsplit(link)
+    if parts.scheme in ("http", "https"):
+        if parts.scheme == "http":
+            return "http"
+        return None if parts.hostname in ELSEWHERE else "a site that is not in ELSEWHERE"
+    if parts.scheme:
+        return None if parts.scheme in ("mailto", "data") else f"scheme {parts.scheme}"
+    target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+    if target.is_dir():
+        target = target / "index.html"
+    if not target.exists():
+        return "no such file"
+    if parts.fragment and target in pages and unquote(parts.fragment) not in pages[target].places:
+        return "no such place in the page"
+    return None
+
+
+def dead_links(folder: Path) -> list[str]:
+    """Return a line for each dead link of the pages below `folder`."""
+    pages = read(folder)
+    found = []
+    for path, page in pages.items():
+        for link in dict.fromkeys(page.links):
+            fault = fault_of(link, path, pages)
+            if fault is not None:
+                found.append(f"{path.relative_to(folder.resolve())}: {link}: {fault}")
+    return found
+
+
+def main() -> int:
+    (folder,) = map(Path, sys.argv[1:])
+    found = dead_links(folder)
+    print("\n".join(found) or "no dead link")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
