@@ -66,12 +66,12 @@ def check(paths: Iterable[Path]) -> Report:
     sources = []
     seen: set[str] = set()
     for root in paths:
-        program.own_modules.update(_own_modules(root))
         for path in files.walk(root):
             if os.path.realpath(path) in seen:
                 continue
             seen.add(os.path.realpath(path))
             report.count += 1
+            program.own_modules.update(_own_modules(path))
             for source in files.read(path):
                 if isinstance(source, files.Unread):
                     report.unread.append(source)
@@ -86,12 +86,11 @@ def check(paths: Iterable[Path]) -> Report:
     return report
 
 
-def _own_modules(root: Path) -> set[str]:
-    """Return the modules in a package ``cassandra`` of the program's own."""
-    folder = (root if root.is_dir() else root.parent) / PACKAGE
-    if not folder.is_dir():
-        return set()
-    return {f"{PACKAGE}.{path.name.partition('.')[0]}" for path in folder.iterdir()}
+def _own_modules(path: Path) -> list[str]:
+    """Return the modules of a package ``cassandra`` of the program's own, by one of its files."""
+    parts = path.with_suffix("").parts
+    starts = [at for at, part in enumerate(parts[:-1]) if part == PACKAGE]
+    return [".".join(parts[at:end]) for at in starts for end in range(at + 2, len(parts) + 1)]
 
 
 def _findings(source: files.Source, program: Program) -> list[Finding]:

@@ -152,7 +152,9 @@ class PrivateAttribute(Matcher):
         """Return the class and the attribute."""
         if not isinstance(fact, Attribute) or fact.is_there is not False:
             return ""
-        if not fact.name.startswith("_") or fact.name.endswith("__") or fact.name in program.stored:
+        if not fact.name.startswith("_") or fact.name.endswith("__"):
+            return ""
+        if fact.name in program.stored or fact.name in program.defined:
             return ""
         return f"{fact.owner.rpartition('.')[2]}.{fact.name}"
 

@@ -44,7 +44,10 @@ def find(name: str) -> object:
             warnings.simplefilter("ignore")
             return getattr(holder, last)
     except AttributeError:
-        return _module(name) if isinstance(holder, ModuleType) else MISSING
+        if isinstance(holder, ModuleType):
+            return _module(name)
+        # A module may have the name of a class beside it: ``cassandra.util.sortedset``.
+        return getattr(_module(parent), last, MISSING)
     except Exception:  # a lazy name whose home needs a package that is not installed
         return UNKNOWN
 
@@ -166,4 +169,6 @@ def _callable(name: str) -> Callable[..., Any] | None:
 
 def _settings() -> frozenset[str]:
     # Those of later releases are in no signature, but all are attributes of the class.
-    return frozenset(dir(find("cassandra.cluster.Cluster")))
+    cluster = find("cassandra.cluster.Cluster")
+    signature = inspect.signature(cluster)  # type: ignore[arg-type]
+    return frozenset(signature.parameters) | frozenset(dir(cluster))

@@ -41,6 +41,8 @@ def survey(tree: ast.Module, program: Program) -> None:
             program.defined.add(node.name)
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
             program.stored.add(node.attr)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            program.stored.add(node.id)  # of a class, perhaps
         elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "setattr":
             program.stored.update(noticed.texts(node.args[1:2]))
     _survey_columns(tree, program)
@@ -155,7 +157,7 @@ class _Reader(ast.NodeVisitor):
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         for one in [*node.decorator_list, *node.bases, *node.keywords]:
             self.visit(one)
-        bases = list(dict.fromkeys(self._bases(node, self.scope, 0)))
+        bases = [one for one in dict.fromkeys(self._bases(node, self.scope, 0)) if one]
         for base in bases:
             self.facts.append(Derived(node, False, base))
         if bases:
@@ -165,12 +167,15 @@ class _Reader(ast.NodeVisitor):
         self._inside(node, self._body(node.body))
 
     def _bases(self, node: ast.ClassDef, scope: Scope, depth: int) -> Iterator[str]:
+        """Yield the driver's classes that a class is derived from, empty texts for unknown ones."""
         for base in node.bases:
             found = self.scopes.value(base, scope)
             if isinstance(found, Named) and names.is_ours(found.name):
                 yield names.home(found.name)
             elif isinstance(found, Own) and isinstance(found.node, ast.ClassDef) and depth < 20:
                 yield from self._bases(found.node, scope, depth + 1)
+            elif not isinstance(base, ast.Name) or base.id != "object":
+                yield ""
 
     def visit_Try(self, node: ast.Try) -> None:
         handled = {name for one in node.handlers for name in noticed.handled(one)}
@@ -207,9 +212,26 @@ class _Reader(ast.NodeVisitor):
             owner = base.owner.removeprefix(LIVE)
             if names.is_ours(owner):
                 there = names.has_attribute(owner, node.attr)
-                guarded = self._is_saved(SAVES_NAMES)
-                self.facts.append(Attribute(node, guarded, owner, node.attr, there))
+                self._attribute(node, owner, there)
+        elif base is None and isinstance(node.value, ast.Name) and node.value.id == "self":
+            self._own_attribute(node)
         self.generic_visit(node)
+
+    def _attribute(self, node: ast.Attribute, owner: str, is_there: bool | None) -> None:
+        guarded = self._is_saved(SAVES_NAMES)
+        self.facts.append(Attribute(node, guarded, owner, node.attr, is_there))
+
+    def _own_attribute(self, node: ast.Attribute) -> None:
+        """Add an attribute of ``self`` in a class all of whose bases are known."""
+        scope = self.scope.of_class()
+        if scope is None or not isinstance(scope.node, ast.ClassDef):
+            return
+        bases = list(self._bases(scope.node, scope, 0))
+        if not bases or "" in bases or node.attr in scope.bindings:
+            return
+        there = [names.has_attribute(base, node.attr) for base in bases]
+        is_there = True if True in there else None if None in there else False
+        self._attribute(node, bases[0], is_there)
 
     def visit_Call(self, node: ast.Call) -> None:
         called = self.scopes.value(node.func, self.scope)

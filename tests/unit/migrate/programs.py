@@ -94,6 +94,28 @@ CASES: list[tuple[str, str, list[str]]] = [
     ),
     (
         "private-names",
+        """
+        from cassandra.cqlengine.query import DMLQuery
+
+        class Base(DMLQuery):
+            _given = 1
+
+            def execute(self):
+                self._set = self._given, self.execute, self.batch
+                return self._nothing, self._set
+
+        class Derived(Base):
+            def more(self):
+                return self._more, self._given, self.more
+
+        class Mixed(Unknown, DMLQuery):
+            def more(self):
+                return self._more
+        """,
+        ["breaks DMLQuery._nothing", "breaks DMLQuery._more"],
+    ),
+    (
+        "private-names",
         "from cassandra.cluster import Session\n\ndef f(s: Session | None):\n    s._pools",
         ["breaks Session._pools"],
     ),

@@ -45,9 +45,12 @@ def test_an_expression_that_is_too_deep_does_not_stop_the_rest(tmp_path: Path) -
 
 
 def test_a_package_of_the_programs_own_is_not_the_drivers(tmp_path: Path) -> None:
-    (tmp_path / "cassandra").mkdir()
-    (tmp_path / "cassandra" / "mine.py").write_text("")
-    (tmp_path / "a.py").write_text("import cassandra.mine\nfrom cassandra import mine, nothing\n")
+    for name in ("src/cassandra/mine/own.py", "src/cassandra/other.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("from cassandra.mine import own")
+    (tmp_path / "a.py").write_text(
+        "import cassandra.mine.own\nfrom cassandra import mine, nothing\nimport cassandra.other"
+    )
     assert [code for *_, code in found(tmp_path)] == ["cassandra.nothing"]
 
 

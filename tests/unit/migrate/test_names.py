@@ -16,6 +16,7 @@ from tests.processes import run_python
         ("cassandra.cluster.Cluster.connect", True),
         ("cassandra.cluster.ConsistencyLevel", True),  # a name of another module
         ("cassandra.cqlengine.columns.Integer", True),
+        ("cassandra.util.sortedset.SortedSet", True),  # the class sortedset is beside the module
         ("cassandra.nothing", False),
         ("cassandra.nothing.more", False),
         ("cassandra.cluster.Nothing", False),
@@ -72,7 +73,7 @@ def test_arguments_of_calls() -> None:
     assert {"contact_points", "application_info"} <= settings
     setup = names.parameters("cassandra.cqlengine.connection.setup")
     assert setup is not None
-    assert {"default_keyspace", "contact_points"} <= setup
+    assert {"default_keyspace", "contact_points", "execution_profiles"} <= setup
     assert names.parameters("cassandra.cqlengine.models.Model") is None  # any
     assert names.parameters("cassandra.nothing") is None
 

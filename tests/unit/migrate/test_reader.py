@@ -59,6 +59,6 @@ def test_what_all_files_together_tell() -> None:
         program,
     )
     assert program.imports == {"os", "cassandra"}
-    assert program.stored == {"mine", "other"}
+    assert program.stored == {"mine", "other", "a", "b", "d"}
     assert program.defined == {"f", "M"}
     assert (program.lists, program.other_columns) == ({"a"}, {"b"})

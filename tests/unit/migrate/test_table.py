@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -52,3 +53,17 @@ def test_a_program_without_differences_has_no_finding(tmp_path: Path) -> None:
 
 def test_compiled_parts_are_missing() -> None:
     assert [name for name in COMPILED if names.is_there(name) is not False] == []
+
+
+def test_no_name_that_other_drivers_document_is_reported(tmp_path: Path) -> None:
+    lines = []
+    for line in (Path(__file__).parents[1] / "drop_in" / "names.txt").read_text().splitlines():
+        if line.startswith("["):
+            module = line.strip("[]")
+        elif found := re.match(r"[A-Za-z]\w*", line):
+            lines.append(f"from {module} import {found[0]}\n")
+    report = checked(tmp_path, "".join(lines))
+    assert len(lines) > 900
+    assert {(one.severity, one.difference.key) for one in report.findings} <= {
+        ("note", "enterprise")
+    }
