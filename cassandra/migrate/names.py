@@ -92,6 +92,18 @@ def is_there(name: str) -> bool | None:
     return None if found is UNKNOWN else found is not MISSING
 
 
+def public(module: str) -> list[str]:
+    """Return the names that ``from module import *`` binds, none of a module of others.
+
+    :param module: the module.
+    """
+    found = find(module) if is_ours(module) else None
+    if not isinstance(found, ModuleType):
+        return []
+    listed = getattr(found, "__all__", None)
+    return [*listed] if listed else [name for name in dir(found) if not name.startswith("_")]
+
+
 @functools.cache
 def has_attribute(owner: str, name: str) -> bool | None:
     """Return whether objects of a class have an attribute, None if that cannot be said.

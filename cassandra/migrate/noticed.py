@@ -157,9 +157,19 @@ def _blocking(function: Own, scopes: Scopes) -> str:
     for node in own_nodes(function.node):
         if isinstance(node, ast.Call):
             called = scopes.value(node.func, scope)
-            if isinstance(called, Method) and (called.owner, called.name) in BLOCKS:
-                return ast.unparse(node.func)
+            if not isinstance(called, Method) or (called.owner, called.name) not in BLOCKS:
+                continue
+            if called.owner != FUTURE or _is_new(node.func, scope):
+                return short(node.func)
     return ""
+
+
+def _is_new(method: ast.expr, scope: Scope) -> bool:
+    """Whether a future was made in this function: those of callbacks have their result."""
+    future = method.value if isinstance(method, ast.Attribute) else None
+    if isinstance(future, ast.Name):
+        return scope.holder(future.id) is scope
+    return isinstance(future, ast.Call)
 
 
 def _forks(node: ast.Call, scopes: Scopes, scope: Scope) -> Iterator[Noticed]:

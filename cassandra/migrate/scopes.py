@@ -261,6 +261,11 @@ class Scopes(ast.NodeVisitor):
             bound = alias.asname or alias.name
             if node.level or not node.module:
                 self._scope.bind(bound, self._unknown())
+            elif alias.name == "*":
+                for name in names.public(node.module):
+                    self._scope.bind(
+                        name, Binding("name", self._scope, name=f"{node.module}.{name}")
+                    )
             else:
                 name = f"{node.module}.{alias.name}"
                 self._scope.bind(bound, Binding("name", self._scope, name=name))

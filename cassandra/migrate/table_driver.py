@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cassandra.migrate.entries import Difference
+from cassandra.migrate.facts import Program
 from cassandra.migrate.matchers import (
     BREAKS,
     DIFFERS,
@@ -48,6 +49,15 @@ BLOCKING = (
     *(f"cassandra.metadata.SchemaParser{version}.get_all_keyspaces" for version in PARSERS),
 )
 
+
+def has_greenlets(program: Program) -> bool:
+    """Return whether callbacks may wait: they run in greenlets then.
+
+    :param program: what is known of all files.
+    """
+    return bool(program.imports & {"gevent", "eventlet"})
+
+
 DRIVER = [
     Difference(
         key="retry-idempotent",
@@ -62,7 +72,7 @@ DRIVER = [
         what="A blocking call in a callback raises ``RuntimeError``.",
         why="It would wait for itself forever.",
         do="Use ``execute_async`` and ``add_callbacks`` in callbacks, or hand the work to a thread.",
-        matchers=(NoticedAs(BREAKS, CALLBACK),),
+        matchers=(NoticedAs(BREAKS, CALLBACK, unless=has_greenlets),),
     ),
     Difference(
         key="forks",

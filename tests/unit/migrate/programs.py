@@ -236,6 +236,12 @@ CASES: list[tuple[str, str, list[str]]] = [
         ["breaks add_callbacks(lambda rows: session.prepare('b')): session.prepare()"],
     ),
     (
+        "callbacks",
+        ".def done(rows):\n    future = session.execute_async('b')\n    future.result()\n\n"
+        "session.execute_async('a').add_errback(done)",
+        ["breaks add_errback(done): future.result()"],
+    ),
+    (
         "forks",
         ".from multiprocessing import Process\n\ndef work():\n    session.execute('a')\n\n"
         "Process(target=work).start()",

@@ -78,6 +78,11 @@ def test_arguments_of_calls() -> None:
     assert names.parameters("cassandra.nothing") is None
 
 
+def test_names_of_a_star() -> None:
+    assert "Cluster" in names.public("cassandra.cluster")
+    assert names.public("os") == names.public("cassandra.nothing") == []
+
+
 def test_only_modules_that_are_asked_for_are_imported() -> None:
     done = run_python(
         "import sys; from cassandra.migrate import names; names.is_there('cassandra.auth.Nothing');"

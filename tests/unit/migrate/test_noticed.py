@@ -22,6 +22,12 @@ QUIET = {
     "a cursor in a callback": (
         ".def f(rows):\n    sqlite.execute('b')\nsession.execute_async('a').add_callback(f)"
     ),
+    "a future that has its result": (
+        ".future = session.execute_async('a')\nfuture.add_callback(lambda rows: future.result())"
+    ),
+    "a callback in a greenlet": (
+        ".import gevent\nsession.execute_async('a').add_callback(lambda rows: session.execute('b'))"
+    ),
     "a process that connects": (
         ".from multiprocessing import Process\ndef f():\n    global session\n"
         "    session = cluster_of().connect()\nProcess(target=f)"

@@ -28,6 +28,8 @@ def value_of_last(text: str) -> Value:
         ("import cassandra.cluster\ncassandra.cluster.Cluster", Named(CLUSTER)),
         ("import cassandra.cluster as cc\ncc.Cluster()", Instance(CLUSTER)),
         ("from cassandra.cluster import Cluster as C\nC()", Instance(CLUSTER)),
+        ("from cassandra.cluster import *\nCluster()", Instance(CLUSTER)),
+        ("from os import *\nfrom .cassandra import *\nCluster()", None),
         ("from cassandra import cluster\ncluster.Cluster().connect()", Instance(SESSION)),
         ("from cassandra.cluster import Cluster\nCluster().connect().execute",
          Method(SESSION, "execute")),
