@@ -56,14 +56,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def as_text(report: Report) -> str:
-    """Return a report as lines for people.
+    """Return a report as lines for people. A difference is explained at its first place.
 
     :param report: what was found.
     """
     lines = []
+    told = set()
     for one in report.findings:
         key = one.difference.key
         lines.append(f"{one.place}:{one.line}:{one.column}: {one.severity}: {one.code} [{key}]")
+        if key in told:
+            continue
+        told.add(key)
         lines += _wrapped(plain(one.difference.what))
         if one.difference.do:
             lines += _wrapped(f"To do: {plain(one.difference.do)}")

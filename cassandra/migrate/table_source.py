@@ -108,7 +108,7 @@ SOURCE = [
             "``cassandra-driver`` or ``scylla-driver``."
         ),
         why="Two distributions of one name cannot be told apart.",
-        do="Ask for ``turbocql``, or install the shim of that name (see :ref:`shims`).",
+        do="Ask for ``turbocql``, or install the shim of that name (:ref:`shims <shims>`).",
         matchers=(
             TextOf(BREAKS, DISTRIBUTION, callees=VERSIONS_OF),
             TextOf(DIFFERS, DISTRIBUTION, callees=REQUIRES),

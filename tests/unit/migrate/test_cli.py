@@ -50,6 +50,14 @@ def test_exit_codes_and_text(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert main(["check", str(path)]) == 1
 
 
+def test_a_difference_is_explained_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.py").write_text("import cassandra.nothing\nimport cassandra.more")
+    main(["check", str(tmp_path)])
+    lines = capsys.readouterr().out.splitlines()
+    assert [":1:8: " in lines[0], lines[1][:4], ":2:8: " in lines[-2]] == [True, "    ", True]
+    assert sum(line.startswith("    To do: ") for line in lines) == 1
+
+
 def test_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "a.py"
     path.write_text("import cassandra.nothing")
