@@ -71,7 +71,9 @@ def as_text(report: Report) -> str:
         lines += _wrapped(plain(one.difference.what))
         if one.difference.do:
             lines += _wrapped(f"To do: {plain(one.difference.do)}")
-    lines += [f"{one.place}:{one.line}: not read: {one.reason}" for one in report.unread]
+    for bad in report.unread:
+        place = f"{bad.place}:{bad.line}" if bad.line else bad.place
+        lines.append(f"{place}: not read: {bad.reason}")
     counts = report.counts()
     unread = f", {len(report.unread)} not read" if report.unread else ""
     files = "1 file" if report.count == 1 else f"{report.count} files"

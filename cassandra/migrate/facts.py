@@ -49,13 +49,11 @@ class Name(Fact):
     """A name of the driver's modules and classes, imported or reached by attributes.
 
     :param name: the name, as the program has it.
-    :param home: the name by which this driver defines it.
     :param is_there: whether this driver has it. None if that cannot be said.
     :param is_import: whether an import statement names it.
     """
 
     name: str
-    home: str
     is_there: bool | None
     is_import: bool
 

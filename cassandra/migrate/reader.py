@@ -25,6 +25,10 @@ SAVES_IMPORTS = {"ImportError", "ModuleNotFoundError", "Exception", "BaseExcepti
 SAVES_NAMES = {"AttributeError", "Exception", "BaseException"}
 SAVES_VERSIONS = {"PackageNotFoundError", "DistributionNotFound"} | SAVES_IMPORTS
 
+# Functions that look a dotted name up, and those that look for a name in a module or class.
+LOOK_UP = ("patch", "import_module", "__import__", "setattr")
+LOOK_INSIDE = ("patch.object", "monkeypatch.setattr", "wrap_function_wrapper")
+
 
 def survey(tree: ast.Module, program: Program) -> None:
     """Add to `program` what one file tells of all of them.
@@ -91,11 +95,8 @@ class _Reader(ast.NodeVisitor):
     # Imports.
 
     def _name(self, node: ast.expr | ast.alias | ast.stmt, name: str, *, is_import: bool) -> None:
-        home = names.home(name)
         saves = SAVES_IMPORTS if is_import else SAVES_NAMES
-        self.facts.append(
-            Name(node, self._is_saved(saves), name, home, names.is_there(name), is_import)
-        )
+        self.facts.append(Name(node, self._is_saved(saves), name, names.is_there(name), is_import))
 
     def visit_Import(self, node: ast.Import) -> None:
         for alias in node.names:
@@ -189,17 +190,33 @@ class _Reader(ast.NodeVisitor):
             for statement in part:
                 self.visit(statement)
 
-    def visit_If(self, node: ast.If) -> None:
-        is_typing = ast.unparse(node.test).endswith("TYPE_CHECKING")
+    def visit_If(self, node: ast.If | ast.IfExp) -> None:
+        test = ast.unparse(node.test)
+        saves = SAVES_NAMES if "hasattr(" in test else set()
+        if test.endswith("TYPE_CHECKING"):
+            saves = SAVES_IMPORTS | SAVES_NAMES
         self.visit(node.test)
-        if is_typing:
-            self._saved.append(SAVES_IMPORTS | SAVES_NAMES)
-        for one in node.body:
+        self._saved.append(saves)
+        for one in node.body if isinstance(node, ast.If) else [node.body]:
             self.visit(one)
-        if is_typing:
-            self._saved.pop()
-        for one in node.orelse:
+        self._saved.pop()
+        for one in node.orelse if isinstance(node, ast.If) else [node.orelse]:
             self.visit(one)
+
+    visit_IfExp = visit_If
+
+    def visit_With(self, node: ast.With) -> None:
+        calls = [one.context_expr for one in node.items if isinstance(one.context_expr, ast.Call)]
+        self._saved.append(
+            {
+                ast.unparse(kind).rpartition(".")[2]
+                for call in calls
+                if ast.unparse(call.func).rpartition(".")[2] in ("suppress", "raises")
+                for kind in call.args
+            }
+        )
+        self.generic_visit(node)
+        self._saved.pop()
 
     # Expressions.
 
@@ -264,12 +281,22 @@ class _Reader(ast.NodeVisitor):
 
     def _look_up(self, node: ast.Call, dotted: str) -> None:
         """Add the names in texts that are looked up when the program runs: of mocks, say."""
-        target = node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else ""
-        if not isinstance(target, str) or not names.is_ours(target) or target == names.PACKAGE:
+        if any(word.arg in ("create", "raising") for word in node.keywords):
             return
-        is_lookup = dotted.rpartition(".")[2] in ("patch", "import_module", "__import__")
-        if is_lookup and not any(word.arg == "create" for word in node.keywords):
-            self._name(node.args[0], target, is_import=True)
+        given = node.args[0] if node.args else None
+        name = given.value if isinstance(given, ast.Constant) else ""
+        found = self.scopes.value(given, self.scope)
+        if isinstance(found, Named):
+            name = found.name
+        if given is None or not isinstance(name, str) or not names.is_ours(name):
+            return
+        second = node.args[1] if len(node.args) > 1 else None
+        inside = second.value if isinstance(second, ast.Constant) else None
+        last = dotted.rpartition(".")[2]
+        if dotted.endswith(LOOK_INSIDE) and isinstance(inside, str):
+            self._name(node, f"{name}.{inside}", is_import=True)
+        elif isinstance(given, ast.Constant) and "." in name and last in LOOK_UP:
+            self._name(given, name, is_import=True)
 
     def visit_Constant(self, node: ast.Constant) -> None:
         if isinstance(node.value, str):

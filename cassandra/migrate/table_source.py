@@ -54,7 +54,10 @@ SWITCHES = (
 SOURCE = [
     Difference(
         key="missing-names",
-        what="Names that today's drivers have by accident, and that nothing documents, are missing.",
+        what=(
+            "Names that nothing documents are missing, and so are those that today's drivers have "
+            "given up."
+        ),
         why="Every documented name is there, and so are those that programs are known to import.",
         do="Use the documented name; if there is one that is missing, please report it.",
         matchers=(MissingName(BREAKS, is_private=False, besides=COMPILED),),

@@ -59,6 +59,24 @@ CASES: list[tuple[str, str, list[str]]] = [
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import cassandra.nothing",
         ["note cassandra.nothing"],
     ),
+    (
+        "private-names",
+        """
+        import wrapt
+        from unittest import mock
+        from cassandra.cluster import Session
+
+        def test(monkeypatch):
+            monkeypatch.setattr(Session, "_pools", {})
+            monkeypatch.setattr("cassandra.cluster.Session._more", {})
+            with mock.patch.object(Session, "_others"):
+                wrapt.wrap_function_wrapper("cassandra.cluster", "Session._sent", print)
+        """,
+        [
+            f"breaks cassandra.cluster.Session.{name}"
+            for name in ("_pools", "_more", "_others", "_sent")
+        ],
+    ),
     ("compiled-parts", "from cassandra import parsing", ["breaks cassandra.parsing"]),
     ("compiled-parts", "import cassandra.bytesio as b", ["breaks cassandra.bytesio"]),
     (
@@ -422,13 +440,17 @@ class Store:
         self.session.execute_async(SimpleStatement("SELECT 1"))
 
 
-def columns_of(name):
+def columns_of(name, session: Session):
     cluster = C()
     cluster = Mock()
     cluster._pools = cluster.metadata.keyspaces.pop("a")
     table = TableMetadata("ks", name)
     table.columns["a"] = 1
     Event.objects(id=1).update(tags__remove={"a"})
+    if hasattr(session, "_pools"):
+        return session._pools, importlib.import_module("cassandra")
+    with patch.object(C, "connect"), patch.object(C, "_nothing", create=True):
+        wrap("cassandra.cluster", "cassandra.nothing")
     with patch("cassandra.cluster.Session"), patch("cassandra.cluster.Nothing", create=True):
         cassandra.mine = 1
         return cassandra.mine

@@ -46,6 +46,9 @@ def test_exit_codes_and_text(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert lines[0] == f"{path}:1:8: note: acsylla [other-drivers]"
     assert lines[-2].startswith(f"{tmp_path / 'b.py'}:1: not read: ")
     assert lines[-1] == "2 files, 1 not read: 0 break, 0 differ, 1 to note"
+    (tmp_path / "b.py").write_bytes(b"# cassandra \xff")
+    main(["check", str(tmp_path)])
+    assert f"\n{tmp_path / 'b.py'}: not read: " in capsys.readouterr().out
     path.write_text("import cassandra.nothing")
     assert main(["check", str(path)]) == 1
 

@@ -30,6 +30,8 @@ def test_guards() -> None:
     assert names_in(begin + "KeyError:\n    x = None") == free
     assert names_in(begin + "ImportError as e:\n    raise E from e") == free
     assert names_in(begin + "ImportError:\n    sys.exit(1)") == free
+    within = "with suppress(ImportError):\n    import cassandra.nothing"
+    assert names_in(f"from contextlib import suppress\n{within}") == guarded
     # What stands in the handler is not guarded, and neither is a function that is called later.
     assert names_in("try:\n    x\nexcept ImportError:\n    import cassandra.nothing") == free
     later = "try:\n    def f():\n        import cassandra.nothing\nexcept ImportError:\n    x = 1"
