@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from cassandra.migrate.entries import Difference
-from cassandra.migrate.facts import Program
 from cassandra.migrate.matchers import (
     BREAKS,
     DIFFERS,
@@ -50,13 +49,7 @@ BLOCKING = (
 )
 
 
-def has_greenlets(program: Program) -> bool:
-    """Return whether callbacks may wait: they run in greenlets then.
-
-    :param program: what is known of all files.
-    """
-    return bool(program.imports & {"gevent", "eventlet"})
-
+GREENLETS = {"gevent", "eventlet"}  # callbacks run in them, and may wait
 
 DRIVER = [
     Difference(
@@ -72,7 +65,9 @@ DRIVER = [
         what="A blocking call in a callback raises ``RuntimeError``.",
         why="It would wait for itself forever.",
         do="Use ``execute_async`` and ``add_callbacks`` in callbacks, or hand the work to a thread.",
-        matchers=(NoticedAs(BREAKS, CALLBACK, unless=has_greenlets),),
+        matchers=(
+            NoticedAs(BREAKS, CALLBACK, unless=lambda program: bool(program.imports & GREENLETS)),
+        ),
     ),
     Difference(
         key="forks",
