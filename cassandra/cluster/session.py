@@ -148,7 +148,7 @@ class Session(SessionBase, KnownSession):
         :param execution_profile: a profile or its name.
         :param paging_state: the page to begin with.
         :param host: the only host to send it to.
-        :param execute_as: has no effect: it is for graphs, which are not supported.
+        :param execute_as: must be None: proxy execution is DataStax Enterprise's own.
         :param row_type: the class to make the rows of: a dataclass, NamedTuple, TypedDict, attrs
             class, msgspec struct or pydantic model (see the guide on results).
         :raises RequestExecutionException: or another error of the server, InvalidRequest say.
@@ -204,7 +204,7 @@ class Session(SessionBase, KnownSession):
         :param execution_profile: an `ExecutionProfile`, or the name of one.
         :param paging_state: the place to go on at, of an earlier result; None for the beginning.
         :param host: the only `Host` to send to; None for those of the policy's query plan.
-        :param execute_as: has no effect: it is for graphs, which are not supported.
+        :param execute_as: must be None: proxy execution is DataStax Enterprise's own.
         :param row_type: the class to make rows of, as in `execute`; None for the row factory's
             rows.
         """

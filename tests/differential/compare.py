@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from cassandra.migrate.table import BY_KEY
+
 NOTHING = "<nothing>"
 ERROR = re.compile(r"error\(([^)]*)\)")
 
@@ -136,15 +138,25 @@ class Defended:
     :param why: the reason.
     :param seen: where the lane sees it.
     :param test: the test that guards it, for one that this lane cannot see.
-    :param is_told: whether the page on coming from another driver has it. What no program relies
-        on is not told.
+    :param key: its entry in the table that users are told. Empty for what no program relies on.
     """
 
     what: str
     why: str
     seen: tuple[Seen, ...] = ()
     test: str = ""
-    is_told: bool = True
+    key: str = ""
+
+
+def told(key: str, seen: tuple[Seen, ...] = (), test: str = "") -> Defended:
+    """Return an entry of the table that users are told.
+
+    :param key: its key.
+    :param seen: where the lane sees it.
+    :param test: the test that guards it, for one that this lane cannot see.
+    """
+    entry = BY_KEY[key]
+    return Defended(entry.what, entry.why, seen, test, key)
 
 
 @dataclass

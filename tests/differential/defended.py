@@ -1,4 +1,6 @@
-"""The differences that stay, each with its reason and the programs that see it.
+"""The differences that stay, each with the programs that see it.
+
+Those that users are told are entries of `cassandra.migrate.table`, by their keys.
 
 A difference that is in no entry fails the lane, and so does an entry whose programs see none any
 more. What is seen is as narrow as it can be said: values in place of others are named by program
@@ -7,7 +9,7 @@ and label, an error in place of another by the classes of both.
 
 from __future__ import annotations
 
-from tests.differential.compare import Defended, Seen
+from tests.differential.compare import Defended, Seen, told
 from tests.differential.elsewhere import ELSEWHERE
 
 ENCODE = r"error\((ArithmeticError\|)?Encode(Type|Value)Error"
@@ -20,42 +22,23 @@ TYPES = r"types_bound\."
 BOUND = TYPES + r"(bound|read_again)\["
 
 SEEN = [
-    Defended(
-        what=(
-            "None inside a list, set or map (a null element of ``IN ?`` too) raises "
-            "``EncodeTypeError``."
-        ),
-        why=(
-            "Servers refuse it, a list with an internal error. cassandra-driver stores an empty "
-            "value in sets and maps; scylla-driver sends the null, which the server refuses."
-        ),
+    told(
+        "null-elements",
         seen=(
             Seen(r"core_data\.nulls_inside_collections"),
             Seen(BOUND, r"(show:|table:.*)[\"\[({]*.*None", "", ENCODE + r"|<nothing>"),
         ),
     ),
-    Defended(
-        what=(
-            "A value of a wrong type, or out of range, raises ``EncodeTypeError`` or "
-            "``EncodeValueError`` before anything is sent. They are ``TypeError``, the second one "
-            "``ValueError`` and ``OverflowError`` too; there, it is ``AttributeError``, "
-            "``struct.error``, ``IndexError``, ``KeyError`` or ``NoHostAvailable``, by the type."
-        ),
-        why="The message has the value, its type and the column.",
+    told(
+        "wrong-types",
         seen=(
             Seen(BOUND, "show:", ANY_ERROR, ENCODE),
             Seen(r"values\.coding\[", "show:", ANY_ERROR, ENCODE),
             Seen(r"core_data\.wrong_parameters", "show:", ANY_ERROR, ENCODE),
         ),
     ),
-    Defended(
-        what=(
-            "Values that would be stored as something else are refused: an int for a blob (stored "
-            "as that many zero bytes), a list of ints for one, bytes for a list, any object for a "
-            "user-defined type (all fields null), a mapping for a tuple, ``12`` as an address, "
-            "negative times."
-        ),
-        why="The data that the program meant is lost there, without an error.",
+    told(
+        "refused-values",
         seen=(
             Seen(BOUND, "show:", ROWS, ENCODE),
             Seen(BOUND, "(show|table):", r"(Row|\{|unreadable)", NOTHING),
@@ -63,13 +46,8 @@ SEEN = [
             Seen(r"docs_core\.user_types", r"(show:dict write|table:people\[id=6\])"),
         ),
     ),
-    Defended(
-        what=(
-            "More values are taken: members of enums by their values, NumPy's numbers, mappings "
-            "and named tuples for user-defined types, generators, texts for identifiers and "
-            "dates, subclasses of str in texts of statements."
-        ),
-        why="There is one thing that they can mean.",
+    told(
+        "more-values",
         seen=(
             Seen(TYPES, "show:", ANY_ERROR, r"(ResultSet|Row)"),
             Seen(TYPES, "(show|table):", NOTHING, r"(Row|\{|unreadable)"),
@@ -93,7 +71,6 @@ SEEN = [
             Seen(r"docs_core\.", "statements"),
             Seen(r"generated_statements\.statements", "statements"),
         ),
-        is_told=False,
     ),
     Defended(
         what=(
@@ -107,13 +84,11 @@ SEEN = [
             Seen(r"values\.coding\[TupleType", "show:"),
             Seen(TYPES + r".*tuple", "table:.*", "", r"unreadable|\{"),
         ),
-        is_told=False,
     ),
     Defended(
         what="A NumPy number for a blob is its bytes, not that many zero bytes.",
         why="It has a buffer, as an array does.",
         seen=(Seen(BOUND + "blob", r"(show|table):.*np\.int"),),
-        is_told=False,
     ),
     Defended(
         what=(
@@ -122,7 +97,6 @@ SEEN = [
         ),
         why="The literals are different; neither has a meaning.",
         seen=(Seen(TYPES + "literal", "show:", ANY_ERROR, ANY_ERROR),),
-        is_told=False,
     ),
     Defended(
         what=(
@@ -135,14 +109,9 @@ SEEN = [
             Seen(r"(docs_core|core_data)\.", "show:", r"error\(NoHostAvailable\)"),
             Seen(r"core_data\.consistency_levels", "table:"),
         ),
-        is_told=False,
     ),
-    Defended(
-        what=(
-            "No ``DeprecationWarning`` about indexes of results, legacy settings, ``len`` of "
-            "querysets or release 4.0."
-        ),
-        why="Nothing of that is going to leave this driver.",
+    told(
+        "deprecation-warnings",
         seen=(
             Seen(
                 r"(core_data|docs_core|generated_statements|settings|mapper_pages|values)\.",
@@ -152,12 +121,8 @@ SEEN = [
             ),
         ),
     ),
-    Defended(
-        what=(
-            "Rows are decoded when they are first looked at. An error of a row factory is raised "
-            "there, not by ``execute``; a factory that gives no rows is a ``TypeError``."
-        ),
-        why="Rows that nobody reads cost nothing, and can go to columns.",
+    told(
+        "lazy-rows",
         seen=(Seen(r"core_data\.row_factories_of_programs", r"show:(raises|number) "),),
     ),
     Defended(
@@ -172,11 +137,9 @@ SEEN = [
             ),
             Seen(r"core_data\.light_weight_transactions", r"show:named applied"),
         ),
-        is_told=False,
     ),
-    Defended(
-        what="Arguments of a wrong kind are a ``TypeError`` or ``ValueError`` when they are given.",
-        why="There, it is an ``AttributeError`` of the driver's inside, or nothing until later.",
+    told(
+        "arguments",
         seen=(
             Seen(r"core_data\.wrong_parameters", "show:(query|positions|prepare) "),
             Seen(r"core_data\.(time_budgets|consistency_levels)", "show:kind"),
@@ -210,18 +173,15 @@ SEEN = [
             Seen(r"settings\.contact_points", "show:(generator|ipv6|port None|empty text)"),
             Seen(r"settings\.used_settings", "show:no timeouts"),
         ),
-        is_told=False,
     ),
-    Defended(
-        what="``unregister_listener`` of one that is not registered does nothing.",
-        why="There is nothing to take away.",
+    told(
+        "unregister-listener",
         seen=(Seen(r"core_data\.listeners_at_connect", "show:unknown"),),
     ),
     Defended(
         what="A retry policy that answers with an unknown decision has the error raised.",
         why="There, the request has no rows and no error.",
         seen=(Seen(r"core_data\.what_retry_policies_hear", "show:number"),),
-        is_told=False,
     ),
     Defended(
         what=(
@@ -233,7 +193,6 @@ SEEN = [
             Seen(r"settings\.retrying", r"show:\w+ error"),
             Seen(r"settings\.reconnecting", "show:no attempts"),
         ),
-        is_told=False,
     ),
     Defended(
         what=(
@@ -242,20 +201,13 @@ SEEN = [
         ),
         why="There, of hosts whose data centres take turns, the last ones are known.",
         seen=(Seen(r"settings\.balancing", "show:dc remote (distances|plan)"),),
-        is_told=False,
     ),
-    Defended(
-        what="Protocol versions that this driver does not speak are refused by ``Cluster()``.",
-        why="There, it is ``NoHostAvailable`` at ``connect``.",
+    told(
+        "protocol-versions",
         seen=(Seen(r"settings\.versions_of_the_protocol", "show:"),),
-        is_told=False,
     ),
-    Defended(
-        what=(
-            "Indexing a result reads the pages up to the row, not all; a page is asked for when "
-            "its rows are."
-        ),
-        why="Large results fit into memory.",
+    told(
+        "indexing",
         seen=(Seen(r"generated_statements\.fetching", "statements"),),
     ),
     Defended(
@@ -268,7 +220,6 @@ SEEN = [
             Seen(r"values\.decoding\[", "show:"),
             Seen(r"values\.packing", "show:"),
         ),
-        is_told=False,
     ),
     Defended(
         what="Numbers, addresses and times are exact, and texts of types and values are their own.",
@@ -279,14 +230,9 @@ SEEN = [
             Seen(r"values\.coding\[UUIDType", "show:"),
             Seen(r"values\.clocks", "show:warning_(threshold|interval)", "1", r"1\.0"),
         ),
-        is_told=False,
     ),
-    Defended(
-        what=(
-            "``sync_table``, ``sync_type`` and ``create_keyspace_*`` return the statements that they "
-            "made."
-        ),
-        why="So a deployment can log them.",
+    told(
+        "sync-statements",
         seen=(
             Seen(
                 r"mapper_",
@@ -296,12 +242,8 @@ SEEN = [
             ),
         ),
     ),
-    Defended(
-        what=(
-            "The mapper refuses values of wrong types, out of range, or that it would take apart "
-            "(texts and bytes for collections) with ``ValidationError`` before the server is asked."
-        ),
-        why="There, it is any error, or the letters of the text are stored.",
+    told(
+        "mapper-validation",
         seen=(
             Seen(r"mapper_(pages|differences|columns)\.", "show:", "", REFUSED),
             Seen(r"mapper_columns\.", "show:", "", r"error\(ArithmeticError\|EncodeValueError"),
@@ -325,7 +267,6 @@ SEEN = [
             Seen(r"mapper_pages\.what_querysets_give", "show:(no names|defer all)"),
             Seen(r"mapper_pages\.batches", "show:type LOGGED"),
         ),
-        is_told=False,
     ),
     Defended(
         what=(
@@ -337,14 +278,9 @@ SEEN = [
             Seen(r"mapper_pages\.instances", "show:(private|column names)"),
             Seen(r"mapper_differences\.small_ones", "show:cql type"),
         ),
-        is_told=False,
     ),
-    Defended(
-        what=(
-            "A filter by a clustering column alone fails with the server's ``InvalidRequest``, not "
-            "``QueryException``."
-        ),
-        why="The server knows better what its indexes allow.",
+    told(
+        "clustering-filter",
         seen=(
             Seen(r"mapper_pages\.filters", "show:clustering alone"),
             Seen(
@@ -355,46 +291,32 @@ SEEN = [
             ),
         ),
     ),
-    Defended(
-        what=(
-            "Columns that a query has left out (``only``, ``defer``) are None on its instances, "
-            "not their defaults; one that is set to its default is written."
-        ),
-        why="The row may have another value, and would keep it.",
+    told(
+        "deferred-columns",
         seen=(Seen(r"mapper_changes\.\w+\[(deferred|only)\]", ""),),
     ),
-    Defended(
-        what=(
-            "``get_changed_columns`` has the columns that were set to null or deleted; ``del`` of "
-            "an attribute with a default deletes the value."
-        ),
-        why="They are written.",
+    told(
+        "changed-columns",
         seen=(
             Seen(r"mapper_changes\.\w+\[", "show:.* (changed|left)"),
             Seen(r"mapper_changes\.changed_inside\[", "(show:.*n( then| deleted|)$|table:)"),
             Seen(r"generated_mapper\.actions", "show:.* changed"),
         ),
     ),
-    Defended(
-        what="Elements that are added to an empty set of an instance are added to the row's.",
-        why="Others may have written some since the row was read: they stay.",
+    told(
+        "empty-set",
         seen=(
             Seen(r"mapper_differences\.sets_that_are_assigned", "show:add"),
             Seen(r"generated_mapper\.actions\[(75|89|95)\]", "table:"),
             Seen(r"mapper_changes\.changed_inside\[", "show:.* s( then|)$"),
         ),
     ),
-    Defended(
-        what="Nulls that an instance was created with are written once, not with each later change.",
-        why="They would delete what others have written since.",
+    told(
+        "nulls-once",
         seen=(Seen(r"mapper_changes\.created_with_null", ""),),
     ),
-    Defended(
-        what=(
-            "After a batch was executed, or its block left, its instances write by themselves "
-            "again."
-        ),
-        why="There, their writes go to the batch that is over, and are lost.",
+    told(
+        "batch-left",
         seen=(Seen(r"mapper_pages\.counters", "table:hits"),),
     ),
     Defended(
@@ -404,7 +326,6 @@ SEEN = [
             Seen(r"schema\.made\[view\]", r"show:(t export|view mv query)"),
             Seen(r"schema\.made_by_hand", r"show:(empty|export|not connected)"),
         ),
-        is_told=False,
     ),
     Defended(
         what="``sync_table`` of a model with ``__default_ttl__`` warns, others do not.",
@@ -413,14 +334,9 @@ SEEN = [
             Seen(r"mapper_pages\.options", "warnings:UserWarning", NOTHING),
             Seen(r"mapper_pages\.definitions", "warnings:UserWarning", "warned", NOTHING),
         ),
-        is_told=False,
     ),
-    Defended(
-        what=(
-            "``update`` of a queryset writes null to a column that has another name in the table, "
-            "and a failed condition is ``LWTException`` then too."
-        ),
-        why="There, the server does not know the name, or is asked to delete columns of a range.",
+    told(
+        "update-null",
         seen=(
             Seen(
                 r"generated_mapper\.(actions|in_batches)",
@@ -434,25 +350,21 @@ SEEN = [
             ),
         ),
     ),
-    Defended(
-        what="``update(column__remove=...)`` of a list removes the elements.",
-        why="There, it assigns them.",
+    told(
+        "list-remove",
         seen=(Seen(r"mapper_pages\.updates", "show:.* then", r".*'steps': \[5", "Event"),),
     ),
-    Defended(
-        what="``count`` of a queryset asks the server, also after its rows were read.",
-        why="The rows may be cut by a limit, and others may have come.",
+    told(
+        "count",
         seen=(Seen(r"generated_mapper\.readings", r"show:.* count", r"\d+$", r"\d+$"),),
     ),
     Defended(
         what="Columns that a filter fixes are filled in where ``only`` leaves them out.",
         why="Their value is known.",
         seen=(Seen(r"generated_mapper\.readings", r"show:.*'only'", r"\[?Thing", r"\[?Thing"),),
-        is_told=False,
     ),
-    Defended(
-        what="Decimals of the mapper keep their digits, and mappings are user-defined types.",
-        why="There, decimals go through floats.",
+    told(
+        "mapper-decimals",
         seen=(
             Seen(r"mapper_pages\.values_of_columns", "show:read"),
             Seen(r"mapper_pages\.user_types", r"(show:dict|table:citizen\[id=3\])"),
@@ -462,7 +374,6 @@ SEEN = [
         what="Moments before 1970 are rounded on the instance too, as they are stored.",
         why="So it equals the row that is read back.",
         seen=(Seen(r"mapper_differences\.dates_before_1970", "show:"),),
-        is_told=False,
     ),
 ]
 

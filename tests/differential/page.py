@@ -5,14 +5,14 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable
 
-from tests.differential.compare import Defended
-from tests.differential.defended import DEFENDED
+from cassandra.migrate.entries import Difference
+from cassandra.migrate.table import DIFFERENCES
 from tests.programs.environments import ROOT
 
 PAGE = ROOT / "docs" / "differences.inc"
 WIDTH = 100
 HEAD = """\
-.. Written by python -m tests.differential.page: change tests/differential/defended.py instead.
+.. Written by python -m tests.differential.page: change cassandra/migrate/table_*.py instead.
 
 .. list-table::
    :header-rows: 1
@@ -35,11 +35,16 @@ def cell(text: str, mark: str) -> str:
     )
 
 
-def table(entries: Iterable[Defended]) -> str:
-    """Return the table of those differences that users are told."""
-    rows = [f"{cell(one.what, '*')}\n{cell(one.why, ' ')}\n" for one in entries if one.is_told]
+def table(entries: Iterable[Difference]) -> str:
+    """Return the table. Those that a program's source shows have their keys."""
+    rows = []
+    for one in entries:
+        key = f" [``{one.key}``]" if one.matchers else ""
+        rows.append(f"{cell(one.what + key, '*')}\n{cell(one.why, ' ')}\n")
+        if one.do:
+            rows.append(f"\n{cell('To do: ' + one.do, ' ').replace(' - ', '   ', 1)}\n")
     return HEAD + "".join(rows)
 
 
 if __name__ == "__main__":
-    PAGE.write_text(table(DEFENDED))
+    PAGE.write_text(table(DIFFERENCES))

@@ -1,11 +1,13 @@
 """Packages that require another driver are satisfied by the shims, and bring none back.
 
 A fresh environment gets this driver, the shims and then a package that requires cassandra-driver.
+Another one goes over from cassandra-driver and back by the commands of the documentation.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import venv
@@ -87,3 +89,26 @@ def test_a_shim_of_another_version(python: Path, tmp_path: Path) -> None:
         TURBOCQL_SHIM_VERSION="3.29.2")  # fmt: skip
     (wheel,) = tmp_path.iterdir()
     assert wheel.name == "cassandra_driver-3.29.2+turbocql-py3-none-any.whl"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the commands are those of a POSIX shell")
+def test_the_way_over_and_back(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "upgrading.rst").read_text()
+    section = page[page.index("\npip\n~~~\n") : page.index("\nuv\n~~\n")]
+    over, back = re.findall(r"code-block:: shell\n\n((?:   .*\n)+)", section)
+    venv.create(tmp_path / "env", with_pip=True)
+    python = tmp_path / "env" / "bin" / "python"
+    wheels = ("-m", "pip", "wheel", "-q", "-w", tmp_path / "dist")
+    run(python, *wheels, ROOT)
+    run(python, *wheels, "--no-deps", *(ROOT / "shims" / name for name in SHIMS))
+    run(python, "-m", "pip", "install", "-q", "cassandra-driver==3.29.3")
+    before = installed(python)
+    path = {"PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": ""}
+    shell = ("env", "-C", tmp_path, "bash", "-e", "-c")
+    assert run(*shell, over, **path).split()[-1] in ("c", "python")
+    after = installed(python)
+    assert after["cassandra-driver"] == "3.30.1+turbocql"
+    assert "turbocql" in after
+    run(*shell, back, **path)
+    assert installed(python) == before
+    run(python, "-I", "-c", "import cassandra; assert cassandra.__version__ == '3.29.3'")

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from cassandra.cluster import NoHostAvailable
+from cassandra.migrate.table import BY_KEY, DIFFERENCES
 from cassandra.query import UNSET_VALUE, dict_factory, named_tuple_factory
 from cassandra.util import Date, OrderedMapSerializedKey, SortedSet
 from tests.differential.compare import (
@@ -247,8 +248,12 @@ def test_places_tell_equal_labels_apart() -> None:
 
 
 def test_the_page_of_differences_is_that_of_the_list() -> None:
-    assert PAGE.read_text() == table(DEFENDED), "run: python -m tests.differential.page"
+    assert PAGE.read_text() == table(DIFFERENCES), "run: python -m tests.differential.page"
     assert f".. include:: {PAGE.name}" in (PAGE.parent / "upgrading.rst").read_text()
+
+
+def test_each_difference_that_users_are_told_is_guarded() -> None:
+    assert sorted(one.key for one in DEFENDED if one.key) == sorted(BY_KEY)
 
 
 def test_each_difference_that_the_lane_cannot_see_has_a_test() -> None:

@@ -76,6 +76,7 @@ LAYERS: list[set[str]] = [
     {"concurrent_executors"},
     {"cqlengine"},
     {"testing"},
+    {"migrate"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 

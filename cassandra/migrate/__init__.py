@@ -1,0 +1,7 @@
+"""``python -m cassandra.migrate check``: what differs when a program comes from another driver.
+
+It reads a program's source and never runs it. `table` has the differences, which
+``docs/upgrading.rst`` shows too. The driver imports nothing of this package.
+"""
+
+from __future__ import annotations

@@ -1,0 +1,119 @@
+"""Holds the facts of a program's files against the table of differences."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cassandra.migrate import files, reader
+from cassandra.migrate.entries import Difference
+from cassandra.migrate.facts import Fact, Program
+from cassandra.migrate.matchers import NOTE, SEVERITIES
+from cassandra.migrate.names import PACKAGE
+from cassandra.migrate.table import DIFFERENCES
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A difference at one place of the program.
+
+    :param place: the file; of a notebook, with the number of the cell.
+    :param line: the line, from 1.
+    :param column: the column, from 1.
+    :param severity: ``breaks``, ``differs`` or ``note``.
+    :param code: the program's code in short.
+    :param difference: the entry of the table.
+    """
+
+    place: str
+    line: int
+    column: int
+    severity: str
+    code: str
+    difference: Difference
+
+
+@dataclass
+class Report:
+    """What was found.
+
+    :param findings: the differences, by file and line.
+    :param unread: files that could not be read.
+    :param count: the number of files.
+    """
+
+    findings: list[Finding] = field(default_factory=list)
+    unread: list[files.Unread] = field(default_factory=list)
+    count: int = 0
+
+    def counts(self) -> dict[str, int]:
+        """Return how many findings there are of each severity."""
+        return {
+            severity: sum(one.severity == severity for one in self.findings)
+            for severity in SEVERITIES
+        }
+
+
+def check(paths: Iterable[Path]) -> Report:
+    """Read a program's files and return what will differ.
+
+    :param paths: files and folders.
+    """
+    report = Report()
+    program = Program()
+    sources = []
+    seen: set[str] = set()
+    for root in paths:
+        for path in files.walk(root):
+            if os.path.realpath(path) in seen:
+                continue
+            seen.add(os.path.realpath(path))
+            report.count += 1
+            program.own_modules.update(_own_modules(path))
+            for source in files.read(path):
+                if isinstance(source, files.Unread):
+                    report.unread.append(source)
+                else:
+                    reader.survey(source.tree, program)
+                    sources.append(source)
+    for source in sources:
+        try:
+            report.findings += _findings(source, program)
+        except RecursionError:
+            report.unread.append(files.Unread(source.place, 0, "its expressions are too deep"))
+    return report
+
+
+def _own_modules(path: Path) -> list[str]:
+    """Return the modules of a package ``cassandra`` of the program's own, by one of its files."""
+    parts = path.with_suffix("").parts
+    starts = [at for at, part in enumerate(parts[:-1]) if part == PACKAGE]
+    return [".".join(parts[at:end]) for at in starts for end in range(at + 2, len(parts) + 1)]
+
+
+def _findings(source: files.Source, program: Program) -> list[Finding]:
+    found = {}
+    for fact in reader.read(source.tree):
+        for difference in DIFFERENCES:
+            one = _finding(source, program, fact, difference)
+            if one is not None:
+                found[one.line, one.column, one.place, one.code, difference.key] = one
+    return [found[place] for place in sorted(found)]
+
+
+def _finding(
+    source: files.Source, program: Program, fact: Fact, difference: Difference
+) -> Finding | None:
+    for matcher in difference.matchers:
+        code = matcher.match(fact, program)
+        if not code:
+            continue
+        cell = getattr(fact.node, "cell", None)
+        place = source.place if cell is None else f"{source.place}[{cell}]"
+        severity = NOTE if fact.is_guarded else matcher.severity
+        return Finding(
+            place, fact.node.lineno, fact.node.col_offset + 1, severity, code, difference
+        )
+    return None

@@ -1,0 +1,216 @@
+"""What more than one expression says together: callbacks that block, forks, changed metadata."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from cassandra.migrate.facts import Noticed, short
+from cassandra.migrate.scopes import (
+    CLUSTER,
+    FUTURE,
+    MAPPING,
+    PREPARED,
+    SESSION,
+    Instance,
+    Method,
+    Named,
+    Own,
+    Scope,
+    Scopes,
+    Value,
+    own_nodes,
+)
+
+CALLBACK = "callback"
+FORK = "fork"
+CHANGE = "change"
+NULL = "null"
+STRUCT = "struct"
+EVENTLET = "eventlet"
+LIST_REMOVE = "list-remove "  # and the column's name
+
+ADDS_CALLBACKS = ("add_callback", "add_errback", "add_callbacks")
+BLOCKS = {
+    (SESSION, "execute"),
+    (SESSION, "prepare"),
+    (SESSION, "set_keyspace"),
+    (FUTURE, "result"),
+    (CLUSTER, "connect"),
+    (CLUSTER, "refresh_schema_metadata"),
+}
+CHANGES = {"pop", "clear", "update", "setdefault", "popitem"}
+SENDS = {(SESSION, "execute"), (SESSION, "execute_async"), (PREPARED, "bind")}
+PROCESSES = {"multiprocessing.Process", "multiprocessing.context.Process"}
+
+
+def texts(nodes: Iterable[ast.AST]) -> list[str]:
+    """Return the texts among some expressions.
+
+    :param nodes: the expressions.
+    """
+    return [
+        one.value for one in nodes if isinstance(one, ast.Constant) and isinstance(one.value, str)
+    ]
+
+
+def handled(handler: ast.ExceptHandler) -> list[str]:
+    """Return the last parts of the names of the errors after which a program goes on.
+
+    :param handler: the handler. One that raises, or exits, at its end handles none.
+    """
+    last = handler.body[-1]
+    if isinstance(last, ast.Raise) or "exit(" in ast.unparse(last):
+        return []
+    if handler.type is None:
+        return ["BaseException"]
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return [ast.unparse(one).rpartition(".")[2] for one in kinds]
+
+
+def struct_errors(node: ast.Try, scopes: Scopes, scope: Scope) -> Iterator[Noticed]:
+    """Yield handlers for ``struct.error`` alone around values that are bound.
+
+    :param node: the ``try``.
+    :param scopes: the file's scopes.
+    :param scope: the scope of the ``try``.
+    """
+    for handler in node.handlers:
+        if handler.type is None or ast.unparse(handler.type) != "struct.error":
+            continue
+        kinds = {word for one in node.handlers for word in _words(one.type)}
+        if kinds & {"", "Exception", "BaseException", "TypeError", "ValueError"}:
+            return
+        called = [
+            scopes.value(one.func, scope)
+            for statement in node.body
+            for one in ast.walk(statement)
+            if isinstance(one, ast.Call)
+        ]
+        if any(isinstance(one, Method) and (one.owner, one.name) in SENDS for one in called):
+            yield Noticed(handler, False, STRUCT, "except struct.error")  # type: ignore[arg-type]
+
+
+def _words(kind: ast.expr | None) -> list[str]:
+    if isinstance(kind, ast.Tuple):
+        return [word for one in kind.elts for word in _words(one)]
+    return [ast.unparse(kind).rpartition(".")[2] if kind is not None else ""]
+
+
+def changes(node: ast.Subscript, scopes: Scopes, scope: Scope) -> Iterator[Noticed]:
+    """Yield an assignment to, or a deletion from, a mapping of the schema.
+
+    :param node: the subscript.
+    :param scopes: the file's scopes.
+    :param scope: the scope of the subscript.
+    """
+    if isinstance(node.ctx, ast.Load):
+        return
+    base = scopes.value(node.value, scope)
+    if isinstance(base, Instance) and base.owner.startswith(MAPPING):
+        done = "del " if isinstance(node.ctx, ast.Del) else ""
+        end = "" if done else " = ..."
+        yield Noticed(node, False, CHANGE, f"{done}{short(node)}{end}")
+
+
+def in_call(node: ast.Call, called: Value, scopes: Scopes, scope: Scope) -> Iterator[Noticed]:
+    """Yield what a call does that is told of.
+
+    :param node: the call.
+    :param called: what is called.
+    :param scopes: the file's scopes.
+    :param scope: the scope of the call.
+    """
+    if isinstance(called, Method):
+        yield from _of_method(node, called, scopes, scope)
+    elif isinstance(called, Named):
+        if called.name == "eventlet.monkey_patch":
+            yield Noticed(node, False, EVENTLET, "eventlet.monkey_patch()")
+        elif called.name in PROCESSES:
+            yield from _forks(node, scopes, scope)
+    elif isinstance(node.func, ast.Attribute) and node.func.attr == "update":
+        for word in node.keywords:
+            if word.arg is not None and word.arg.endswith("__remove"):
+                column = word.arg.removesuffix("__remove")
+                yield Noticed(node, False, LIST_REMOVE + column, f"update({word.arg}=...)")
+
+
+def _of_method(node: ast.Call, called: Method, scopes: Scopes, scope: Scope) -> Iterator[Noticed]:
+    if called.owner == FUTURE and called.name in ADDS_CALLBACKS:
+        given = [*node.args, *(word.value for word in node.keywords)]
+        for one in given:
+            function = scopes.value(one, scope)
+            blocking = _blocking(function, scopes) if isinstance(function, Own) else ""
+            if blocking:
+                yield Noticed(node, False, CALLBACK, f"{called.name}({short(one)}): {blocking}()")  # fmt: skip
+    elif called.owner.startswith(MAPPING) and called.name in CHANGES:
+        yield Noticed(node, False, CHANGE, f"{short(node.func)}()")
+    elif (called.owner, called.name) in SENDS and _has_nulls(node, called, scopes, scope):
+        yield Noticed(node, False, NULL, f"{called.name}() with None in a collection")
+
+
+def _blocking(function: Own, scopes: Scopes) -> str:
+    """Return the first call in a function that waits for the driver, empty if none does."""
+    scope = scopes.by_node.get(function.node)
+    if scope is None or isinstance(function.node, ast.ClassDef):
+        return ""
+    for node in own_nodes(function.node):
+        if isinstance(node, ast.Call):
+            called = scopes.value(node.func, scope)
+            if not isinstance(called, Method) or (called.owner, called.name) not in BLOCKS:
+                continue
+            if called.owner != FUTURE or _is_new(node.func, scope):
+                return short(node.func)
+    return ""
+
+
+def _is_new(method: ast.expr, scope: Scope) -> bool:
+    """Whether a future was made in this function: those of callbacks have their result."""
+    future = method.value if isinstance(method, ast.Attribute) else None
+    if isinstance(future, ast.Name):
+        return scope.holder(future.id) is scope
+    return isinstance(future, ast.Call)
+
+
+def _forks(node: ast.Call, scopes: Scopes, scope: Scope) -> Iterator[Noticed]:
+    """Yield a process whose function uses a cluster or session of the module."""
+    for word in node.keywords:
+        target = scopes.value(word.value, scope) if word.arg == "target" else None
+        if not isinstance(target, Own) or not isinstance(target.node, ast.FunctionDef):
+            continue
+        inner = scopes.by_node[target.node]
+        for one in own_nodes(target.node):
+            if not isinstance(one, ast.Name) or one.id in inner.globals:
+                continue
+            used = scopes.value(one, inner)
+            is_shared = inner.holder(one.id) is scopes.root
+            if is_shared and isinstance(used, Instance) and used.owner in (CLUSTER, SESSION):
+                shown = f"Process(target={target.node.name}), which uses {one.id}"
+                yield Noticed(node, False, FORK, shown)
+                return
+
+
+def _has_nulls(node: ast.Call, called: Method, scopes: Scopes, scope: Scope) -> bool:
+    if called.name == "bind":
+        given = node.args[:1]
+    else:
+        statement = scopes.value(node.args[0], scope) if node.args else None
+        if not isinstance(statement, Instance) or statement.owner != PREPARED:
+            return False  # in the text of a statement the server says it
+        given = [*node.args[1:2], *(w.value for w in node.keywords if w.arg == "parameters")]
+    return any(_is_null_inside(value) for values in given for value in _elements(values))
+
+
+def _elements(node: ast.expr) -> list[ast.expr]:
+    if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
+        return node.elts
+    if isinstance(node, ast.Dict):
+        return [one for one in [*node.keys, *node.values] if one is not None]
+    return []
+
+
+def _is_null_inside(node: ast.expr) -> bool:
+    # A tuple may be a value of a tuple type, whose fields can be null.
+    if not isinstance(node, (ast.List, ast.Set)):
+        return False
+    return any(isinstance(one, ast.Constant) and one.value is None for one in _elements(node))

@@ -1,0 +1,455 @@
+"""Scopes of a file, and what their names are bound to: imports, and the driver's objects.
+
+A name counts as known if all of its bindings agree, None aside. Nothing is guessed.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from cassandra.migrate import names
+
+CLUSTER = "cassandra.cluster.Cluster"
+SESSION = "cassandra.cluster.Session"
+FUTURE = "cassandra.cluster.ResponseFuture"
+PREPARED = "cassandra.query.PreparedStatement"
+LIVE = "live "  # and a class: objects of the cluster's schema, not of the program's own making
+METADATA = LIVE + "cassandra.metadata.Metadata"
+KEYSPACE = LIVE + "cassandra.metadata.KeyspaceMetadata"
+TABLE = LIVE + "cassandra.metadata.TableMetadata"
+MAPPING = "mapping of "  # and the class of its values
+
+# What methods return, and attributes hold, by the class's name.
+RETURNED = {
+    (CLUSTER, "connect"): SESSION,
+    (CLUSTER, "__enter__"): CLUSTER,
+    (SESSION, "__enter__"): SESSION,
+    (SESSION, "execute"): "cassandra.cluster.ResultSet",
+    (SESSION, "execute_async"): FUTURE,
+    (SESSION, "prepare"): PREPARED,
+    (PREPARED, "bind"): "cassandra.query.BoundStatement",
+    (FUTURE, "result"): "cassandra.cluster.ResultSet",
+    (MAPPING + KEYSPACE, "get"): KEYSPACE,
+    (MAPPING + TABLE, "get"): TABLE,
+}
+HELD = {
+    (CLUSTER, "metadata"): METADATA,
+    (SESSION, "cluster"): CLUSTER,
+    (METADATA, "keyspaces"): MAPPING + KEYSPACE,
+    (KEYSPACE, "tables"): MAPPING + TABLE,
+    (KEYSPACE, "user_types"): MAPPING,
+    (KEYSPACE, "functions"): MAPPING,
+    (KEYSPACE, "aggregates"): MAPPING,
+    (KEYSPACE, "views"): MAPPING,
+    (KEYSPACE, "indexes"): MAPPING,
+    (TABLE, "columns"): MAPPING,
+    (TABLE, "indexes"): MAPPING,
+}
+
+
+@dataclass(frozen=True)
+class Named:
+    """A name that was imported, or reached from one: a module, class or function."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Instance:
+    """An object of one of the driver's classes."""
+
+    owner: str
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method of one of the driver's objects."""
+
+    owner: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Own:
+    """A function or class of the program."""
+
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
+
+
+Value = Named | Instance | Method | Own | None
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass
+class Binding:
+    """One way in which a name gets a value.
+
+    :param kind: ``value`` of an expression, ``annotation``, ``context`` (of ``with``), ``name``
+        (imported), ``own`` (defined here) or ``unknown``.
+    :param node: the expression or definition.
+    :param scope: the scope of the expression.
+    :param name: the imported name.
+    """
+
+    kind: str
+    scope: Scope
+    node: ast.AST | None = None
+    name: str = ""
+
+
+@dataclass
+class Scope:
+    """A module, class or function.
+
+    :param node: its node.
+    :param parent: the scope around it.
+    :param bindings: how its names get their values.
+    :param attributes: of a class: how attributes of ``self`` get theirs.
+    """
+
+    node: ast.AST
+    parent: Scope | None
+    bindings: dict[str, list[Binding]] = field(default_factory=dict)
+    attributes: dict[str, list[Binding]] = field(default_factory=dict)
+    globals: set[str] = field(default_factory=set)
+
+    def module(self) -> Scope:
+        """Return the scope of the file."""
+        return self if self.parent is None else self.parent.module()
+
+    def of_class(self) -> Scope | None:
+        """Return the class whose method this is in."""
+        scope: Scope | None = self
+        while scope is not None and not isinstance(scope.node, ast.ClassDef):
+            scope = scope.parent
+        return scope
+
+    def bind(self, name: str, binding: Binding) -> None:
+        """Add a binding of a name.
+
+        :param name: the name.
+        :param binding: how it gets its value.
+        """
+        scope = self.module() if name in self.globals else self
+        scope.bindings.setdefault(name, []).append(binding)
+
+    def holder(self, name: str) -> Scope | None:
+        """Return the scope that a name is found in, None if there is none.
+
+        :param name: the name.
+        """
+        scope: Scope | None = self
+        while scope is not None:
+            # The names of a class are not seen in its methods.
+            if name in scope.bindings and (scope is self or not _is_class(scope)):
+                return scope
+            scope = scope.parent
+        return None
+
+
+def _is_class(scope: Scope) -> bool:
+    return isinstance(scope.node, ast.ClassDef)
+
+
+class Scopes(ast.NodeVisitor):
+    """All scopes of a file.
+
+    :param tree: the file.
+    """
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.root = Scope(tree, None)
+        self.by_node: dict[ast.AST, Scope] = {tree: self.root}
+        self._scope = self.root
+        self._asked: set[tuple[int, str]] = set()
+        self.visit(tree)
+
+    # Bindings.
+
+    def _unknown(self) -> Binding:
+        return Binding("unknown", self._scope)
+
+    def _bind_target(self, target: ast.expr, binding: Binding) -> None:
+        if isinstance(target, ast.Name):
+            self._scope.bind(target.id, binding)
+        elif isinstance(target, ast.Starred):
+            self._bind_target(target.value, self._unknown())
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            for one in target.elts:
+                self._bind_target(one, self._unknown())
+        elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+            owner = self._scope.of_class()
+            if owner is not None and target.value.id in ("self", "cls"):
+                owner.attributes.setdefault(target.attr, []).append(binding)
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        """Bind the names of an assignment."""
+        for target in node.targets:
+            if (
+                isinstance(target, ast.Tuple)
+                and isinstance(node.value, ast.Tuple)
+                and len(target.elts) == len(node.value.elts)
+            ):
+                for one, value in zip(target.elts, node.value.elts, strict=True):
+                    self._bind_target(one, Binding("value", self._scope, value))
+            else:
+                self._bind_target(target, Binding("value", self._scope, node.value))
+        self.generic_visit(node)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        """Bind the name of an assignment with a type."""
+        if node.value is not None:
+            self._bind_target(node.target, Binding("value", self._scope, node.value))
+        else:
+            self._bind_target(node.target, Binding("annotation", self._scope, node.annotation))
+        self.generic_visit(node)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
+        """Forget the name."""
+        self._bind_target(node.target, self._unknown())
+        self.generic_visit(node)
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> None:
+        """Bind the name of a ``:=``."""
+        self._bind_target(node.target, Binding("value", self._scope, node.value))
+        self.generic_visit(node)
+
+    def visit_For(self, node: ast.For | ast.AsyncFor) -> None:
+        """Forget the loop's names."""
+        self._bind_target(node.target, self._unknown())
+        self.generic_visit(node)
+
+    visit_AsyncFor = visit_For
+
+    def visit_comprehension(self, node: ast.comprehension) -> None:
+        """Forget the names of a comprehension, also around it."""
+        self._bind_target(node.target, self._unknown())
+        self.generic_visit(node)
+
+    def visit_withitem(self, node: ast.withitem) -> None:
+        """Bind the name of a ``with``."""
+        if node.optional_vars is not None:
+            self._bind_target(
+                node.optional_vars, Binding("context", self._scope, node.context_expr)
+            )
+        self.generic_visit(node)
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
+        """Forget the name of an error."""
+        if node.name:
+            self._scope.bind(node.name, self._unknown())
+        self.generic_visit(node)
+
+    def visit_Global(self, node: ast.Global) -> None:
+        """Bind the names in the module."""
+        self._scope.globals.update(node.names)
+
+    def visit_Import(self, node: ast.Import) -> None:
+        """Bind imported modules."""
+        for alias in node.names:
+            if alias.asname:
+                self._scope.bind(alias.asname, Binding("name", self._scope, name=alias.name))
+            else:
+                top = alias.name.partition(".")[0]
+                self._scope.bind(top, Binding("name", self._scope, name=top))
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        """Bind imported names."""
+        for alias in node.names:
+            bound = alias.asname or alias.name
+            if node.level or not node.module:
+                self._scope.bind(bound, self._unknown())
+            elif alias.name == "*":
+                for name in names.public(node.module):
+                    self._scope.bind(
+                        name, Binding("name", self._scope, name=f"{node.module}.{name}")
+                    )
+            else:
+                name = f"{node.module}.{alias.name}"
+                self._scope.bind(bound, Binding("name", self._scope, name=name))
+
+    # Scopes.
+
+    def _enter(self, node: ast.AST) -> Scope:
+        scope = Scope(node, self._scope)
+        self.by_node[node] = scope
+        return scope
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        """Bind the class, and the names in it."""
+        self._scope.bind(node.name, Binding("own", self._scope, node))
+        self._inside(self._enter(node), node.body)
+        for one in [*node.bases, *node.keywords, *node.decorator_list]:
+            self.visit(one)
+
+    def visit_FunctionDef(self, node: Function) -> None:
+        """Bind the function, its parameters and the names in it."""
+        is_decorated = bool(node.decorator_list)
+        binding = self._unknown() if is_decorated else Binding("own", self._scope, node)
+        self._scope.bind(node.name, binding)
+        scope = self._enter(node)
+        self._bind_parameters(scope, node.args)
+        self._inside(scope, node.body)
+        for one in [*node.decorator_list, *node.args.defaults, *node.args.kw_defaults]:
+            if one is not None:
+                self.visit(one)
+
+    visit_AsyncFunctionDef = visit_FunctionDef
+
+    def visit_Lambda(self, node: ast.Lambda) -> None:
+        """Bind the parameters."""
+        scope = self._enter(node)
+        self._bind_parameters(scope, node.args)
+        self._inside(scope, [node.body])
+
+    def _bind_parameters(self, scope: Scope, arguments: ast.arguments) -> None:
+        for one in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
+            scope.bind(
+                one.arg,
+                Binding("annotation", self._scope, one.annotation)
+                if one.annotation is not None
+                else Binding("unknown", scope),
+            )
+        for rest in (arguments.vararg, arguments.kwarg):
+            if rest is not None:
+                scope.bind(rest.arg, Binding("unknown", scope))
+
+    def _inside(self, scope: Scope, body: list[ast.stmt] | list[ast.expr]) -> None:
+        outer, self._scope = self._scope, scope
+        for node in body:
+            self.visit(node)
+        self._scope = outer
+
+    # Values.
+
+    def value(self, node: ast.AST | None, scope: Scope) -> Value:
+        """Return what an expression is, None if it is not known.
+
+        :param node: the expression.
+        :param scope: the scope that it stands in.
+        """
+        if isinstance(node, ast.Name):
+            holder = scope.holder(node.id)
+            return (
+                None if holder is None else self._bound(holder.bindings[node.id], holder, node.id)
+            )
+        if isinstance(node, ast.Attribute):
+            return self._attribute(node, scope)
+        if isinstance(node, ast.Call):
+            return self._returned(self.value(node.func, scope))
+        if isinstance(node, ast.Subscript):
+            base = self.value(node.value, scope)
+            if isinstance(base, Instance) and base.owner.startswith(MAPPING):
+                return Instance(base.owner[len(MAPPING) :]) if base.owner != MAPPING else None
+        if isinstance(node, ast.Lambda):
+            return Own(node)
+        return None
+
+    def _bound(self, bindings: list[Binding], holder: Scope, name: str) -> Value:
+        key = (id(holder), name)
+        if key in self._asked:
+            return None
+        self._asked.add(key)
+        try:
+            found: list[Value] = [self._binding(one) for one in bindings if not _is_none(one)]
+        finally:
+            self._asked.discard(key)
+        return found[0] if found and all(one == found[0] for one in found) else None
+
+    def _binding(self, binding: Binding) -> Value:
+        if binding.kind == "name":
+            return Named(binding.name)
+        if binding.kind == "own":
+            return Own(binding.node)  # type: ignore[arg-type]
+        if binding.kind == "value":
+            return self.value(binding.node, binding.scope)
+        if binding.kind == "context":
+            entered = self.value(binding.node, binding.scope)
+            if isinstance(entered, Instance) and (entered.owner, "__enter__") in RETURNED:
+                return Instance(RETURNED[entered.owner, "__enter__"])
+            return None
+        if binding.kind == "annotation":
+            return self._annotated(binding.node, binding.scope)
+        return None
+
+    def _annotated(self, node: ast.AST | None, scope: Scope) -> Value:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            try:
+                node = ast.parse(node.value, mode="eval").body
+            except SyntaxError:
+                return None
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+            sides = [one for one in (node.left, node.right) if not _is_none_expression(one)]
+            return self._annotated(sides[0], scope) if len(sides) == 1 else None
+        if isinstance(node, ast.Subscript):
+            generic = self.value(node.value, scope)
+            is_optional = isinstance(generic, Named) and generic.name == "typing.Optional"
+            return self._annotated(node.slice, scope) if is_optional else None
+        return self._made(self.value(node, scope))
+
+    def _attribute(self, node: ast.Attribute, scope: Scope) -> Value:
+        if isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"):
+            owner = scope.of_class()
+            if owner is not None:
+                bindings = owner.attributes.get(node.attr, []) + owner.bindings.get(node.attr, [])
+                return self._bound(bindings, owner, f"self.{node.attr}")
+        base = self.value(node.value, scope)
+        if isinstance(base, Named):
+            return Named(f"{base.name}.{node.attr}")
+        if isinstance(base, Instance):
+            held = HELD.get((base.owner, node.attr))
+            return Instance(held) if held is not None else Method(base.owner, node.attr)
+        return None
+
+    def _made(self, kind: Value) -> Value:
+        """Return an object of a class."""
+        if not isinstance(kind, Named) or not names.is_ours(kind.name):
+            return None
+        return Instance(names.home(kind.name)) if isinstance(names.find(kind.name), type) else None
+
+    def _returned(self, called: Value) -> Value:
+        if isinstance(called, Named):
+            return self._made(called)
+        if isinstance(called, Method):
+            returned = RETURNED.get((called.owner, called.name))
+            return Instance(returned) if returned is not None else None
+        if isinstance(called, Own) and isinstance(called.node, ast.FunctionDef):
+            return self._returned_by(called.node)
+        return None
+
+    def _returned_by(self, node: ast.FunctionDef) -> Value:
+        scope = self.by_node[node]
+        nodes = list(own_nodes(node))
+        if any(isinstance(one, (ast.Yield, ast.YieldFrom)) for one in nodes):
+            return None
+        bindings = [
+            Binding("value", scope, one.value) for one in nodes if isinstance(one, ast.Return)
+        ]
+        return self._bound(bindings, scope, "return")
+
+
+def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes in a function, but not those of functions and classes inside it.
+
+    :param node: the function.
+    """
+    waiting: list[ast.AST] = [node]
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        waiting = [*node.body]
+    elif isinstance(node, ast.Lambda):
+        waiting = [node.body]
+    while waiting:
+        one = waiting.pop(0)
+        yield one
+        if not isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            waiting.extend(ast.iter_child_nodes(one))
+
+
+def _is_none_expression(node: ast.AST | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _is_none(binding: Binding) -> bool:
+    return binding.kind == "value" and _is_none_expression(binding.node)

@@ -1,0 +1,12 @@
+"""The table of differences: of findings, of ``docs/upgrading.rst``, and of ``tox -e differential``."""
+
+from __future__ import annotations
+
+from cassandra.migrate.entries import Difference
+from cassandra.migrate.table_driver import DRIVER
+from cassandra.migrate.table_mapper import MAPPER
+from cassandra.migrate.table_source import SOURCE
+from cassandra.migrate.table_values import VALUES
+
+DIFFERENCES: list[Difference] = [*SOURCE, *VALUES, *MAPPER, *DRIVER]
+BY_KEY = {one.key: one for one in DIFFERENCES}

@@ -1,0 +1,96 @@
+"""Differences of values, statements and results."""
+
+from __future__ import annotations
+
+from cassandra.migrate.entries import Difference
+from cassandra.migrate.matchers import DIFFERS, NoticedAs
+from cassandra.migrate.noticed import NULL, STRUCT
+
+VALUES = [
+    Difference(
+        key="null-elements",
+        what=(
+            "None inside a list, set or map (a null element of ``IN ?`` too) raises "
+            "``EncodeTypeError``."
+        ),
+        why=(
+            "Servers refuse it, a list with an internal error. cassandra-driver stores an empty "
+            "value in sets and maps; scylla-driver sends the null, which the server refuses."
+        ),
+        do="Leave the null elements out.",
+        matchers=(NoticedAs(DIFFERS, NULL),),
+    ),
+    Difference(
+        key="wrong-types",
+        what=(
+            "A value of a wrong type, or out of range, raises ``EncodeTypeError`` or "
+            "``EncodeValueError`` before anything is sent. They are ``TypeError``, the second one "
+            "``ValueError`` and ``OverflowError`` too; there, it is ``AttributeError``, "
+            "``struct.error``, ``IndexError``, ``KeyError`` or ``NoHostAvailable``, by the type."
+        ),
+        why="The message has the value, its type and the column.",
+        do="Catch ``TypeError`` and ``ValueError`` around values that users bring.",
+        matchers=(NoticedAs(DIFFERS, STRUCT),),
+    ),
+    Difference(
+        key="refused-values",
+        what=(
+            "Values that would be stored as something else are refused: an int for a blob (stored "
+            "as that many zero bytes), a list of ints for one, bytes for a list, any object for a "
+            "user-defined type (all fields null), a mapping for a tuple, ``12`` as an address, "
+            "negative times."
+        ),
+        why="The data that the program meant is lost there, without an error.",
+    ),
+    Difference(
+        key="more-values",
+        what=(
+            "More values are taken: members of enums by their values, NumPy's numbers, mappings "
+            "and named tuples for user-defined types, generators, texts for identifiers and "
+            "dates, subclasses of str in texts of statements."
+        ),
+        why="There is one thing that they can mean.",
+    ),
+    Difference(
+        key="deprecation-warnings",
+        what=(
+            "No ``DeprecationWarning`` about indexes of results, legacy settings, ``len`` of "
+            "querysets or release 4.0."
+        ),
+        why="Nothing of that is going to leave this driver.",
+    ),
+    Difference(
+        key="lazy-rows",
+        what=(
+            "Rows are decoded when they are first looked at. An error of a row factory is raised "
+            "there, not by ``execute``; a factory that gives no rows is a ``TypeError``."
+        ),
+        why="Rows that nobody reads cost nothing, and can go to columns.",
+    ),
+    Difference(
+        key="arguments",
+        what="Arguments of a wrong kind are a ``TypeError`` or ``ValueError`` when they are given.",
+        why="There, it is an ``AttributeError`` of the driver's inside, or nothing until later.",
+    ),
+    Difference(
+        key="unregister-listener",
+        what="``unregister_listener`` of one that is not registered does nothing.",
+        why="There is nothing to take away.",
+    ),
+    Difference(
+        key="indexing",
+        what=(
+            "Indexing a result reads the pages up to the row, not all; a page is asked for when "
+            "its rows are."
+        ),
+        why="Large results fit into memory.",
+    ),
+    Difference(
+        key="sync-statements",
+        what=(
+            "``sync_table``, ``sync_type`` and ``create_keyspace_*`` return the statements that "
+            "they made."
+        ),
+        why="So a deployment can log them.",
+    ),
+]

@@ -1,0 +1,476 @@
+"""Programs in which each difference shows that a source can show, and one without any."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+from cassandra.migrate.check import Report, check
+
+CONNECTED = """\
+from cassandra.cluster import Cluster
+
+cluster = Cluster()
+session = cluster.connect()
+"""
+
+# Key, source, and the severity and code of each finding. Sources that begin with a dot go on after
+# a session was made.
+CASES: list[tuple[str, str, list[str]]] = [
+    (
+        "missing-names",
+        "from cassandra.cluster import Nothing",
+        ["breaks cassandra.cluster.Nothing"],
+    ),
+    ("missing-names", "import cassandra.nothing", ["breaks cassandra.nothing"]),
+    ("missing-names", "from cassandra.nothing import a, b", ["breaks cassandra.nothing"]),
+    (
+        "missing-names",
+        "import cassandra.cluster as cc\ncc.Nothing()",
+        ["breaks cassandra.cluster.Nothing"],
+    ),
+    (
+        "missing-names",
+        "from cassandra import ConsistencyLevel as CL\nCL.MOST",
+        ["breaks cassandra.ConsistencyLevel.MOST"],
+    ),
+    (
+        "missing-names",
+        "from unittest.mock import patch\n\n@patch('cassandra.cluster.Nothing')\ndef f(x): ...",
+        ["breaks cassandra.cluster.Nothing"],
+    ),
+    (
+        "missing-names",
+        "import importlib\nimportlib.import_module('cassandra.nothing')",
+        ["breaks cassandra.nothing"],
+    ),
+    (
+        "missing-names",
+        "try:\n    import cassandra.nothing\nexcept ImportError:\n    pass",
+        ["note cassandra.nothing"],
+    ),
+    (
+        "missing-names",
+        "try:\n    import cassandra.nothing\nexcept ImportError:\n    raise SystemExit(1)",
+        ["breaks cassandra.nothing"],
+    ),
+    (
+        "missing-names",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import cassandra.nothing",
+        ["note cassandra.nothing"],
+    ),
+    (
+        "private-names",
+        """
+        import wrapt
+        from unittest import mock
+        from cassandra.cluster import Session
+
+        def test(monkeypatch):
+            monkeypatch.setattr(Session, "_pools", {})
+            monkeypatch.setattr("cassandra.cluster.Session._more", {})
+            with mock.patch.object(Session, "_others"):
+                wrapt.wrap_function_wrapper("cassandra.cluster", "Session._sent", print)
+        """,
+        [
+            f"breaks cassandra.cluster.Session.{name}"
+            for name in ("_pools", "_more", "_others", "_sent")
+        ],
+    ),
+    ("compiled-parts", "from cassandra import parsing", ["breaks cassandra.parsing"]),
+    ("compiled-parts", "import cassandra.bytesio as b", ["breaks cassandra.bytesio"]),
+    (
+        "compiled-parts",
+        "from cassandra.io.libevwrapper import Loop",
+        ["breaks cassandra.io.libevwrapper"],
+    ),
+    (
+        "private-names",
+        "from cassandra.cluster import _Nothing",
+        ["breaks cassandra.cluster._Nothing"],
+    ),
+    ("private-names", ".print(session._pools)", ["breaks Session._pools"]),
+    (
+        "private-names",
+        ".def f():\n    future = session.execute_async('a')\n    return future._query",
+        ["breaks ResponseFuture._query"],
+    ),
+    (
+        "private-names",
+        """
+        from cassandra.cluster import Cluster
+
+        class Store:
+            def __init__(self):
+                self.cluster = Cluster()
+                self.session = self.cluster.connect()
+
+            def look(self):
+                return self.session._pools
+        """,
+        ["breaks Session._pools"],
+    ),
+    (
+        "private-names",
+        """
+        from cassandra.cqlengine.query import DMLQuery
+
+        class Base(DMLQuery):
+            _given = 1
+
+            def execute(self):
+                self._set = self._given, self.execute, self.batch
+                return self._nothing, self._set
+
+        class Derived(Base):
+            def more(self):
+                return self._more, self._given, self.more
+
+        class Mixed(Unknown, DMLQuery):
+            def more(self):
+                return self._more
+        """,
+        ["breaks DMLQuery._nothing", "breaks DMLQuery._more"],
+    ),
+    (
+        "private-names",
+        "from cassandra.cluster import Session\n\ndef f(s: Session | None):\n    s._pools",
+        ["breaks Session._pools"],
+    ),
+    (
+        "private-names",
+        "import cassandra.cluster\n\nwith cassandra.cluster.Cluster() as c:\n"
+        "    with c.connect() as s:\n        s._pools",
+        ["breaks Session._pools"],
+    ),
+    (
+        "private-names",
+        "from cassandra.cluster import Cluster\n\ndef made():\n    return Cluster().connect()\n\n"
+        "made()._pools",
+        ["breaks Session._pools"],
+    ),
+    (
+        "unknown-arguments",
+        "from cassandra.cluster import Cluster as C\nC(contact_point='a', port=9042)",
+        ["breaks Cluster(contact_point=...)"],
+    ),
+    (
+        "unknown-arguments",
+        ".session.execute('a', params=(1,))",
+        ["breaks execute(params=...)"],
+    ),
+    (
+        "protocol-versions",
+        "from cassandra.cluster import Cluster\nCluster(protocol_version=2)",
+        ["breaks Cluster(protocol_version=2)"],
+    ),
+    (
+        "protocol-versions",
+        "from cassandra import ProtocolVersion\nfrom cassandra.cqlengine import connection\n"
+        "connection.setup([], 'ks', protocol_version=ProtocolVersion.DSE_V1)",
+        ["breaks setup(protocol_version=ProtocolVersion.DSE_V1)"],
+    ),
+    (
+        "distribution-name",
+        "from importlib.metadata import version\nversion('cassandra-driver')",
+        ["breaks 'cassandra-driver'"],
+    ),
+    (
+        "distribution-name",
+        "from importlib import metadata\ntry:\n    metadata.version('scylla-driver')\n"
+        "except metadata.PackageNotFoundError:\n    pass",
+        ["note 'scylla-driver'"],
+    ),
+    (
+        "distribution-name",
+        "from setuptools import setup\nsetup(install_requires=['six', 'cassandra-driver'])",
+        ["differs 'cassandra-driver'"],
+    ),
+    (
+        "distribution-name",
+        "WANTED = ('cassandra-driver ~= 3.25',)",
+        ["differs 'cassandra-driver ~= 3.25'"],
+    ),
+    (
+        "build-switches",
+        "import os\nos.environ['CASS_DRIVER_NO_CYTHON'] = '1'",
+        ["note 'CASS_DRIVER_NO_CYTHON'"],
+    ),
+    (
+        "eventlet",
+        "import eventlet\neventlet.monkey_patch()\nimport cassandra",
+        ["differs eventlet.monkey_patch()"],
+    ),
+    ("other-drivers", "import acsylla", ["note acsylla"]),
+    ("other-drivers", "from aiocassandra import aiosession", ["note aiocassandra.aiosession"]),
+    (
+        "null-elements",
+        ".insert = session.prepare('a')\nsession.execute(insert, (1, [2, None]))",
+        ["differs execute() with None in a collection"],
+    ),
+    (
+        "wrong-types",
+        ".import struct\ntry:\n    session.execute('a', (1,))\nexcept struct.error:\n    pass",
+        ["differs except struct.error"],
+    ),
+    (
+        "list-remove",
+        """
+        from cassandra.cqlengine import columns
+        from cassandra.cqlengine.models import Model
+
+        class Event(Model):
+            id = columns.Integer(primary_key=True)
+            steps = columns.List(columns.Integer)
+            tags = columns.Set(columns.Text)
+
+        Event.objects(id=1).update(steps__remove=[1], tags__remove={"a"})
+        """,
+        ["differs update(steps__remove=...)"],
+    ),
+    (
+        "default-ttl",
+        """
+        from cassandra.cqlengine.models import Model
+
+        class Base(Model):
+            __abstract__ = True
+
+        class Event(Base):
+            __default_ttl__ = 60
+        """,
+        ["note __default_ttl__"],
+    ),
+    (
+        "callbacks",
+        ".def done(rows):\n    session.execute('b')\n\n"
+        "session.execute_async('a').add_callback(done)",
+        ["breaks add_callback(done): session.execute()"],
+    ),
+    (
+        "callbacks",
+        ".session.execute_async('a').add_callbacks("
+        "callback=lambda rows: session.prepare('b'), errback=print)",
+        ["breaks add_callbacks(lambda rows: session.prepare('b')): session.prepare()"],
+    ),
+    (
+        "callbacks",
+        ".def done(rows):\n    future = session.execute_async('b')\n    future.result()\n\n"
+        "session.execute_async('a').add_errback(done)",
+        ["breaks add_errback(done): future.result()"],
+    ),
+    (
+        "forks",
+        ".from multiprocessing import Process\n\ndef work():\n    session.execute('a')\n\n"
+        "Process(target=work).start()",
+        ["differs Process(target=work), which uses session"],
+    ),
+    (
+        "connection-class",
+        "from cassandra.cluster import Cluster\n"
+        "from cassandra.io.geventreactor import GeventConnection\n"
+        "Cluster(connection_class=GeventConnection)",
+        ["note Cluster(connection_class=GeventConnection)"],
+    ),
+    (
+        "connection-class",
+        "from cassandra.io.asyncorereactor import AsyncoreConnection\n\n"
+        "class Counted(AsyncoreConnection): ...",
+        ["differs class Counted(AsyncoreConnection)"],
+    ),
+    (
+        "metadata-read-only",
+        ".cluster.metadata.keyspaces['ks'].tables['t'] = None",
+        ["breaks cluster.metadata.keyspaces['ks'].tables['t'] = ..."],
+    ),
+    (
+        "metadata-read-only",
+        ".del session.cluster.metadata.keyspaces['ks']",
+        ["breaks del session.cluster.metadata.keyspaces['ks']"],
+    ),
+    (
+        "metadata-read-only",
+        ".keyspaces = cluster.metadata.keyspaces\nkeyspaces.pop('system')",
+        ["breaks keyspaces.pop()"],
+    ),
+    (
+        "connection-counts",
+        ".from cassandra.policies import HostDistance\n"
+        "cluster.set_core_connections_per_host(HostDistance.LOCAL, 8)",
+        ["note set_core_connections_per_host()"],
+    ),
+    (
+        "metrics",
+        "from cassandra.cluster import Cluster\nCluster(metrics_enabled=True)",
+        ["note Cluster(metrics_enabled=True)"],
+    ),
+    ("metrics", "from greplin import scales\nimport cassandra", ["differs greplin.scales"]),
+    (
+        "scylla-cloud",
+        "from cassandra.cluster import Cluster\nCluster(scylla_cloud=PATH)",
+        ["breaks Cluster(scylla_cloud=PATH)"],
+    ),
+    ("enterprise", ".session.execute_graph('g.V()')", ["breaks execute_graph()"]),
+    (
+        "enterprise",
+        "import cassandra\n\ndef f(s):\n    s.execute_graph('g.V()')",
+        ["breaks execute_graph()"],
+    ),
+    (
+        "enterprise",
+        "from cassandra.cluster import Cluster\nCluster(monitor_reporting_enabled=True)",
+        ["breaks Cluster(monitor_reporting_enabled=True)"],
+    ),
+    (
+        "enterprise",
+        "from cassandra.cluster import ContinuousPagingOptions as O, ExecutionProfile\n"
+        "ExecutionProfile(continuous_paging_options=O())",
+        ["breaks ExecutionProfile(continuous_paging_options=O())"],
+    ),
+    (
+        "enterprise",
+        ".session.execute('a', None, 1, False, None, p, None, None, 'ada')",
+        ["breaks execute(execute_as='ada')"],
+    ),
+    (
+        "enterprise",
+        "from cassandra.datastax.graph import GraphOptions",
+        ["note cassandra.datastax.graph.GraphOptions"],
+    ),
+    (
+        "blocking-parts",
+        ".from cassandra.metadata import get_schema_parser\nget_schema_parser(c, '4', None, 1)",
+        ["breaks get_schema_parser()"],
+    ),
+    (
+        "blocking-parts",
+        "from cassandra.metadata import SchemaParserV3 as P\nP(c, 1).get_all_keyspaces()",
+        ["breaks get_all_keyspaces()"],
+    ),
+    (
+        "blocking-parts",
+        "import cassandra\n\ndef f(pool):\n    return pool.borrow_connection(1)",
+        ["breaks borrow_connection()"],
+    ),
+]
+
+# A program that meets each matcher halfway.
+CLEAN = '''
+"""A program with cassandra-driver>=3.29, CASS_DRIVER_NO_CYTHON and 'import cassandra.nothing'."""
+
+import importlib.metadata
+import logging
+import multiprocessing
+import struct
+from typing import Optional
+from unittest.mock import Mock, patch
+
+import cassandra
+import cassandra.cluster as cc
+from cassandra import ConsistencyLevel
+from cassandra.auth import PlainTextAuthProvider
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster as C, ExecutionProfile, Session
+from cassandra.concurrent import execute_concurrent_with_args
+from cassandra.cqlengine import columns, connection
+from cassandra.cqlengine.models import Model
+from cassandra.metadata import TableMetadata
+from cassandra.policies import DCAwareRoundRobinPolicy, TokenAwarePolicy
+from cassandra.query import BatchStatement, SimpleStatement, dict_factory
+
+from .cassandra import nothing
+from .acsylla import other
+
+log = logging.getLogger("cassandra-driver")
+VERSION = importlib.metadata.version("cassio")
+
+
+class Event(Model):
+    __table_name__ = "events"
+    id = columns.Integer(primary_key=True)
+    tags = columns.Set(columns.Text)
+
+
+class Graph:
+    __default_ttl__ = 5
+
+    def execute_graph(self, text):
+        return self.execute_graph(text)
+
+
+class Store:
+    def __init__(self, session: Optional[Session] = None):
+        self.session = session
+        self._pools = {}
+        self._cluster = None
+
+    def connect(self):
+        self._cluster = cc.Cluster(
+            ["127.0.0.1"],
+            port=9042,
+            protocol_version=4,
+            scylla_cloud=None,
+            metrics_enabled=False,
+            monitor_reporting_enabled=False,
+            connection_class=None,
+            auth_provider=PlainTextAuthProvider("a", "b"),
+            execution_profiles={EXEC_PROFILE_DEFAULT: ExecutionProfile(
+                TokenAwarePolicy(DCAwareRoundRobinPolicy("dc1")), row_factory=dict_factory,
+                consistency_level=ConsistencyLevel.LOCAL_QUORUM)},
+        )
+        self.session = self._cluster.connect()
+        self.session.owner = self
+        self.session._mine = 1
+        print(self.session._mine, self.session.owner, self._pools)
+
+    def write(self, rows):
+        insert = self.session.prepare("INSERT INTO t (k, v) VALUES (?, ?)")
+        try:
+            self.session.execute(insert, (1, None), timeout=5.0)
+        except (struct.error, TypeError):
+            raise
+        execute_concurrent_with_args(self.session, insert, rows, concurrency=50)
+        batch = BatchStatement()
+        batch.add(insert, (1, (2, None)))
+        future = self.session.execute_async(batch, execute_as=None)
+        future.add_callbacks(self.done, log.error)
+        future.add_callback(lambda rows: rows.execute("b"))
+        return future.result()
+
+    def done(self, rows):
+        self.session.execute_async(SimpleStatement("SELECT 1"))
+
+
+def columns_of(name, session: Session):
+    cluster = C()
+    cluster = Mock()
+    cluster._pools = cluster.metadata.keyspaces.pop("a")
+    table = TableMetadata("ks", name)
+    table.columns["a"] = 1
+    Event.objects(id=1).update(tags__remove={"a"})
+    if hasattr(session, "_pools"):
+        return session._pools, importlib.import_module("cassandra")
+    with patch.object(C, "connect"), patch.object(C, "_nothing", create=True):
+        wrap("cassandra.cluster", "cassandra.nothing")
+    with patch("cassandra.cluster.Session"), patch("cassandra.cluster.Nothing", create=True):
+        cassandra.mine = 1
+        return cassandra.mine
+
+
+def work(session):
+    session.execute("a")
+
+
+multiprocessing.Process(target=work)
+connection.setup(["127.0.0.1"], "ks", lazy_connect=True, retry_connect=True, idle_heartbeat_timeout=5)
+'''
+
+
+def source_of(text: str) -> str:
+    """The source of a case."""
+    return CONNECTED + text[1:] if text.startswith(".") else textwrap.dedent(text)
+
+
+def checked(folder: Path, text: str) -> Report:
+    """What is found in one file."""
+    (folder / "program.py").write_text(source_of(text))
+    return check([folder])

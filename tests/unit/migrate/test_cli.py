@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from cassandra.migrate.cli import main
+from tests.processes import run_python
+from tests.unit.migrate.programs import CLEAN
+
+UPGRADING = Path(__file__).parents[3] / "docs" / "upgrading.rst"
+
+
+def test_a_path_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in ([], ["check"]):
+        with pytest.raises(SystemExit) as left:
+            main(arguments)
+        assert left.value.code == 2
+        assert "python -m cassandra.migrate check src tests" in capsys.readouterr().err
+
+
+def test_wrong_paths_and_formats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments, said in (
+        (["check", str(tmp_path / "gone")], "there is no file or folder"),
+        (["check", str(tmp_path)], "there are no Python files"),
+        (["check", "--format", "xml", str(tmp_path)], "invalid choice"),
+        (["list"], "invalid choice"),
+    ):
+        with pytest.raises(SystemExit) as left:
+            main(arguments)
+        assert left.value.code == 2
+        assert said in capsys.readouterr().err
+
+
+def test_exit_codes_and_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.py"
+    path.write_text(CLEAN)
+    assert main(["check", str(path)]) == 0
+    assert capsys.readouterr().out == "1 file: 0 break, 0 differ, 0 to note\n"
+    path.write_text("import acsylla")
+    (tmp_path / "b.py").write_text("import cassandra (")
+    assert main(["check", str(tmp_path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"{path}:1:8: note: acsylla [other-drivers]"
+    assert lines[-2].startswith(f"{tmp_path / 'b.py'}:1: not read: ")
+    assert lines[-1] == "2 files, 1 not read: 0 break, 0 differ, 1 to note"
+    (tmp_path / "b.py").write_bytes(b"# cassandra \xff")
+    main(["check", str(tmp_path)])
+    assert f"\n{tmp_path / 'b.py'}: not read: " in capsys.readouterr().out
+    path.write_text("import cassandra.nothing")
+    assert main(["check", str(path)]) == 1
+
+
+def test_a_difference_is_explained_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.py").write_text("import cassandra.nothing\nimport cassandra.more")
+    main(["check", str(tmp_path)])
+    lines = capsys.readouterr().out.splitlines()
+    assert [":1:8: " in lines[0], lines[1][:4], ":2:8: " in lines[-2]] == [True, "    ", True]
+    assert sum(line.startswith("    To do: ") for line in lines) == 1
+
+
+def test_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.py"
+    path.write_text("import cassandra.nothing")
+    (tmp_path / "b.py").write_text("import cassandra (")
+    assert main(["check", "--format", "json", str(tmp_path)]) == 1
+    report = json.loads(capsys.readouterr().out)
+    (finding,) = report["findings"]
+    assert [finding[name] for name in ("path", "line", "column", "severity", "difference")] == [
+        str(path), 1, 8, "breaks", "missing-names",
+    ]  # fmt: skip
+    assert "`" not in finding["what"] + finding["why"] + finding["do"]
+    assert report["counts"] == {"breaks": 1, "differs": 0, "note": 0}
+    assert (report["files"], report["not_read"][0]["line"]) == (2, 1)
+
+
+def test_the_program_is_read_and_not_run(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import cassandra\nopen('was_run', 'w')")
+    done = run_python(
+        f"import runpy, sys; sys.argv[1:] = ['check', {str(tmp_path)!r}];"
+        "runpy.run_module('cassandra.migrate', run_name='__main__')"
+    )
+    assert done.returncode == 0, done
+    assert [path.name for path in tmp_path.iterdir()] == ["a.py"]
+
+
+def test_the_documentation_shows_what_is_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = UPGRADING.read_text()
+    program, printed = (
+        re.sub(r"^   ", "", match, flags=re.M).strip("\n")
+        for match in re.search(
+            r"``shop\.py``::\n\n(.*?)\nThe command prints::\n\n(.*?)\n\S", page, re.S
+        ).groups()  # type: ignore[union-attr]
+    )
+    (tmp_path / "shop.py").write_text(program)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["check", "shop.py"]) == 1
+    assert capsys.readouterr().out.strip() == printed.strip()

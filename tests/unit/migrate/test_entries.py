@@ -1,0 +1,18 @@
+from __future__ import annotations
+
+import pytest
+
+from cassandra.migrate.entries import plain
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("``execute`` and `sync_table`", "execute and sync_table"),
+        ("see :doc:`guides/coming-from`", "see docs/guides/coming-from.rst"),
+        ("see :ref:`shims`", "see docs/upgrading.rst"),
+        (":class:`Cluster <cassandra.Cluster>`", "Cluster"),
+    ],
+)
+def test_a_terminal_shows_no_marks(text: str, shown: str) -> None:
+    assert plain(text) == shown

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from cassandra.migrate import files
+
+
+def test_folders_that_are_not_the_programs_are_left_out(tmp_path: Path) -> None:
+    wanted = ["a.py", "b.pyw", "c.ipynb", "deep/er/d.py"]
+    other = ["x.txt", ".hidden.py", ".git/x.py", ".venv/x.py", "venv/x.py", "node_modules/x.py",
+             "lib/site-packages/x.py", "myenv/lib/x.py", "deep/__pycache__/x.py"]  # fmt: skip
+    for name in [*wanted, *other, "myenv/pyvenv.cfg"]:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    assert [path.relative_to(tmp_path).as_posix() for path in files.walk(tmp_path)] == wanted
+    # What is named is read, whatever it is called.
+    assert list(files.walk(tmp_path / ".git" / "x.py")) == [tmp_path / ".git" / "x.py"]
+    assert list(files.walk(tmp_path / "venv")) == [tmp_path / "venv" / "x.py"]
+
+
+def test_files_that_name_no_driver_are_not_parsed(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_text("print 'python 2'")
+    assert list(files.read(path)) == []
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_text("import cassandra\nprint 'python 2'\n")
+    (one,) = files.read(path)
+    assert isinstance(one, files.Unread)
+    assert (one.place, one.line) == (str(path), 2)
+    path.write_bytes(b"# cassandra \xff")
+    assert isinstance(next(files.read(path)), files.Unread)
+    path.write_bytes(b"# coding: nothing\nimport cassandra")
+    assert isinstance(next(files.read(path)), files.Unread)
+    path.write_text("import cassandra\0")
+    assert isinstance(next(files.read(path)), files.Unread)
+    assert isinstance(next(files.read(tmp_path / "missing.py")), files.Unread)
+
+
+def test_encodings_are_those_that_files_name(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_bytes("# coding: latin-1\nname = 'é'\nimport cassandra".encode("latin-1"))
+    assert isinstance(next(files.read(path)), files.Source)
+
+
+def test_cells_of_notebooks(tmp_path: Path) -> None:
+    cells = [
+        {"cell_type": "markdown", "source": ["# Title"]},
+        {"cell_type": "code", "source": ["%pip install x\n", "import cassandra\n", "!ls\n"]},
+        {"cell_type": "code", "source": "%%bash\nls | more"},
+        {"cell_type": "code", "source": "broken ("},
+        {"cell_type": "code", "source": "for x in y:\n    %time x\n"},
+    ]
+    path = tmp_path / "a.ipynb"
+    path.write_text(json.dumps({"cells": cells}))
+    broken, whole = files.read(path)
+    assert isinstance(broken, files.Unread)
+    assert broken.place == f"{path}[4]"
+    assert isinstance(whole, files.Source)
+    assert [(node.cell, node.lineno) for node in whole.tree.body] == [  # type: ignore[attr-defined]
+        (2, 1), (2, 2), (2, 3), (5, 1),
+    ]  # fmt: skip
+    path.write_text("{}")
+    assert isinstance(next(files.read(path)), files.Unread)
+    path.write_text("no json")
+    assert isinstance(next(files.read(path)), files.Unread)

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from cassandra.migrate import names
+from tests.processes import run_python
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("cassandra", True),
+        ("cassandra.cluster.Cluster.connect", True),
+        ("cassandra.cluster.ConsistencyLevel", True),  # a name of another module
+        ("cassandra.cqlengine.columns.Integer", True),
+        ("cassandra.util.sortedset.SortedSet", True),  # the class sortedset is beside the module
+        ("cassandra.nothing", False),
+        ("cassandra.nothing.more", False),
+        ("cassandra.cluster.Nothing", False),
+        ("cassandra.cluster.Cluster.nothing", False),
+    ],
+)
+def test_whether_a_name_is_there(name: str, expected: bool) -> None:
+    assert names.is_there(name) is expected
+
+
+def test_a_module_that_cannot_be_imported_is_not_called_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(name: str) -> None:
+        raise ModuleNotFoundError("no module numpy", name="numpy")
+
+    monkeypatch.setattr(names, "importlib", SimpleNamespace(import_module=refuse))
+    assert names.find.__wrapped__("cassandra.needs_numpy") is names.UNKNOWN
+
+    def fail(name: str) -> None:
+        raise RuntimeError("too old")
+
+    monkeypatch.setattr(names, "importlib", SimpleNamespace(import_module=fail))
+    assert names.find.__wrapped__("cassandra.needs_numpy") is names.UNKNOWN
+
+
+def test_a_name_has_one_home() -> None:
+    assert names.home("cassandra.cluster.SimpleStatement") == "cassandra.query.SimpleStatement"
+    assert names.home("cassandra.cluster") == "cassandra.cluster"
+    assert names.home("cassandra.nothing.More") == "cassandra.nothing.More"
+    assert names.home("cassandra.cluster.ResultSet") == "cassandra.cluster.ResultSet"
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "expected"),
+    [
+        ("cassandra.cluster.Session", "execute", True),
+        ("cassandra.cluster.Cluster", "_lock", True),  # given by a method
+        ("cassandra.cluster.Session", "_pools", False),
+        ("cassandra.nothing.More", "a", None),
+        ("cassandra.cqlengine.named.NamedTable", "objects", True),  # raises an error at the class
+    ],
+)
+def test_attributes_of_objects(owner: str, name: str, expected: bool | None) -> None:
+    assert names.has_attribute(owner, name) is expected
+
+
+def test_arguments_of_calls() -> None:
+    taken = names.parameters("cassandra.cluster.Session.execute")
+    assert taken is not None
+    assert {"query", "parameters", "execution_profile"} <= taken
+    settings = names.parameters("cassandra.cluster.Cluster")
+    assert settings is not None
+    assert {"contact_points", "application_info"} <= settings
+    setup = names.parameters("cassandra.cqlengine.connection.setup")
+    assert setup is not None
+    assert {"default_keyspace", "contact_points", "execution_profiles"} <= setup
+    assert names.parameters("cassandra.cqlengine.models.Model") is None  # any
+    assert names.parameters("cassandra.nothing") is None
+
+
+def test_names_of_a_star() -> None:
+    assert "Cluster" in names.public("cassandra.cluster")
+    assert names.public("os") == names.public("cassandra.nothing") == []
+
+
+def test_only_modules_that_are_asked_for_are_imported() -> None:
+    done = run_python(
+        "import sys; from cassandra.migrate import names; names.is_there('cassandra.auth.Nothing');"
+        "print('cassandra.cqlengine' in sys.modules, 'cassandra.cluster' in sys.modules)"
+    )
+    assert done.stdout.split() == ["False", "False"], (done, sys.version)

@@ -1,0 +1,61 @@
+"""What looks like a difference of several expressions together, and is none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.migrate.programs import checked
+
+QUIET = {
+    "a callback that starts a request": (
+        ".def f(rows):\n    session.execute_async('b')\nsession.execute_async('a').add_callback(f)"
+    ),
+    "a callback that hands work on": (
+        ".def f(rows):\n    def later():\n        session.execute('b')\n    pool.submit(later)\n"
+        "session.execute_async('a').add_callback(f)"
+    ),
+    "a callback of another future": (
+        ".def f(rows):\n    session.execute('b')\npool.submit(g).add_callback(f)"
+    ),
+    "a cursor in a callback": (
+        ".def f(rows):\n    sqlite.execute('b')\nsession.execute_async('a').add_callback(f)"
+    ),
+    "a future that has its result": (
+        ".future = session.execute_async('a')\nfuture.add_callback(lambda rows: future.result())"
+    ),
+    "a callback in a greenlet": (
+        ".import gevent\nsession.execute_async('a').add_callback(lambda rows: session.execute('b'))"
+    ),
+    "a process that connects": (
+        ".from multiprocessing import Process\ndef f():\n    global session\n"
+        "    session = cluster_of().connect()\nProcess(target=f)"
+    ),
+    "a process with a session of its own": (
+        ".from multiprocessing import Process\ndef f(session):\n    session.execute('a')\n"
+        "Process(target=f)"
+    ),
+    "a mapping of the program": ".tables = dict(cluster.metadata.keyspaces)\ntables.pop('a')",
+    "a table of the program": (
+        "from cassandra.metadata import TableMetadata\nTableMetadata('a', 'b').columns['c'] = 1"
+    ),
+    "reading a mapping": ".cluster.metadata.keyspaces['a'].tables.get('b')",
+    "null for a column": ".insert = session.prepare('a')\nsession.execute(insert, [1, None])",
+    "a null field of a tuple": ".insert = session.prepare('a')\nsession.execute(insert, [(1, None)])",
+    "null in a text": ".session.execute('a', ([1, None],))",
+    "a handler for all that a value can be": (
+        ".import struct\ntry:\n    session.execute('a')\nexcept struct.error:\n    pass\n"
+        "except TypeError:\n    pass"
+    ),
+    "a handler around other work": (
+        ".import struct\ntry:\n    unpack('a')\nexcept struct.error:\n    pass"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", QUIET.values(), ids=QUIET)
+def test_nothing_is_said_of(text: str, tmp_path: Path) -> None:
+    report = checked(tmp_path, text)
+    assert [one.code for one in report.findings] == []
+    assert not report.unread

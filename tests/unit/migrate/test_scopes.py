@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import ast
+import textwrap
+
+import pytest
+
+from cassandra.migrate.scopes import CLUSTER, SESSION, Instance, Method, Named, Scopes, Value
+
+
+def value_of_last(text: str) -> Value:
+    """What the last expression of a program is."""
+    tree = ast.parse(textwrap.dedent(text))
+    scopes = Scopes(tree)
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Expr)]
+    last = max(nodes, key=lambda node: node.lineno)
+    inside = [
+        scope
+        for node, scope in scopes.by_node.items()
+        if any(one is last for one in ast.walk(node))
+    ]
+    return scopes.value(last.value, inside[-1])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("import cassandra.cluster\ncassandra.cluster.Cluster", Named(CLUSTER)),
+        ("import cassandra.cluster as cc\ncc.Cluster()", Instance(CLUSTER)),
+        ("from cassandra.cluster import Cluster as C\nC()", Instance(CLUSTER)),
+        ("from cassandra.cluster import *\nCluster()", Instance(CLUSTER)),
+        ("from os import *\nfrom .cassandra import *\nCluster()", None),
+        ("from cassandra import cluster\ncluster.Cluster().connect()", Instance(SESSION)),
+        ("from cassandra.cluster import Cluster\nCluster().connect().execute",
+         Method(SESSION, "execute")),
+        ("from cassandra.cluster import Cluster\nwith Cluster() as c, c.connect() as s:\n    s",
+         Instance(SESSION)),
+        ("from cassandra.cluster import Session\ndef f(s: 'Session'):\n    s", Instance(SESSION)),
+        ("from typing import Optional\nfrom cassandra.cluster import Session\n"
+         "def f(s: Optional[Session] = None):\n    s", Instance(SESSION)),
+        ("from cassandra.cluster import Cluster\na, b = 1, Cluster()\nb", Instance(CLUSTER)),
+        ("from cassandra.cluster import Cluster\nif (c := Cluster()):\n    c", Instance(CLUSTER)),
+        # None is what a name has before.
+        ("from cassandra.cluster import Cluster\nc = None\ndef f():\n    global c\n"
+         "    c = Cluster()\nc", Instance(CLUSTER)),
+        ("try:\n    from cassandra.cluster import Cluster\nexcept ImportError:\n    Cluster = None\n"
+         "Cluster", Named(CLUSTER)),
+        # Bindings that do not agree, or that are not known.
+        ("from cassandra.cluster import Cluster\nc = Cluster()\nc = f()\nc", None),
+        ("from cassandra.cluster import Cluster\nc = Cluster()\nfor c in d: pass\nc", None),
+        ("from cassandra.cluster import Cluster\nc = Cluster()\nc += 1\nc", None),
+        ("from cassandra.cluster import Cluster\nc = Cluster()\n[c for c in d]\nc", None),
+        ("from cassandra.cluster import Cluster\nc = Cluster()\ndef f(c):\n    c", None),
+        ("from cassandra.cluster import Cluster\nc = Cluster()\n(lambda c: c)\nc",
+         Instance(CLUSTER)),
+        ("from cassandra.cluster import Cluster\nc = Cluster()\ntry:\n    pass\n"
+         "except E as c:\n    c", None),
+        ("from cassandra.cluster import Cluster\n*c, d = Cluster()\nc", None),
+        ("from .cassandra.cluster import Cluster\nCluster()", None),
+        ("from cassandra.cluster import Cluster\n@cached\ndef c():\n    return Cluster()\nc()",
+         None),
+        ("from cassandra.cluster import Cluster\ndef c():\n    yield Cluster()\nc()", None),
+        ("def a():\n    return b()\ndef b():\n    return a()\na()", None),
+        ("a = b\nb = a\na", None),
+    ],
+)  # fmt: skip
+def test_what_an_expression_is(text: str, expected: Value) -> None:
+    assert value_of_last(text) == expected
+
+
+def test_attributes_of_self() -> None:
+    program = """
+        from cassandra.cluster import Cluster
+
+        class A:
+            cluster = Cluster()
+            other = Cluster()
+
+            def change(self):
+                self.other = thing()
+                self.session = self.cluster.connect()
+
+            def use(self):
+                {}
+    """
+    assert value_of_last(program.format("self.session")) == Instance(SESSION)
+    assert value_of_last(program.format("self.other")) is None
+    assert value_of_last(program.format("cluster")) is None
+    assert value_of_last(program.format("self.nothing")) is None
