@@ -57,6 +57,7 @@ if TYPE_CHECKING:
         ContactPoints,
     )
     from cassandra.client.session import SessionBase
+    from cassandra.diagnostics.report import ClusterReport
     from cassandra.engine.control.client_routes import ClientRoutes
     from cassandra.engine.core import Core
     from cassandra.policies.balancing import HostStateListener, LoadBalancingPolicy
@@ -397,6 +398,17 @@ class ClusterBase(
         if self.metrics is not None:
             self.metrics.attach(core)
         self._observe(core)
+
+    def report(self) -> ClusterReport:
+        """Return how the cluster is, as the driver sees it: text, a dict, or a table in a notebook.
+
+        :returns: a `cassandra.diagnostics.report.ClusterReport`.
+        """
+        names = import_module("cassandra.client.cluster_settings").ClusterSettings.__annotations__
+        # Imported only if it is asked for.
+        diagnostics = import_module("cassandra.diagnostics.report")
+        made: ClusterReport = diagnostics.report_of(self, ClusterBase, tuple(names))
+        return made
 
     def _settings(self) -> Settings:
         return settings_of(self)

@@ -16,6 +16,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from cassandra import observers
+from cassandra._forks import renewed
 from cassandra._threads import Lock, new_thread
 from cassandra.engine.mishaps import let_out
 from cassandra.observers import BRIEF_EVENTS, ObservedRequest, overrides
@@ -46,6 +47,7 @@ class _Late:
     """Tells a slow observer of events, one after the other, in a thread that ends when idle."""
 
     __slots__ = (
+        "__weakref__",
         "_dropped",
         "_events",
         "_guard",
@@ -58,13 +60,17 @@ class _Late:
     def __init__(self, watched: _Watched) -> None:
         self._watched = watched
         self._events: deque[tuple[Context, Hook, Callable[..., object], tuple[Any, ...]]] = deque()
+        self._renew_locks()
+        renewed(self)
+        self._dropped = OncePerInterval(_LOG_INTERVAL)
+
+    def _renew_locks(self) -> None:
         # Real locks: the loop's thread is a real one also if those of the program are greenlets.
         self._guard = Lock()
         self._wake = Lock()
         self._wake.acquire()  # whoever waits for it waits until it is released
         self._is_running = False
         self._is_waiting = False
-        self._dropped = OncePerInterval(_LOG_INTERVAL)
 
     def put(self, hook: Hook, call: Callable[..., object], *arguments: Any) -> None:
         """Have ``call(*arguments)`` called, in a copy of the context of now."""

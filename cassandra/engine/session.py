@@ -298,6 +298,10 @@ class EngineSession(ObservedSession):
         self._pool_errors.pop(host, None)
         self.remove_pool(host, error)
 
+    def pool_error(self, host: Host) -> Exception | None:
+        """Why a pool to `host` could not be opened, or was lost; None if there is no such error."""
+        return self._pool_errors.get(host)
+
     def why_no_pool(self, host: Host) -> Exception:
         """What stands in the errors of a request that could not go to `host`."""
         error = self._pool_errors.get(host)

@@ -6,12 +6,13 @@
 
 from __future__ import annotations
 
-import threading
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from cassandra._forks import renewed
+from cassandra._threads import Lock
 from cassandra.observers import ObservedRequest, RequestObserver
 
 if TYPE_CHECKING:
@@ -100,12 +101,16 @@ class RequestCounters(RequestObserver):
         self._bounds = bounds
         self._hosts: dict[Host, HostCounters] = {}
         # Only for hosts that are new: counting itself happens on one thread.
-        self._lock = threading.Lock()
+        self._lock = Lock()
+        renewed(self)
         self.requests: dict[str, int] = {"success": 0}
         """Requests that are over: those with a result under "success", the others by the name of
         their error's class."""
         self.durations = Histogram(bounds)
         """How long whole requests took, with all attempts and waits."""
+
+    def _renew_locks(self) -> None:
+        self._lock = Lock()
 
     @property
     def hosts(self) -> Mapping[Host, HostCounters]:

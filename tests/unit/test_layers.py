@@ -64,6 +64,7 @@ LAYERS: list[set[str]] = [
     {"observers"},
     {"observability"},
     {"engine"},
+    {"diagnostics"},
     {"pool", "connection", "metrics", "driver_config"},
     {"stats"},
     {"datastax"},
@@ -75,6 +76,7 @@ LAYERS: list[set[str]] = [
     {"concurrent"},
     {"concurrent_executors"},
     {"cqlengine"},
+    {"doctor"},
     {"testing"},
     {"migrate"},
 ]

@@ -91,6 +91,7 @@ def test_connects_and_failures_leave_nothing(node: FakeNode) -> None:
             Cluster([closed.address], port=closed.port, connect_timeout=0.1).connect()
         node.wait_for(lambda node: not node.connections)
         closed.wait_for(lambda node: not node.connections)
+        gc.collect()  # of what other tests have left
         threads, open_before = set(threading.enumerate()), descriptors()
         for _ in range(10):
             with pytest.raises(NoHostAvailable):
@@ -100,7 +101,7 @@ def test_connects_and_failures_leave_nothing(node: FakeNode) -> None:
         node.wait_for(lambda node: not node.connections)
         closed.wait_for(lambda node: not node.connections)
         assert set(threading.enumerate()) == threads
-        assert descriptors() == open_before
+        assert descriptors() <= open_before
 
 
 async def test_tasks_of_a_failed_and_of_an_ended_connect(node: FakeNode) -> None:

@@ -1,0 +1,1 @@
+"""How a cluster is: `cassandra.diagnostics.report` and the checks of ``python -m cassandra.doctor``."""

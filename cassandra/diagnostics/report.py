@@ -1,0 +1,270 @@
+"""One readable picture of a cluster, as the driver sees it: `Cluster.report`.
+
+It is read from what the driver knows; nothing is asked. Passwords, keys and certificates are never
+in it.
+"""
+
+from __future__ import annotations
+
+import html
+import platform
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from cassandra import _impl
+from cassandra._version import DRIVER_NAME, __version__
+from cassandra.observability.counters import ClusterGauges, HostGauges
+
+__all__ = ["ClusterReport", "HostReport", "report_of"]
+
+# Values of other types may hold secrets, or show nothing that helps: their class is named.
+_PLAIN = (bool, int, float, str, type(None))
+# What the driver makes if a program gives none.
+_MADE = {
+    "default_retry_policy": "<RetryPolicy>",
+    "endpoint_factory": "<DefaultEndPointFactory>",
+    "load_balancing_policy": "<TokenAwarePolicy>",
+    "ssl_session_cache": "<SSLSessionCache>",
+    "timestamp_generator": "<MonotonicTimestampGenerator>",
+}
+_LONGEST = 200  # characters of an error, or of a setting
+
+
+@dataclass(frozen=True)
+class HostReport:
+    """A host, and the connections of all sessions to it.
+
+    :param address: its end point.
+    :param state: "up", "down" or "unknown".
+    :param datacenter: its data centre, or None.
+    :param rack: its rack, or None.
+    :param version: the release that it runs, or None.
+    :param connections: how many are open.
+    :param in_flight: requests that wait for their answers.
+    :param waiting: requests that wait for a free stream.
+    :param orphans: streams whose answer nobody waits for any more.
+    :param shards: how many shards a ScyllaDB node has; None for other servers.
+    :param is_control: True if the control connection is to it.
+    :param error: why a pool to it could not be opened, or was lost; None if there is no such error.
+    """
+
+    address: str
+    state: str
+    datacenter: str | None
+    rack: str | None
+    version: str | None
+    connections: int
+    in_flight: int
+    waiting: int
+    orphans: int
+    shards: int | None
+    is_control: bool
+    error: str | None
+
+
+@dataclass(frozen=True)
+class ClusterReport:
+    """A cluster, as the driver sees it now. ``str(report)`` is text; notebooks show a table.
+
+    :param driver: name and version of the driver.
+    :param implementation: "c" for the compiled modules, "python" for the pure ones.
+    :param fallback_reason: why the pure ones serve although compiled ones could; None otherwise.
+    :param python: implementation and version of Python.
+    :param cluster: the cluster's name; None before `connect`.
+    :param state: "connected", "not connected" or "shut down".
+    :param protocol_version: the version that was agreed on, or the one to begin with.
+    :param hosts: each host that is known.
+    :param sessions: the keyspace of each open session, or None.
+    :param prepared_statements: how many are in use.
+    :param tablets: how many tablets of ScyllaDB are known.
+    :param settings: those that differ from their defaults, by name. Those that are objects are
+        shown by their class.
+    """
+
+    driver: str
+    implementation: str
+    fallback_reason: str | None
+    python: str
+    cluster: str | None
+    state: str
+    protocol_version: int
+    hosts: tuple[HostReport, ...]
+    sessions: tuple[str | None, ...]
+    prepared_statements: int
+    tablets: int
+    settings: dict[str, Any]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as dicts, lists, texts and numbers, as JSON has them."""
+        found = asdict(self)
+        found["hosts"] = list(found["hosts"])
+        found["sessions"] = list(found["sessions"])
+        return found
+
+    def _facts(self) -> list[tuple[str, str]]:
+        lane = "compiled" if self.implementation == "c" else "pure Python"
+        if self.fallback_reason is not None:
+            lane += f" ({self.fallback_reason})"
+        keyspaces = ", ".join(name or "no keyspace" for name in self.sessions)
+        facts = [
+            ("cluster", f"{self.cluster or 'unknown'}, {self.state}"),
+            ("protocol", f"version {self.protocol_version}"),
+            ("driver", f"{self.driver}, {lane}, {self.python}"),
+            ("sessions", f"{len(self.sessions)}" + (f": {keyspaces}" if keyspaces else "")),
+            ("prepared", f"{self.prepared_statements}"),
+        ]
+        if self.tablets:
+            facts.append(("tablets", f"{self.tablets}"))
+        return facts
+
+    def __str__(self) -> str:
+        lines = [f"{name + ':':<11}{text}" for name, text in self._facts()]
+        rows = [_HEADINGS, *map(_cells, self.hosts)] if self.hosts else []
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines.append("")
+        lines += [
+            "  ".join(
+                cell.ljust(width) if at < _TEXTS else cell.rjust(width)
+                for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in rows
+        ]
+        lines += ["", *(f"{one.address}: {one.error}" for one in self.hosts if one.error)]
+        if self.settings:
+            lines += ["", "settings that differ from their defaults:"]
+            lines += [f"  {name} = {_shown(value)}" for name, value in self.settings.items()]
+        return "\n".join(lines).replace("\n\n\n", "\n\n").rstrip()
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(str(self))
+
+    def _repr_html_(self) -> str:
+        facts = "".join(
+            f"<tr><th style='text-align:left'>{name}</th>"
+            f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
+            for name, text in self._facts()
+        )
+        head = "".join(f"<th>{name}</th>" for name in _HEADINGS)
+        body = "".join(
+            f"<tr{_TITLE.format(html.escape(one.error)) if one.error else ''}>"
+            + "".join(f"<td>{html.escape(cell)}</td>" for cell in _cells(one))
+            + "</tr>"
+            for one in self.hosts
+        )
+        settings = "".join(
+            f"<tr><td style='text-align:left'><code>{name}</code></td>"
+            f"<td style='text-align:left'><code>{html.escape(_shown(value))}</code></td></tr>"
+            for name, value in self.settings.items()
+        )
+        made = f"<table>{facts}</table>"
+        if self.hosts:
+            made += f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        if settings:
+            made += f"<details><summary>settings</summary><table>{settings}</table></details>"
+        return made
+
+
+_HEADINGS = (
+    "host", "state", "data centre", "rack", "version",
+    "connections", "in flight", "waiting", "orphans", "shards",
+)  # fmt: skip
+_TEXTS = 5  # columns of texts; the others are numbers
+_TITLE = ' title="{}" style="color:#c0392b"'
+
+
+def _cells(host: HostReport) -> tuple[str, ...]:
+    return (
+        f"{host.address}{' *' if host.is_control else ''}",
+        host.state,
+        host.datacenter or "-",
+        host.rack or "-",
+        host.version or "-",
+        str(host.connections),
+        str(host.in_flight),
+        str(host.waiting),
+        str(host.orphans),
+        "-" if host.shards is None else str(host.shards),
+    )
+
+
+def report_of(cluster: Any, defaults: type, names: tuple[str, ...]) -> ClusterReport:
+    """Return the report of a cluster; any thread, at any time.
+
+    :param cluster: a `cassandra.cluster.Cluster` or `cassandra.aio.Cluster`.
+    :param defaults: the class that has the defaults of its settings.
+    :param names: of the settings.
+    """
+    core = cluster._core
+    gauges = ClusterGauges.of(cluster)
+    sessions = list(core.sessions) if core is not None else []
+    control = core.control.host if core is not None and core.control.connection else None
+    is_over = getattr(cluster, "is_shutdown", False)
+    state = "shut down" if is_over else "connected" if core else "not connected"
+    return ClusterReport(
+        driver=f"{DRIVER_NAME} {__version__}",
+        implementation=_impl.implementation,
+        fallback_reason=_impl.fallback_reason,
+        python=f"{platform.python_implementation()} {platform.python_version()}",
+        cluster=cluster.metadata.cluster_name,
+        state=state,
+        protocol_version=int(cluster.protocol_version),
+        hosts=tuple(_host(one, sessions, one.host is control) for one in gauges.hosts),
+        sessions=tuple(one.keyspace for one in sessions),
+        prepared_statements=gauges.prepared_statements,
+        tablets=gauges.tablets,
+        settings=_settings(cluster, defaults, names),
+    )
+
+
+def _host(gauges: HostGauges, sessions: list[Any], is_control: bool) -> HostReport:
+    host = gauges.host
+    errors = [error for one in sessions if (error := one.pool_error(host)) is not None]
+    sharding = host.sharding_info
+    return HostReport(
+        address=str(host.endpoint),
+        state={True: "up", False: "down", None: "unknown"}[host.is_up],
+        datacenter=host.datacenter,
+        rack=host.rack,
+        version=host.release_version,
+        connections=gauges.connections,
+        in_flight=gauges.in_flight,
+        waiting=gauges.waiting,
+        orphans=gauges.orphans,
+        shards=sharding.shards_count if sharding is not None else None,
+        is_control=is_control,
+        error=_short(f"{type(errors[-1]).__name__}: {errors[-1]}") if errors else None,
+    )
+
+
+def _settings(cluster: Any, defaults: type, names: tuple[str, ...]) -> dict[str, Any]:
+    found = {}
+    for name in names:
+        value = getattr(cluster, name, None)
+        default = getattr(defaults, name, None)
+        if isinstance(default, property) or value is default:
+            continue
+        shown = _plain(value)
+        if shown not in (_plain(default), _MADE.get(name)):
+            found[name] = shown
+    return found
+
+
+def _plain(value: object) -> Any:
+    """Return a value that shows no secret: itself if it is plain, otherwise its class."""
+    if isinstance(value, _PLAIN):
+        return _short(value) if isinstance(value, str) else value
+    if isinstance(value, (list, tuple)) and all(isinstance(one, _PLAIN) for one in value):
+        return [_plain(one) for one in value]
+    if isinstance(value, type):
+        return value.__name__
+    return f"<{type(value).__name__}>"
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+
+
+def _shown(value: object) -> str:
+    # The class of an object is no text of the program's.
+    return value if isinstance(value, str) and value.startswith("<") else repr(value)

@@ -1,0 +1,10 @@
+"""``python -m cassandra.doctor``; see `cassandra.doctor.cli`."""
+
+from __future__ import annotations
+
+import sys
+
+from cassandra.doctor.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

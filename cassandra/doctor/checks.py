@@ -1,0 +1,262 @@
+"""What a connected cluster is asked."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from cassandra.cluster.session import Session
+from cassandra.doctor.findings import NOTE, OK, PROBLEM, WARNING, Finding, found
+from cassandra.metadata.host import Host
+from cassandra.metadata.placement.replication import NetworkTopologyStrategy, SimpleStrategy
+from cassandra.query.statement import SimpleStatement
+
+__all__ = ["CHECKS"]
+
+_ROUNDS = 10
+_SLOW = 0.1  # seconds that a round trip may take
+_SKEW = 0.5  # seconds that clocks may differ
+# Keyspaces that each node has for itself, or that nobody writes to.
+_LOCAL = {"system", "system_schema", "system_views", "system_virtual_schema"}
+# Those that the server makes with a factor of its own, whatever the cluster is like.
+_AS_THEY_COME = {"system_distributed", "system_distributed_everywhere", "system_traces"}
+
+
+def hosts(session: Session, timeout: float) -> Iterator[Finding]:
+    """Look at which hosts are up and connected."""
+    pools = session.get_pool_state()
+    known = session.cluster.metadata.all_hosts()
+    for host in sorted(known, key=lambda one: str(one.endpoint)):
+        place = f"{host.datacenter or '?'}/{host.rack or '?'}, {host.release_version or '?'}"
+        if not host.is_up:
+            yield found(PROBLEM, str(host.endpoint), f"is down ({place})", "start it, or remove it")
+        elif host not in pools:
+            yield found(
+                PROBLEM,
+                str(host.endpoint),
+                f"is up, but cannot be connected to from here ({place})",
+                "its broadcast_rpc_address has to be reachable from here",
+            )
+        else:
+            yield found(OK, str(host.endpoint), f"is up and connected ({place})")
+
+
+def versions(session: Session, timeout: float) -> Iterator[Finding]:
+    """Look at whether all hosts run the same release."""
+    known = session.cluster.metadata.all_hosts()
+    counts = Counter(one.release_version for one in known if one.release_version)
+    if len(counts) > 1:
+        text = ", ".join(f"{version} on {count}" for version, count in sorted(counts.items()))
+        yield found(WARNING, "versions", f"releases are mixed: {text}", "finish the upgrade")
+    elif counts:
+        (version,) = counts
+        protocol = int(session.cluster.protocol_version)
+        yield found(OK, "versions", f"release {version} everywhere, protocol version {protocol}")
+
+
+def schema(session: Session, timeout: float) -> Iterator[Finding]:
+    """Look at whether the hosts agree on the schema."""
+    by_version: dict[Any, list[str]] = defaultdict(list)
+    for host, row in _each(session, "SELECT schema_version FROM system.local", timeout):
+        by_version[row.schema_version].append(str(host.endpoint))
+    if len(by_version) > 1:
+        text = "; ".join(f"{version}: {', '.join(at)}" for version, at in by_version.items())
+        yield found(
+            PROBLEM,
+            "schema",
+            f"the hosts have different schemas: {text}",
+            "wait a minute and look again; then: nodetool describecluster",
+        )
+    elif by_version:
+        yield found(OK, "schema", f"all hosts agree on version {next(iter(by_version))}")
+
+
+def clocks(session: Session, timeout: float) -> Iterator[Finding]:
+    """Look at how far the hosts' clocks are from this machine's."""
+    # CAST and toTimestamp are in every release since 2.2.
+    query = "SELECT toTimestamp(now()) AS now FROM system.local"
+    for host in _connected(session):
+        began = time.time()
+        row = _ask(session, query, host, timeout)
+        ended = time.time()
+        if row is None:
+            continue
+        # The answer was made at some time between both, and has milliseconds.
+        unsure = (ended - began) / 2 + 0.001
+        there = row.now.timestamp() if row.now.tzinfo else _utc(row.now)
+        skew = there - (began + ended) / 2
+        text = f"its clock is {abs(skew) * 1000:.0f} ms {'ahead' if skew > 0 else 'behind'}"
+        text += f" (known to {unsure * 1000:.0f} ms)"
+        if abs(skew) - unsure > _SKEW:
+            yield found(
+                WARNING,
+                str(host.endpoint),
+                text,
+                "run NTP here and there: the later timestamp of two writes wins",
+            )
+        else:
+            yield found(OK, str(host.endpoint), text)
+
+
+def latency(session: Session, timeout: float) -> Iterator[Finding]:
+    """Look at how long a round trip takes."""
+    for host in _connected(session):
+        taken = []
+        for _ in range(_ROUNDS):
+            began = time.monotonic()
+            if _ask(session, "SELECT key FROM system.local", host, timeout) is not None:
+                taken.append(time.monotonic() - began)
+        if not taken:
+            continue
+        middle = statistics.median(taken)
+        text = (
+            f"answers in {middle * 1000:.1f} ms (median of {len(taken)}; "
+            f"{min(taken) * 1000:.1f} to {max(taken) * 1000:.1f})"
+        )
+        if middle > _SLOW:
+            yield found(WARNING, str(host.endpoint), text, "is it in another region, or busy?")
+        else:
+            yield found(OK, str(host.endpoint), text)
+
+
+def ring(session: Session, timeout: float) -> Iterator[Finding]:
+    """Look at the tokens of the hosts."""
+    token_map = session.cluster.metadata.token_map
+    if token_map is None or not token_map.token_to_host_owner:
+        yield found(WARNING, "ring", "no tokens are known", "is token_metadata_enabled off?")
+        return
+    counts = Counter(token_map.token_to_host_owner.values())
+    without = [
+        str(one.endpoint) for one in session.cluster.metadata.all_hosts() if one not in counts
+    ]
+    if without:
+        yield found(NOTE, "ring", f"without tokens, so without data: {', '.join(without)}")
+    least, most = min(counts.values()), max(counts.values())
+    each = f"{least}" if least == most else f"{least} to {most}"
+    yield found(OK, "ring", f"{sum(counts.values())} tokens, {each} a host")
+
+
+def replication(session: Session, timeout: float) -> Iterator[Finding]:
+    """Look at whether the replicas of each keyspace can exist, and survive."""
+    metadata = session.cluster.metadata
+    nodes = Counter(one.datacenter for one in metadata.all_hosts() if one.datacenter)
+    fine = 0
+    for name, keyspace in sorted(metadata.keyspaces.items()):
+        if name in _LOCAL:
+            continue
+        faults = list(_faults_of(name, keyspace.replication_strategy, nodes))
+        yield from faults
+        fine += not faults
+    if fine:
+        yield found(OK, "replication", f"{fine} keyspace{'s' * (fine != 1)} in order")
+
+
+def _faults_of(name: str, strategy: Any, nodes: Counter[str]) -> Iterator[Finding]:
+    subject = f"keyspace {name}"
+    total = sum(nodes.values())
+    if name in _AS_THEY_COME:
+        return
+    if isinstance(strategy, SimpleStrategy):
+        factor = strategy.replication_factor
+        if len(nodes) > 1:
+            yield found(
+                WARNING,
+                subject,
+                f"SimpleStrategy puts replicas anywhere in {', '.join(sorted(nodes))}",
+                "use NetworkTopologyStrategy",
+            )
+        yield from _too_many(subject, factor, total, "the cluster")
+        if factor == 1 and total > 1:
+            yield _single(subject)
+    elif isinstance(strategy, NetworkTopologyStrategy):
+        for datacenter, factor in strategy.dc_replication_factors.items():
+            if datacenter not in nodes:
+                yield found(
+                    PROBLEM,
+                    subject,
+                    f"has {factor} replicas in {datacenter!r}, but no node is there: the data "
+                    f"centres are {', '.join(map(repr, sorted(nodes)))}",
+                    "names of data centres are case-sensitive; ALTER KEYSPACE",
+                )
+            else:
+                yield from _too_many(subject, factor, nodes[datacenter], datacenter)
+        if sum(strategy.dc_replication_factors.values()) == 1 and total > 1:
+            yield _single(subject)
+
+
+def _too_many(subject: str, factor: int, nodes: int, where: str) -> Iterator[Finding]:
+    if factor > nodes:
+        yield found(
+            WARNING,
+            subject,
+            f"has {factor} replicas, but {where} has {nodes} node{'s' * (nodes != 1)}: QUORUM wants "
+            f"{factor // 2 + 1}, ALL can never be met",
+            "add nodes, or lower the replication factor",
+        )
+
+
+def _single(subject: str) -> Finding:
+    if subject == "keyspace system_auth":
+        return found(
+            WARNING,
+            subject,
+            "has one replica: nobody can log in while that node is down",
+            "ALTER KEYSPACE system_auth, then nodetool repair system_auth",
+        )
+    return found(
+        WARNING, subject, "has one replica: its data is lost with a node", "raise the factor"
+    )
+
+
+def shards(session: Session, timeout: float) -> Iterator[Finding]:
+    """Look at the shards of ScyllaDB nodes, if they are some."""
+    for address, state in sorted(session.cluster.shard_aware_stats().items()):
+        there, open_ = state["shards_count"], state["connected"]
+        if open_ < there:
+            yield found(
+                WARNING,
+                str(address),
+                f"{open_} of {there} shards have a connection",
+                "open the shard-aware port (19042), or wait: connections are opened one by one",
+            )
+        else:
+            yield found(OK, str(address), f"each of its {there} shards has a connection")
+
+
+def _connected(session: Session) -> list[Host]:
+    return sorted(session.get_pool_state(), key=lambda one: str(one.endpoint))
+
+
+def _ask(session: Session, query: str, host: Host, timeout: float) -> Any:
+    """Return the row that `host` answers with; None if it does not."""
+    try:
+        return session.execute(SimpleStatement(query), host=host, timeout=timeout).one()
+    except Exception:  # another check tells that it is down
+        return None
+
+
+def _each(session: Session, query: str, timeout: float) -> Iterator[tuple[Host, Any]]:
+    for host in _connected(session):
+        row = _ask(session, query, host, timeout)
+        if row is not None:
+            yield host, row
+
+
+def _utc(moment: Any) -> float:
+    epoch: float = (moment - type(moment)(1970, 1, 1)).total_seconds()
+    return epoch
+
+
+CHECKS: tuple[Callable[[Session, float], Iterator[Finding]], ...] = (
+    hosts,
+    versions,
+    schema,
+    ring,
+    replication,
+    clocks,
+    latency,
+    shards,
+)

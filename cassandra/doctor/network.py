@@ -1,0 +1,136 @@
+"""What can be seen before there is a session: the installation, names, ports, TLS."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as Late
+from datetime import datetime, timezone
+
+from cassandra import _impl
+from cassandra._version import DRIVER_NAME, __version__
+from cassandra.doctor.findings import NOTE, OK, PROBLEM, WARNING, Finding, found
+
+__all__ = ["installation", "reach"]
+
+# Certificates that end within so many days are worth a word.
+_SOON = 30
+
+
+def installation() -> Iterator[Finding]:
+    """Look at the driver itself."""
+    text = f"{DRIVER_NAME} {__version__}"
+    if _impl.implementation == "c":
+        yield found(OK, "driver", f"{text}, compiled")
+    elif _impl.fallback_reason is None:
+        yield found(NOTE, "driver", f"{text}, pure Python, as CASS_DRIVER_IMPL wants it")
+    else:
+        yield found(
+            WARNING,
+            "driver",
+            f"{text}, pure Python, at about a quarter of its speed: {_impl.fallback_reason}",
+            "install a wheel for this platform, or where there is a C compiler",
+        )
+
+
+def reach(
+    host: str, port: int, timeout: float, context: ssl.SSLContext | None
+) -> Iterator[Finding]:
+    """Look up a contact point and connect to its port, with TLS if there is a context.
+
+    :param host: a name or an address.
+    :param port: the port of the native protocol.
+    :param timeout: seconds for each step.
+    :param context: for TLS; None to do without.
+    """
+    subject = f"{host}:{port}"
+    try:
+        addresses = _resolved(host, port, timeout)
+    except (OSError, Late) as error:
+        reason = "no answer in time" if isinstance(error, Late) else str(error)
+        yield found(
+            PROBLEM, subject, f"the name cannot be looked up: {reason}", "check the name, and DNS"
+        )
+        return
+    if addresses != [host]:
+        yield found(OK, subject, f"is {', '.join(addresses)}")
+    for address in addresses:
+        yield from _connect(subject, address, host, port, timeout, context)
+
+
+def _resolved(host: str, port: int, timeout: float) -> list[str]:
+    # A resolver has no time limit of its own; its thread may end later.
+    pool = ThreadPoolExecutor(1, "cassandra-doctor")
+    try:
+        asked = pool.submit(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+        return list(dict.fromkeys(str(one[4][0]) for one in asked.result(timeout)))
+    finally:
+        pool.shutdown(wait=False)
+
+
+def _connect(
+    subject: str,
+    address: str,
+    host: str,
+    port: int,
+    timeout: float,
+    context: ssl.SSLContext | None,
+) -> Iterator[Finding]:
+    began = time.monotonic()
+    try:
+        connection = socket.create_connection((address, port), timeout)
+    except OSError as error:
+        do = "is the node running, and does it listen on this address (rpc_address)?"
+        if isinstance(error, TimeoutError):
+            do = "a firewall between here and there, or a wrong address"
+        yield found(PROBLEM, subject, f"{address} cannot be connected to: {error}", do)
+        return
+    taken = (time.monotonic() - began) * 1000
+    with connection:
+        yield found(OK, subject, f"{address} accepts connections, in {taken:.1f} ms")
+        if context is not None:
+            yield from _tls(subject, connection, host, context)
+
+
+def _tls(
+    subject: str, connection: socket.socket, host: str, context: ssl.SSLContext
+) -> Iterator[Finding]:
+    try:
+        with context.wrap_socket(connection, server_hostname=host) as secure:
+            cipher = secure.cipher()
+            version = secure.version()
+            certificate = secure.getpeercert() or {}
+    except ssl.SSLCertVerificationError as error:
+        yield found(
+            PROBLEM,
+            subject,
+            f"the certificate is not accepted: {error.verify_message}",
+            "name the CA by --cafile; a name or an address that the certificate does not have "
+            "needs --no-hostname-check",
+        )
+        return
+    except (OSError, ValueError) as error:
+        yield found(
+            PROBLEM,
+            subject,
+            f"TLS fails: {error}",
+            "does this port speak TLS (client_encryption_options), and want a client certificate?",
+        )
+        return
+    yield found(OK, subject, f"speaks {version}, {cipher[0] if cipher else 'no cipher'}")
+    ends = certificate.get("notAfter")
+    if isinstance(ends, str):
+        yield _end_of(subject, ssl.cert_time_to_seconds(ends))
+
+
+def _end_of(subject: str, ends: float) -> Finding:
+    day = datetime.fromtimestamp(ends, timezone.utc).date()
+    left = (ends - time.time()) / 86400
+    if left < _SOON:
+        return found(
+            WARNING, subject, f"its certificate ends on {day}, in {left:.0f} days", "renew it"
+        )
+    return found(OK, subject, f"its certificate is good until {day}")

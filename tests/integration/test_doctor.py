@@ -1,0 +1,43 @@
+"""The doctor and the report, on a real node."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cassandra.cluster import Cluster
+from cassandra.testing import LocalCluster
+
+pytestmark = pytest.mark.integration
+
+
+def test_a_node_that_is_well(node: LocalCluster, tmp_path: Path) -> None:
+    (host,) = node.contact_points
+    done = subprocess.run(
+        [sys.executable, "-m", "cassandra.doctor", host, "--port", str(node.port), "--json",
+         "--timeout", "20"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=180,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = json.loads(done.stdout)["findings"]
+    texts = "\n".join(f"{one['subject']}: {one['text']}" for one in told)
+    assert "problem" not in {one["level"] for one in told}, texts
+    for part in ("accepts connections", "is up and connected", "all hosts agree on version",
+                 "its clock is", "median of 10", "tokens"):  # fmt: skip
+        assert part in texts
+
+
+def test_the_report_of_a_real_cluster(node: LocalCluster) -> None:
+    with Cluster(node.contact_points, port=node.port) as cluster:
+        cluster.connect("system")
+        report = cluster.report()
+    assert report.sessions == ("system",)
+    assert report.cluster is not None
+    (host,) = report.hosts
+    assert (host.state, host.is_control) == ("up", True)
+    assert host.version is not None
+    assert host.version.startswith(("3.", "4.", "5."))

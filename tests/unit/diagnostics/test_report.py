@@ -1,0 +1,152 @@
+"""The report of a cluster, on both faces."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import re
+import ssl
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.auth import PlainTextAuthProvider
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.diagnostics.report import ClusterReport
+from cassandra.policies import RoundRobinPolicy
+from cassandra.testing.fake import FakeCluster, FakeNode, Scylla, hold, rows
+
+FACES = [Cluster, aio.Cluster]
+
+
+async def value(outcome: Any) -> Any:
+    return await outcome if inspect.isawaitable(outcome) else outcome
+
+
+@pytest.mark.parametrize("face", FACES)
+async def test_before_connect_during_a_session_and_after_shutdown(face: Any) -> None:
+    with FakeNode() as node:
+        cluster = face([node.address], port=node.port)
+        before: ClusterReport = cluster.report()
+        assert (before.state, before.hosts, before.sessions) == ("not connected", (), ())
+        assert "not connected" in str(before)
+        session = await value(cluster.connect("ks"))
+        report: ClusterReport = cluster.report()
+        assert (report.state, report.sessions) == ("connected", ("ks",))
+        (host,) = report.hosts
+        assert host.address == f"{node.address}:{node.port}"
+        assert (host.state, host.connections, host.is_control) == ("up", 1, True)
+        assert (host.in_flight, host.waiting, host.orphans) == (0, 0, 0)
+        assert (host.shards, host.error) == (None, None)
+        text = str(report)
+        assert f"{node.address}:{node.port} *" in text
+        assert re.search(r"^sessions: +1: ks$", text, re.M)
+        assert session is not None
+        await value(cluster.shutdown())
+        after: ClusterReport = cluster.report()
+        assert after.state == "shut down"
+        assert all(one.connections == 0 for one in after.hosts)
+
+
+def test_requests_in_flight_are_seen() -> None:
+    held = hold(rows([("k", "int")], []))
+    with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
+        node.prime("SELECT slow", held)
+        future = cluster.connect().execute_async("SELECT slow")
+        held.wait()
+        assert cluster.report().hosts[0].in_flight == 1
+        held.release()
+        future.result()
+        assert cluster.report().hosts[0].in_flight == 0
+
+
+def test_hosts_that_are_down_have_their_error() -> None:
+    profile = ExecutionProfile(RoundRobinPolicy())
+    with FakeCluster(2) as nodes:
+        nodes[1].refuse_connections()
+        with Cluster(
+            [nodes[0].address],
+            port=nodes.port,
+            execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+        ) as cluster:
+            cluster.connect(wait_for_all_pools=True)
+            report = cluster.report()
+            down = next(one for one in report.hosts if nodes[1].address in one.address)
+            assert down.connections == 0
+            assert down.error is not None
+            assert "refused" in down.error
+            assert f"{down.address}: {down.error}" in str(report)
+            assert "Connection refused" in report._repr_html_()
+
+
+def test_shards_are_counted() -> None:
+    with (
+        FakeCluster(1, scylla=Scylla(4)) as nodes,
+        Cluster([nodes[0].address], port=nodes.port) as cluster,
+    ):
+        cluster.connect()
+        assert cluster.report().hosts[0].shards == 4
+
+
+def test_secrets_are_never_shown() -> None:
+    cluster = Cluster(
+        ["127.0.0.1"],
+        auth_provider=PlainTextAuthProvider("user", "hidden"),
+        ssl_context=ssl.create_default_context(),
+        connect_timeout=7.5,
+        compression="lz4",
+    )
+    report = cluster.report()
+    assert report.settings["connect_timeout"] == 7.5
+    assert report.settings["auth_provider"] == "<PlainTextAuthProvider>"
+    assert report.settings["ssl_context"] == "<SSLContext>"
+    for shown in (str(report), repr(report), report._repr_html_(), json.dumps(report.as_dict())):
+        assert "hidden" not in shown
+
+
+def test_settings_that_a_program_leaves_alone_are_not_shown() -> None:
+    assert Cluster().report().settings == {}
+    assert Cluster(port=9043).report().settings == {"port": 9043}
+
+
+def test_it_is_json() -> None:
+    with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
+        cluster.connect()
+        found = json.loads(json.dumps(cluster.report().as_dict()))
+        assert found["hosts"][0]["state"] == "up"
+        assert found["implementation"] in ("c", "python")
+        assert set(found) == set(ClusterReport.__dataclass_fields__)
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_it_is_a_table_in_a_notebook() -> None:
+    with FakeNode(datacenter="<b>dc") as node, Cluster([node.address], port=node.port) as cluster:
+        cluster.connect()
+        page = cluster.report()._repr_html_()
+    tags = Tags()
+    tags.feed(page)
+    assert tags.open == []
+    assert "&lt;b&gt;dc" in page
+    assert "<td>up</td>" in page
+
+
+async def test_any_thread_may_ask() -> None:
+    with FakeNode() as node:
+        async with aio.Cluster([node.address], port=node.port) as cluster:
+            await cluster.connect()
+            report = await asyncio.to_thread(cluster.report)
+            assert report.state == "connected"

@@ -1,0 +1,151 @@
+"""What the doctor asks a connected cluster."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
+from cassandra.doctor import checks
+from cassandra.doctor.findings import OK, PROBLEM, WARNING, Finding
+from cassandra.metadata.placement.replication import NetworkTopologyStrategy, SimpleStrategy
+from cassandra.policies import RoundRobinPolicy
+from cassandra.testing.fake import FakeCluster, Scylla, rows
+
+
+@pytest.fixture
+def nodes() -> Iterator[FakeCluster]:
+    with FakeCluster(2) as running:
+        yield running
+
+
+@pytest.fixture
+def session(nodes: FakeCluster) -> Iterator[Session]:
+    with connected(nodes) as cluster:
+        yield cluster.connect(wait_for_all_pools=True)
+
+
+def connected(nodes: FakeCluster) -> Cluster:
+    profile = ExecutionProfile(RoundRobinPolicy())
+    return Cluster(
+        [nodes[0].address], port=nodes.port, execution_profiles={EXEC_PROFILE_DEFAULT: profile}
+    )
+
+
+def levels(findings: Any) -> list[str]:
+    return [one.level for one in findings]
+
+
+def test_hosts_that_are_up(session: Session) -> None:
+    assert levels(checks.hosts(session, 2)) == [OK, OK]
+
+
+def test_a_host_that_cannot_be_reached() -> None:
+    with FakeCluster(2) as nodes:
+        nodes[1].refuse_connections()
+        with connected(nodes) as cluster:
+            session = cluster.connect(wait_for_all_pools=True)
+            found = {one.subject: one for one in checks.hosts(session, 2)}
+    lost = found[f"{nodes[1].address}:{nodes.port}"]
+    assert lost.level == PROBLEM
+    assert lost.do
+
+
+def test_mixed_releases(nodes: FakeCluster, session: Session) -> None:
+    hosts = session.cluster.metadata.all_hosts()
+    assert levels(checks.versions(session, 2)) == [OK]
+    hosts[0].release_version = "9.9"
+    (found,) = checks.versions(session, 2)
+    assert found.level == WARNING
+    assert "9.9 on 1" in found.text
+
+
+def test_schemas_that_differ(nodes: FakeCluster, session: Session) -> None:
+    assert levels(checks.schema(session, 2)) == [OK]
+    nodes[1].prime(
+        "SELECT schema_version FROM system.local",
+        rows([("schema_version", "uuid")], [(uuid.uuid4(),)]),
+    )
+    (found,) = checks.schema(session, 2)
+    assert found.level == PROBLEM
+    assert nodes[0].address in found.text
+    assert nodes[1].address in found.text
+
+
+def test_clocks(nodes: FakeCluster, session: Session) -> None:
+    import time
+
+    query = "SELECT toTimestamp(now()) AS now FROM system.local"
+    right = lambda request: rows([("now", "timestamp")], [(int(time.time() * 1000),)])  # noqa: E731
+    nodes[0].prime(query, right)
+    wrong = lambda request: rows(  # noqa: E731
+        [("now", "timestamp")], [(int(time.time() * 1000) - 60_000,)]
+    )
+    nodes[1].prime(query, wrong)
+    found = {one.subject: one for one in checks.clocks(session, 2)}
+    assert found[f"{nodes[0].address}:{nodes.port}"].level == OK
+    behind = found[f"{nodes[1].address}:{nodes.port}"]
+    assert behind.level == WARNING
+    assert "behind (known to" in behind.text
+
+
+def test_latency_of_each_host(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = list(checks.latency(session, 2))
+    assert levels(found) == [OK, OK]
+    assert "median of 10" in found[0].text
+    monkeypatch.setattr(checks, "_SLOW", 0.0)
+    assert levels(checks.latency(session, 2)) == [WARNING, WARNING]
+
+
+NODES = Counter({"east": 3, "west": 1})
+
+
+@pytest.mark.parametrize(
+    ("name", "strategy", "wanted"),
+    [
+        ("ks", NetworkTopologyStrategy({"east": 3, "west": 1}), []),
+        ("ks", NetworkTopologyStrategy({"East": 3}), [(PROBLEM, "no node is there")]),
+        (
+            "ks",
+            NetworkTopologyStrategy({"west": 3}),
+            [(WARNING, "west has 1 node: QUORUM wants 2")],
+        ),
+        ("ks", NetworkTopologyStrategy({"east": 1}), [(WARNING, "its data is lost with a node")]),
+        ("ks", SimpleStrategy({"replication_factor": 2}), [(WARNING, "east, west")]),
+        (
+            "system_auth",
+            SimpleStrategy({"replication_factor": 1}),
+            [(WARNING, "east, west"), (WARNING, "nobody can log in")],
+        ),
+        ("system_traces", SimpleStrategy({"replication_factor": 2}), []),
+    ],
+)
+def test_replication(name: str, strategy: Any, wanted: list[tuple[str, str]]) -> None:
+    found: list[Finding] = list(checks._faults_of(name, strategy, NODES))
+    assert levels(found) == [level for level, _ in wanted]
+    for one, (_, text) in zip(found, wanted, strict=True):
+        assert text in one.text
+        assert one.do
+
+
+def test_replication_and_ring_of_the_cluster(session: Session) -> None:
+    assert PROBLEM not in levels(checks.replication(session, 2))
+    assert list(checks.ring(session, 2))
+
+
+def test_shards() -> None:
+    with FakeCluster(1, scylla=Scylla(2)) as nodes, connected(nodes) as cluster:
+        session = cluster.connect(wait_for_all_pools=True)
+        (found,) = checks.shards(session, 2)
+        assert "shards" in found.text
+    with FakeCluster(1) as nodes, connected(nodes) as cluster:
+        assert list(checks.shards(cluster.connect(), 2)) == []
+
+
+def test_a_host_that_does_not_answer_is_left_to_another_check(session: Session) -> None:
+    session.shutdown()
+    assert list(checks.schema(session, 2)) == []

@@ -1,0 +1,134 @@
+"""The command ``python -m cassandra.doctor`` against the scriptable node."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cassandra.doctor.cli import main
+from cassandra.testing.fake import FakeCluster, FakeNode, rows, silence
+
+
+@pytest.fixture
+def node() -> Iterator[FakeNode]:
+    with FakeNode() as running:
+        yield running
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: Any) -> tuple[int, str]:
+    code = main([str(one) for one in arguments])
+    return code, capsys.readouterr().out
+
+
+def test_a_cluster_that_is_fine(node: FakeNode, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out = run(capsys, node.address, "--port", node.port)
+    assert code == 0, out
+    lines = out.splitlines()
+    place = f"{node.address}:{node.port}"
+    assert any(line.startswith(f"ok       {place}: {node.address} accepts") for line in lines)
+    assert any("connected to cluster" in line for line in lines)
+    assert any(f"{place}: is up and connected" in line for line in lines)
+    assert any("all hosts agree on version" in line for line in lines)
+    assert "PROBLEM" not in out
+
+
+def test_findings_as_json(node: FakeNode, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out = run(capsys, node.address, "--port", node.port, "--json")
+    told = json.loads(out)
+    assert code == 0
+    assert told["problems"] == 0
+    assert {"level", "subject", "text", "do"} == set(told["findings"][0])
+
+
+def test_a_port_that_nobody_listens_on(capsys: pytest.CaptureFixture[str]) -> None:
+    with FakeNode() as closed:
+        address, port = closed.address, closed.port
+    code, out = run(capsys, address, "--port", port, "--timeout", 2)
+    assert code == 1
+    assert f"PROBLEM  {address}:{port}: {address} cannot be connected to" in out
+    assert "-> is the node running" in out
+    assert "PROBLEM  connect: Unable to connect" in out
+    assert "2 problems" in out
+
+
+def test_a_name_that_cannot_be_looked_up(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out = run(capsys, "cassandra.invalid", "--timeout", 5)
+    assert code == 1
+    assert "PROBLEM  cassandra.invalid:9042: the name cannot be looked up" in out
+    assert "PROBLEM  settings: no contact point could be resolved" in out
+
+
+def test_a_node_that_is_silent_does_not_hang(capsys: pytest.CaptureFixture[str]) -> None:
+    with FakeNode() as node:
+        node.prime(lambda request: True, silence())
+        code, out = run(capsys, node.address, "--port", node.port, "--timeout", 0.3)
+    assert code == 1
+    assert "PROBLEM  connect: " in out
+
+
+def test_a_password_is_used_and_never_shown(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("DOCTOR_SECRET", "hidden")
+    with FakeNode(username="ada", password="hidden") as node:
+        where = [node.address, "--port", str(node.port)]
+        code, out = run(capsys, *where)
+        assert code == 1
+        assert "-> give --user" in out
+        code, out = run(capsys, *where, "--user", "ada", "--password-env", "DOCTOR_SECRET")
+        assert code == 0, out
+        assert "hidden" not in out
+        file = tmp_path / "password"
+        file.write_text("wrong\n")
+        code, out = run(capsys, *where, "--user", "ada", "--password-file", file)
+        assert code == 1
+        assert "wrong" not in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "name a host of the cluster"),
+        (["127.0.0.1", "--timeout", "0"], "--timeout must be positive, but is 0.0"),
+        (["127.0.0.1", "--cloud-bundle", "b.zip"], "a bundle stands for HOST"),
+        (["127.0.0.1", "--cafile", "/no/such"], "No such file"),
+        (
+            ["127.0.0.1", "--user", "ada", "--password-env", "NO_SUCH_NAME"],
+            "the environment has no variable 'NO_SUCH_NAME'",
+        ),
+    ],
+)
+def test_mistakes_are_told(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_user_without_a_password_and_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
+    with pytest.raises(SystemExit):
+        main(["127.0.0.1", "--user", "ada"])
+    assert "give --password-env or --password-file" in capsys.readouterr().err
+
+
+def test_warnings_count_if_they_are_to(capsys: pytest.CaptureFixture[str]) -> None:
+    with FakeCluster(2) as nodes:
+        nodes[1].prime(
+            "SELECT toTimestamp(now()) AS now FROM system.local",
+            rows([("now", "timestamp")], [(3_600_000,)]),
+        )
+        where = [nodes[0].address, "--port", nodes.port]
+        code, out = run(capsys, *where)
+        assert code == 0, out
+        assert "WARNING" in out
+        code, _ = run(capsys, *where, "--strict")
+        assert code == 1
