@@ -5,8 +5,8 @@
 One asyncio session makes the same inserts to the null server again and again, and its observers are
 changed from round to round. A figure is the least CPU time of the loop's thread over all rounds;
 a round is 4,000 requests, 50 at a time. The SDK alone is an observer that calls OpenTelemetry's own
-functions with the same attributes, ready made. How many instructions a request takes without observers is told by
-``benchmarks/instructions.py``.
+functions with the same attributes, ready made. ``benchmarks/instructions.py`` tells how many
+instructions a request takes without observers.
 """
 
 from __future__ import annotations

@@ -6,8 +6,7 @@ from functools import partial
 from typing import Any
 
 from cassandra._lazy import lazy_names
-from cassandra._version import DRIVER_NAME
-from cassandra._version import __version__ as DRIVER_VERSION
+from cassandra._version import DRIVER_NAME, __version__ as DRIVER_VERSION
 from cassandra.engine.connection import Connection
 from cassandra.engine.endpoint import (
     DefaultEndPoint,
@@ -28,10 +27,10 @@ from cassandra.errors import (
     ConnectionBusy,
     ConnectionException,
     ConnectionShutdown,
+    CrcException as CrcMismatchException,
     ProtocolError,
     ProtocolVersionUnsupported,
 )
-from cassandra.errors import CrcException as CrcMismatchException
 from cassandra.protocol.compression import available_compressions, compression
 from cassandra.protocol.primitives import int32_pack
 

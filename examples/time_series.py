@@ -18,8 +18,8 @@ from cassandra.cluster import Cluster, Session
 SCHEMA = (
     "CREATE KEYSPACE IF NOT EXISTS series WITH replication = "
     "{'class': 'SimpleStrategy', 'replication_factor': 1}",
-    "CREATE TABLE IF NOT EXISTS series.readings (sensor text, day date, at timestamp, value double, "
-    "PRIMARY KEY ((sensor, day), at))",
+    "CREATE TABLE IF NOT EXISTS series.readings "
+    "(sensor text, day date, at timestamp, value double, PRIMARY KEY ((sensor, day), at))",
 )
 MONTH = 30 * 24 * 3600
 

@@ -7,8 +7,14 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from benchmarks._lib.null_server import OPTIONS as OPTIONS_OPCODE
-from benchmarks._lib.null_server import QUERY, RESULT, SUPPORTED, Rule, string
+from benchmarks._lib.null_server import (
+    OPTIONS as OPTIONS_OPCODE,
+    QUERY,
+    RESULT,
+    SUPPORTED,
+    Rule,
+    string,
+)
 from cassandra.testing.fake.system_tables import SCHEMA_TABLES, SCHEMA_TABLES_OF_5_0
 from cassandra.testing.fake.values import encode_row, parse_type
 

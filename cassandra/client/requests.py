@@ -35,8 +35,7 @@ from cassandra.engine.resolving import take_settings
 from cassandra.protocol.handler import ProtocolHandler
 from cassandra.query.batch import BatchStatement
 from cassandra.query.bound import BoundStatement
-from cassandra.query.markers import Parameters as MarkerKind
-from cassandra.query.markers import parameters_of
+from cassandra.query.markers import Parameters as MarkerKind, parameters_of
 from cassandra.query.prepared import PreparedStatement
 from cassandra.query.settings import NOT_SET, CallOptions
 from cassandra.query.statement import (

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from collections.abc import Mapping as AnyMapping
+from collections.abc import Callable, Hashable, Iterable, Mapping as AnyMapping, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 

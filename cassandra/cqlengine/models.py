@@ -36,8 +36,7 @@ from cassandra.cqlengine.mapping import (
 )
 from cassandra.cqlengine.naming import snake_case
 from cassandra.cqlengine.options import DEFAULTS
-from cassandra.cqlengine.query import dml
-from cassandra.cqlengine.query import errors as query_errors
+from cassandra.cqlengine.query import dml, errors as query_errors
 from cassandra.cqlengine.query.batch import BatchQuery
 from cassandra.cqlengine.query.expressions import ColumnQueryEvaluator
 from cassandra.cqlengine.query.model_queryset import ModelQuerySet

@@ -1,1 +1,1 @@
-"""How a cluster is: `cassandra.diagnostics.report` and the checks of ``python -m cassandra.doctor``."""
+"""How a cluster is, as the driver sees it; ``python -m cassandra.doctor`` asks the cluster."""

@@ -1,4 +1,4 @@
-"""``python -m cassandra.doctor HOST...``: says whether a cluster can be used from here, and how well.
+"""``python -m cassandra.doctor HOST...`` says whether a cluster can be used from here, how well.
 
 `cassandra.doctor.cli` is the command, `cassandra.doctor.network` looks before there is a session,
 `cassandra.doctor.checks` asks the cluster.

@@ -192,8 +192,8 @@ def _too_many(subject: str, factor: int, nodes: int, where: str) -> Iterator[Fin
         yield found(
             WARNING,
             subject,
-            f"has {factor} replicas, but {where} has {nodes} node{'s' * (nodes != 1)}: QUORUM wants "
-            f"{factor // 2 + 1}, ALL can never be met",
+            f"has {factor} replicas, but {where} has {nodes} node{'s' * (nodes != 1)}: QUORUM "
+            f"wants {factor // 2 + 1}, ALL can never be met",
             "add nodes, or lower the replication factor",
         )
 

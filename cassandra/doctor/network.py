@@ -6,8 +6,7 @@ import socket
 import ssl
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import TimeoutError as Late
+from concurrent.futures import ThreadPoolExecutor, TimeoutError as Late
 from datetime import datetime, timezone
 
 from cassandra import _impl

@@ -18,8 +18,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from cassandra._impl import flight as _flight
-from cassandra._impl import frame
+from cassandra._impl import flight as _flight, frame
 from cassandra.engine.known_names import KnownConnection
 from cassandra.engine.mishaps import mishap
 from cassandra.errors import ConnectionException, ConnectionShutdown, ProtocolError

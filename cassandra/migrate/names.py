@@ -1,4 +1,4 @@
-"""Which names this driver has. Only its own modules are imported, and only those that are asked for."""
+"""The names that this driver has. Its own modules are imported if they are asked for, no others."""
 
 from __future__ import annotations
 

@@ -142,7 +142,8 @@ def _of_method(node: ast.Call, called: Method, scopes: Scopes, scope: Scope) -> 
             function = scopes.value(one, scope)
             blocking = _blocking(function, scopes) if isinstance(function, Own) else ""
             if blocking:
-                yield Noticed(node, False, CALLBACK, f"{called.name}({short(one)}): {blocking}()")  # fmt: skip
+                code = f"{called.name}({short(one)}): {blocking}()"
+                yield Noticed(node, False, CALLBACK, code)
     elif called.owner.startswith(MAPPING) and called.name in CHANGES:
         yield Noticed(node, False, CHANGE, f"{short(node.func)}()")
     elif (called.owner, called.name) in SENDS and _has_nulls(node, called, scopes, scope):

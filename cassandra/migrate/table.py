@@ -1,4 +1,4 @@
-"""The table of differences: of findings, of ``docs/upgrading.rst``, and of ``tox -e differential``."""
+"""The table of differences: for findings, ``docs/upgrading.rst`` and ``tox -e differential``."""
 
 from __future__ import annotations
 

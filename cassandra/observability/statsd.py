@@ -14,8 +14,8 @@
    ...
    reporter.stop()
 
-The client needs ``incr(name, count)``, ``gauge(name, value)`` and ``timing(name, milliseconds)``, as
-those of the packages ``statsd`` and ``pystatsd`` have.
+The client needs ``incr(name, count)``, ``gauge(name, value)`` and ``timing(name, milliseconds)``,
+as those of the packages ``statsd`` and ``pystatsd`` have.
 """
 
 from __future__ import annotations

@@ -10,8 +10,7 @@ from cassandra.consistency import ConsistencyLevel
 from cassandra.encoder import Encoder
 from cassandra.query.bound import BoundStatement, name_statement
 from cassandra.query.conditional import is_conditional
-from cassandra.query.markers import Parameters as MarkerKind
-from cassandra.query.markers import parameters_of
+from cassandra.query.markers import Parameters as MarkerKind, parameters_of
 from cassandra.query.named_rows import NamedRow
 from cassandra.query.prepared import PreparedStatement
 from cassandra.query.statement import (

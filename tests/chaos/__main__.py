@@ -1,4 +1,4 @@
-"""``python -m tests.chaos --minutes 10``: exits with 1 if anything was lost, doubled, crossed or hung."""
+"""``python -m tests.chaos --minutes 10``: ends with 1 if a write was lost, doubled or crossed, or hung."""
 
 from __future__ import annotations
 

@@ -17,8 +17,7 @@ from functools import partial
 from types import ModuleType, SimpleNamespace
 from typing import Any, cast
 
-from cassandra import _impl
-from cassandra import cqltypes as t
+from cassandra import _impl, cqltypes as t
 from cassandra.engine.request_bodies import ExecuteBody
 from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
 from cassandra.protocol.columnar.layouts import layout_of

@@ -26,8 +26,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import cassandra.cluster  # noqa: F401  (the compiled modules import parts of it)
-from cassandra import _impl
-from cassandra import cqltypes as t
+from cassandra import _impl, cqltypes as t
 from cassandra.protocol.columnar.layouts import layout_of
 from tests.unit.abuse import BAD, drained, healthy, object_of
 

@@ -12,8 +12,7 @@ from collections import OrderedDict, deque
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from cassandra.cqltypes import EncodeValueError
 from cassandra.encoder import Encoder, ValueSequence

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from cassandra._impl import twin
-from tests.fuzz import __main__ as every
-from tests.fuzz import fuzz_bundles, fuzz_codecs, fuzz_columns, fuzz_frames, kept
+from tests.fuzz import __main__ as every, fuzz_bundles, fuzz_codecs, fuzz_columns, fuzz_frames, kept
 
 pytestmark = pytest.mark.usefixtures("compiled")
 IMPLS = ["python", "c"]

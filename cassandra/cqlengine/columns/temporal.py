@@ -7,9 +7,7 @@ from typing import Any, ClassVar
 
 from cassandra.cqlengine.columns.base import Column, plain, reads_rows_as_they_are
 from cassandra.cqlengine.errors import ValidationError
-from cassandra.util import Date as DateValue
-from cassandra.util import Duration as DurationValue
-from cassandra.util import Time as TimeValue
+from cassandra.util import Date as DateValue, Duration as DurationValue, Time as TimeValue
 
 __all__ = ["Date", "DateTime", "Duration", "Time"]
 

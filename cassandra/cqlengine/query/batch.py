@@ -17,8 +17,7 @@ from cassandra.cqlengine.query.errors import check_applied
 from cassandra.cqlengine.running import Operation, Request, arun, run
 from cassandra.cqlengine.statements import BaseCQLStatement, Timestamp, microseconds_of
 from cassandra.cqlengine.values import Kept, Values
-from cassandra.query.batch import BatchStatement
-from cassandra.query.batch import BatchType as CBatchType
+from cassandra.query.batch import BatchStatement, BatchType as CBatchType
 
 __all__ = ["BatchQuery", "BatchType", "CBatchType"]
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import decimal
 import operator
 from itertools import repeat
-from struct import Struct, unpack
-from struct import error as struct_error
+from struct import Struct, error as struct_error, unpack
 from typing import Any
 from uuid import UUID, SafeUUID
 

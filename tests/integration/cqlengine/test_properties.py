@@ -17,8 +17,13 @@ from cassandra.util import Date, Duration, Time
 from .conftest import synced
 
 hypothesis = pytest.importorskip("hypothesis")
-from hypothesis import HealthCheck, Phase, given, settings  # noqa: E402
-from hypothesis import strategies as st  # noqa: E402
+from hypothesis import (  # noqa: E402
+    HealthCheck,
+    Phase,
+    given,
+    settings,
+    strategies as st,
+)
 
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("mapper")]
 

@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from cassandra import aio
-from cassandra import cqltypes as t
+from cassandra import aio, cqltypes as t
 from cassandra.aio.result import ResultSet as AioResultSet
 from cassandra.client.paging import NextPage
 from cassandra.cluster import Cluster, ResultSet

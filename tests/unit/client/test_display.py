@@ -20,8 +20,7 @@ from cassandra.cqltypes import Int32Type, UTF8Type
 from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
 from cassandra.protocol.messages.results import VOID_RESULT, rows_result
 from cassandra.query import dict_factory, named_tuple_factory, tuple_factory
-from cassandra.testing.fake import FakeNode
-from cassandra.testing.fake import rows as answer
+from cassandra.testing.fake import FakeNode, rows as answer
 from cassandra.util import OrderedMap, SortedSet
 from tests.unit.metadata.schema.rows import schema
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from cassandra.cqlengine import functions, operators
-from cassandra.cqlengine import statements as s
+from cassandra.cqlengine import functions, operators, statements as s
 from tests.unit.cqlengine.test_statements import WHERE
 
 OTHER = s.WhereClause("b", operators.InOperator(), [1, 2])

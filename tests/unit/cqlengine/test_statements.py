@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from cassandra.cqlengine import operators
-from cassandra.cqlengine import statements as s
+from cassandra.cqlengine import operators, statements as s
 
 WHERE = s.WhereClause("a", operators.EqualsOperator(), 5)
 

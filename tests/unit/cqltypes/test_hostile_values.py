@@ -16,8 +16,7 @@ from typing import Any
 
 import pytest
 
-from cassandra import _impl
-from cassandra import cqltypes as t
+from cassandra import _impl, cqltypes as t
 from cassandra.cqltypes import EncodeTypeError, EncodeValueError
 from cassandra.errors import DecodeError
 from cassandra.protocol.column_specs import ColumnMetadata

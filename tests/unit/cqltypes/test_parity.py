@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from cassandra import cqltypes as t
 from cassandra.cqltypes import codecs as reference

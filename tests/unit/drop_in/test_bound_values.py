@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from cassandra import aio
-from cassandra import cqltypes as t
+from cassandra import aio, cqltypes as t
 from cassandra.cluster import Cluster
 from cassandra.query import UNSET_VALUE, BatchStatement, BoundStatement, PreparedStatement
 from cassandra.testing.fake import FakeNode, Opcode

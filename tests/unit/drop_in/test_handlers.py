@@ -11,8 +11,7 @@ from typing import Any, BinaryIO
 import numpy
 import pytest
 
-from cassandra import aio
-from cassandra import cqltypes as t
+from cassandra import aio, cqltypes as t
 from cassandra.cluster import Cluster, Session
 from cassandra.errors import InvalidRequest, ProtocolError
 from cassandra.protocol import (

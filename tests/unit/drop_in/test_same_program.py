@@ -47,8 +47,15 @@ from cassandra.protocol.bind import BindPlan
 from cassandra.protocol.column_specs import ColumnMetadata
 from cassandra.query import UNSET_VALUE, BatchStatement, BatchType, SimpleStatement
 from cassandra.query.settings import NOT_SET
-from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, Opcode, error, hold
-from cassandra.testing.fake import rows as answer
+from cassandra.testing.fake import (
+    ErrorCode,
+    FakeCluster,
+    FakeNode,
+    Opcode,
+    error,
+    hold,
+    rows as answer,
+)
 from cassandra.util import Date, Time
 
 INSERT = "INSERT INTO t (k, v) VALUES (?, ?)"

@@ -9,9 +9,11 @@ from unittest import mock
 
 import pytest
 
-from cassandra import cluster as cluster_module
-from cassandra import connection as connection_module
-from cassandra import pool as pool_module
+from cassandra import (
+    cluster as cluster_module,
+    connection as connection_module,
+    pool as pool_module,
+)
 from cassandra.cluster import Cluster, ResponseFuture, ResultSet, Session
 from cassandra.cqltypes import DateType, TimeUUIDType
 from cassandra.errors import InvalidRequest, NoHostAvailable

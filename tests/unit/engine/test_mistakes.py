@@ -15,8 +15,7 @@ from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, N
 from cassandra.engine import mistakes
 from cassandra.policies import DCAwareRoundRobinPolicy, TokenAwarePolicy
 from cassandra.query import SimpleStatement
-from cassandra.testing.fake import ErrorCode, FakeNode, error
-from cassandra.testing.fake import rows as answer
+from cassandra.testing.fake import ErrorCode, FakeNode, error, rows as answer
 
 READ = "SELECT k FROM t"
 INSERT = "INSERT INTO t (k) VALUES (?)"

@@ -7,8 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from cassandra.policies import LatencyTracker, PercentileSpeculativeExecutionPolicy
 from cassandra.query.statement import SimpleStatement

@@ -10,8 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from cassandra import ConsistencyLevel
 from cassandra.engine.endpoint import DefaultEndPoint

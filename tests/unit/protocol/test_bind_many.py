@@ -13,8 +13,7 @@ from types import MappingProxyType, SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from cassandra.cqltypes import codecs as reference
 from cassandra.errors import UnsupportedOperation

@@ -15,8 +15,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from cassandra._impl import twin
 from cassandra.errors import DecodeError, ProtocolError

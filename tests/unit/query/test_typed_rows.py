@@ -10,8 +10,7 @@ import ipaddress
 import struct
 import uuid
 import weakref
-from collections.abc import Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Mapping, Set as AbstractSet
 from dataclasses import InitVar, dataclass, field, make_dataclass
 from typing import Annotated, Any, Literal, NamedTuple, NewType, Optional, TypedDict
 

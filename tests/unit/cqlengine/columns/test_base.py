@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from cassandra.cqlengine import ValidationError
-from cassandra.cqlengine import columns as c
+from cassandra.cqlengine import ValidationError, columns as c
 from cassandra.util import Date, Duration, Time
 from tests.unit.cqlengine.test_usertype import Address
 

@@ -6,8 +6,7 @@ import datetime
 
 import pytest
 
-from cassandra.cqlengine import ValidationError
-from cassandra.cqlengine import columns as c
+from cassandra.cqlengine import ValidationError, columns as c
 
 
 def test_truncated_microseconds(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,8 +6,7 @@ from bisect import bisect_left
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from cassandra import _impl
 from cassandra.murmur3 import INT64_MAX, INT64_MIN

@@ -7,9 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cassandra.testing import FakeCluster as PublicCluster
-from cassandra.testing import FakeNode as PublicNode
-from cassandra.testing import wire
+from cassandra.testing import FakeCluster as PublicCluster, FakeNode as PublicNode, wire
 from cassandra.testing.fake import FakeCluster, FakeNode, set_keyspace
 
 from .client import RawClient, envelope, query
