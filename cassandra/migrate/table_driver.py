@@ -64,7 +64,7 @@ DRIVER = [
         key="callbacks",
         what="A blocking call in a callback raises ``RuntimeError``.",
         why="It would wait for itself forever.",
-        do="Use ``execute_async`` and ``add_callbacks`` in callbacks, or give the work to a thread.",
+        do="Use ``execute_async`` and ``add_callbacks`` there, or hand the work to a thread.",
         matchers=(
             NoticedAs(BREAKS, CALLBACK, unless=lambda program: bool(program.imports & GREENLETS)),
         ),
