@@ -180,3 +180,18 @@ def test_spans_a_log_and_a_page_for_prometheus(node: LocalCluster, tmp_path: Pat
     assert "log failed request, " in out
     assert 'cassandra_driver_requests_total{cluster="' in out
     assert 'outcome="InvalidRequest"} 1.0' in out
+
+
+def test_the_quickstart(node: LocalCluster, tmp_path: Path) -> None:
+    if node.version.startswith(("3.", "4.")):
+        pytest.skip("vectors came with Cassandra 5.0")
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / "quickstart.py"), "--rows", "200", "--contact-points",
+         *node.contact_points],
+        cwd=tmp_path, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "loaded   200 vectors" in done.stdout
+    assert "read     200 rows" in done.stdout
+    assert done.stdout.count("similarity 0.9") == 3
+    assert "Where to go next" in done.stdout
