@@ -1,4 +1,4 @@
-"""What a program tells the server about itself when it connects, for ``system_views.clients``."""
+"""The names by which a program shows itself to the server, in ``system_views.clients``."""
 
 from __future__ import annotations
 

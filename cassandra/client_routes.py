@@ -14,7 +14,7 @@ __all__ = ["ClientRouteProxy", "ClientRoutesChangeType", "ClientRoutesConfig"]
 
 
 class ClientRoutesChangeType(enum.Enum):
-    """What a CLIENT_ROUTES_CHANGE event says."""
+    """The kinds of CLIENT_ROUTES_CHANGE events."""
 
     UPDATE_NODES = "UPDATE_NODES"
     """Routes were added, changed or removed."""

@@ -125,7 +125,7 @@ class _Counting(RequestObserver):
 
 
 class HasStats(Protocol):
-    """What `getStats` shows."""
+    """An object that `getStats` can show."""
 
     def get_stats(self) -> dict[str, Any]:
         """Return numbers by name."""

@@ -242,7 +242,7 @@ class ObservedRequest:
 
     @property
     def description(self) -> str:
-        """What is executed, in one line of about 100 characters.
+        """The statement in one line of about 100 characters.
 
         Values that the driver wrote into the text are left out.
         """
@@ -322,7 +322,7 @@ class ObservedRequest:
 
     @property
     def error(self) -> BaseException | None:
-        """What it failed with; None if it has not."""
+        """The error that it failed with; None if it has not."""
         return self._request.error
 
     @property

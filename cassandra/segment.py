@@ -82,7 +82,7 @@ class SegmentHeader:
 
 
 class Segment:
-    """What a segment holds.
+    """The content of a segment.
 
     :param payload: the bytes, decompressed.
     :param is_self_contained: True if they are whole envelopes.

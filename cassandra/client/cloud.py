@@ -171,7 +171,7 @@ class _TimedConnection(HTTPSConnection):
 
 
 class _TimedSocket:
-    """What ``http.client`` uses of a socket, with a deadline."""
+    """The part of a socket that ``http.client`` uses, with a deadline."""
 
     def __init__(self, sock: ssl.SSLSocket, deadline: float) -> None:
         self._sock = sock

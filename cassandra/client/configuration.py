@@ -81,7 +81,7 @@ class ConfigMode(enum.Enum):
 class ClusterBase(
     Defaults, MetadataSettings, PoolSizes, Identity, ShardAwareness, ObservedByCluster
 ):
-    """What both `Cluster` classes do with their settings, and keep of them.
+    """The part of both `Cluster` classes that checks their settings and keeps them.
 
     :param contact_points: as `Defaults.contact_points`.
     :param settings: the other settings by name.

@@ -1,4 +1,4 @@
-"""What a conditional statement answers: the column that says if it was applied."""
+"""Answers to conditional statements: the column that says if one was applied."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the policies with keys share: the columns, their types, and keys that do not show."""
+"""The common part of policies with keys: columns, their types, and keys that do not show."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class UnknownColumn(KeyError, ValueError):
 
 
 class ColData(NamedTuple):
-    """What is known of an encrypted column.
+    """An encrypted column.
 
     :param key: the key or keys to encrypt with.
     :param type: the `cassandra.cqltypes` class of its values.

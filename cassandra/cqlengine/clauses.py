@@ -458,7 +458,7 @@ class CounterUpdateClause(AssignmentClause):
 
 
 class BaseDeleteClause(BaseClause):
-    """What stands behind DELETE."""
+    """The part of a statement that stands behind DELETE."""
 
     __slots__ = ()
 

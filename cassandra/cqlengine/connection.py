@@ -230,7 +230,7 @@ class Connection:
                     pass
 
     def _set_defaults(self) -> None:
-        """What programs expect of the session of a connection: dicts, and its consistency."""
+        """Set the row factory and the consistency that programs expect of a session."""
         try:
             self.session.row_factory = dict_factory
             if self.consistency is not None:

@@ -1,4 +1,4 @@
-"""What the whole mapper raises; errors of one room stand in that room."""
+"""The errors of the whole mapper; those of one room stand in that room."""
 
 from __future__ import annotations
 

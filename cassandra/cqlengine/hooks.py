@@ -1,4 +1,4 @@
-"""What programs see of the mapper's statements: logs, and `Session.execute` if they wrap it."""
+"""The ways in which programs see the mapper's statements: logs, and a wrapped `Session.execute`."""
 
 from __future__ import annotations
 

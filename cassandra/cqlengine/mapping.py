@@ -338,7 +338,7 @@ def _renew_lock() -> None:
 
 
 def _converter(column: Column[Any]) -> Callable[[Any], Any] | None:
-    """What makes of a given value what instances have; None if values are taken as they are."""
+    """The function that makes a given value one of an instance; None if values stay as they are."""
     return None if type(column).to_python is Column.to_python else column.to_python
 
 

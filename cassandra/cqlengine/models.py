@@ -281,7 +281,7 @@ def _join_family(
 
 
 class BaseModel(metaclass=ModelMetaClass):
-    """What `Model` is made of.
+    """The base of `Model`.
 
     :param values: values by column; for the others their defaults. The instance is inserted
         when it is saved.

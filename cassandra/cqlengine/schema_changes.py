@@ -1,4 +1,4 @@
-"""What a table needs to be as its model says: the texts of CREATE and ALTER.
+"""The texts of CREATE and ALTER that make a table as its model says.
 
 They are made of a model, and of what the server has.
 

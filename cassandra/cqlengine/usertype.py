@@ -108,7 +108,7 @@ class UserTypeMetaClass(type):
 
 
 class BaseUserType(metaclass=UserTypeMetaClass):
-    """What `UserType` is made of.
+    """The base of `UserType`.
 
     :param values: values by field, or by the field's name in the database.
     """

@@ -42,7 +42,7 @@ class Values(list[Any]):
 
 
 class Kept:
-    """What was known of an instance before a write was added to a batch."""
+    """The state of an instance before a write was added to a batch."""
 
     __slots__ = ("_other", "_values")
 

@@ -100,7 +100,7 @@ class ContinuousPagingOptions:
     """
 
     class PagingUnit:
-        """What the size of a page is counted in."""
+        """The unit that the size of a page is counted in."""
 
         BYTES = 1
         ROWS = 2

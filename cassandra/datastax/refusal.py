@@ -1,4 +1,4 @@
-"""What use of DataStax Enterprise's own features raises."""
+"""The errors that DataStax Enterprise's own features raise here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a connected cluster is asked."""
+"""The questions to a connected cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be seen before there is a session: the installation, names, ports, TLS."""
+"""The checks before there is a session: the installation, names, ports, TLS."""
 
 from __future__ import annotations
 

@@ -74,8 +74,8 @@ def second_socket(sock: Any) -> _socket.socket:
 
 
 def wire_format_of(version: int, features: ProtocolFeatures | None) -> int:
-    """What decides how a request is rendered: the version, and the extensions that change a
-    request's form.
+    """Return the wire format, which decides how a request is rendered: the version, and the
+    extensions that change a request's form.
     """
     extensions = 0
     if version >= 5 or getattr(features, "use_metadata_id", False):
@@ -107,7 +107,7 @@ def read_answer(
 
 
 class Responder(Protocol):
-    """What waits for the answer on a stream."""
+    """An object that waits for the answer on a stream."""
 
     def on_response(self, connection: Connection, opcode: int, flags: int, body: bytes) -> None:
         """The answer has come; the stream is free already."""

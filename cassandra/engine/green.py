@@ -1,4 +1,4 @@
-"""What the engine does in another way if gevent or eventlet has replaced the process's threads."""
+"""The engine's ways of its own if gevent or eventlet has replaced the process's threads."""
 
 from __future__ import annotations
 

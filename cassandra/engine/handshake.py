@@ -432,14 +432,14 @@ def _only_send(actions: Sequence[Action]) -> Send:
 
 
 def _why_tls_failed(connection: Connection, error: BaseException) -> str | None:
-    """What an error means if TLS is spoken; None if it is of the network alone."""
+    """Return the meaning of an error if TLS is spoken; None if it is of the network alone."""
     if connection.tls is None or not (connection.is_reached or connection.is_connected):
         return None
     return connection.tls.reason(error)
 
 
 def _why_late(endpoint: EndPoint, connection: Connection) -> str:
-    """What was waited for when the connect timeout passed."""
+    """Say which step was waited for when the connect timeout passed."""
     if connection.is_reached and not connection.is_connected:
         return (
             f"{endpoint} accepted the connection, but did not complete the TLS handshake: "
@@ -457,7 +457,7 @@ def _why_late(endpoint: EndPoint, connection: Connection) -> str:
 
 
 def _reason(error: OSError) -> str:
-    """What the system calls the error; asyncio's own text says which call failed instead."""
+    """Return the system's name of the error; asyncio's own text says which call failed instead."""
     # The numbers of gaierror are getaddrinfo's own, which strerror does not know.
     if error.errno is not None and not isinstance(error, socket.gaierror):
         return os.strerror(error.errno)

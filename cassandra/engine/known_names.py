@@ -34,7 +34,7 @@ def _refuse(call: str) -> NoReturn:
 
 
 class KnownConnection:
-    """What programs call the parts of a connection."""
+    """The names that programs have for the parts of a connection."""
 
     __slots__ = ()
 
@@ -167,7 +167,7 @@ async def open_by_factory(
 
 
 class KnownPool:
-    """What programs call the parts of a pool."""
+    """The names that programs have for the parts of a pool."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""What threads of the program wait at for their answers: the Python twins of the compiled classes.
+"""Latches, at which threads of the program wait for answers: twins of the compiled classes.
 
 They belong to the happy path in `cassandra.engine.flight`, which hands the names on.
 

@@ -1,4 +1,4 @@
-"""What becomes of exceptions that a program's code (policies, listeners, factories, callbacks)
+"""The fate of exceptions that a program's code (policies, listeners, factories, callbacks)
 raises on the engine's loop.
 
 The work that such code was called for fails with the error; everything else goes on. SystemExit and

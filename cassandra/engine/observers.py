@@ -1,4 +1,4 @@
-"""Who wants to know of requests: policies that measure latencies, metrics, observers of programs.
+"""The observers of requests: policies that measure latencies, metrics, those of programs.
 
 There is one seam. `Observers` is a part of the engine's core and knows the observers of the
 cluster; a session has `Hooks`, of its own observers and those of the cluster, or None, which costs

@@ -1,4 +1,4 @@
-"""What the engine does for the program's policies: tells them of hosts, lets them look at it."""
+"""The engine's part in the program's policies: tells them of hosts, lets them look at it."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ HEADER_SIZE = 9
 
 
 class BodyMethods:
-    """What all request bodies can do; `body` is as it was rendered last, None before."""
+    """The methods of all request bodies; `body` is as it was rendered last, None before."""
 
     __slots__ = ()
 
@@ -97,7 +97,7 @@ class BodyMethods:
         self.outdate()
 
     def describe(self) -> str:
-        """What is executed, in a few words, for messages."""
+        """Say in a few words, for messages, which statement is executed."""
         raise NotImplementedError
 
     def statement_text(self) -> str | None:

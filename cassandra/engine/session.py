@@ -49,7 +49,7 @@ SLOW_POOLS_WAIT = 0.05  # seconds that connect() gives the other pools once the 
 
 
 class Ending(Protocol):
-    """What ends with the session."""
+    """Work that ends with the session."""
 
     def fail(self, error: Exception) -> None:
         """The session is closed."""
@@ -303,7 +303,7 @@ class EngineSession(ObservedSession):
         return self._pool_errors.get(host)
 
     def why_no_pool(self, host: Host) -> Exception:
-        """What stands in the errors of a request that could not go to `host`."""
+        """Return the error of a request that could not go to `host`."""
         error = self._pool_errors.get(host)
         return error or ConnectionException(f"no connection to {host} is open", host.endpoint)
 
@@ -492,7 +492,7 @@ class EngineSession(ObservedSession):
     # -- end ---------------------------------------------------------------------------------------
 
     def closed_error(self) -> Exception:
-        """What a request on a closed session gets."""
+        """Return the error of a request on a closed session."""
         message = "the session is shut down"
         closed = {
             str(host): ConnectionShutdown(f"the pool of {host} is closed", host.endpoint)

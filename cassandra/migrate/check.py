@@ -37,7 +37,7 @@ class Finding:
 
 @dataclass
 class Report:
-    """What was found.
+    """The findings of a check.
 
     :param findings: the differences, by file and line.
     :param unread: files that could not be read.

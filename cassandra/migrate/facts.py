@@ -1,4 +1,4 @@
-"""What a program's source says about the driver: facts, which `matchers` look at.
+"""Facts, by which a program's source tells of the driver, and which `matchers` look at.
 
 Names are dotted. A driver's class has the name of the module that defines it here, however the
 program has imported it: ``cassandra.cluster.Session``.
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Program:
-    """What is known of all files together.
+    """The knowledge of all files together.
 
     :param imports: top-level modules that some file imports.
     :param defined: names of the program's own functions and classes.

@@ -1,4 +1,4 @@
-"""What more than one expression says together: callbacks that block, forks, changed metadata."""
+"""Facts of more than one expression: callbacks that block, forks, changed metadata."""
 
 from __future__ import annotations
 

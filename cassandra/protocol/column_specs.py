@@ -358,7 +358,7 @@ class ResultMetadata:
 
     @property
     def columns_key(self) -> Any:
-        """What tells these columns from others by a comparison; hashable."""
+        """Return a hashable key that tells these columns from others."""
         # The raw bytes do so without a comparison of each name and type.
         return self.raw or tuple((column.name, column.type) for column in self.columns)
 

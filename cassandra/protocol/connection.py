@@ -163,7 +163,7 @@ def offered_versions(options: Mapping[str, Sequence[str]] | str) -> tuple[int, .
 
 
 class ScyllaExtensions(NamedTuple):
-    """What a client agrees on with servers of ScyllaDB, if they have it."""
+    """The extensions that a client agrees on with servers of ScyllaDB, if they have them."""
 
     startup_options: Callable[[], Mapping[str, str]] | None = None
     """Gives further options for STARTUP; called once SUPPORTED shows such a server."""

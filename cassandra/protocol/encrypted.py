@@ -54,7 +54,7 @@ ColDesc.__module__ = "cassandra.policies"
 
 
 class Encryption(Protocol):
-    """What this module asks of a policy; see `cassandra.policies.ColumnEncryptionPolicy`."""
+    """The part of a policy that is asked here; see `cassandra.policies.ColumnEncryptionPolicy`."""
 
     def contains_column(self, coldesc: ColDesc) -> bool:
         """Return True if the column is encrypted."""

@@ -43,7 +43,7 @@ NOT_SET: Any = _Sentinel("NOT_SET")
 
 
 class StatementSettings:
-    """What a program may set of a statement, and a prepared statement hands on to those bound of
+    """The settings of a statement, which a prepared statement hands on to those bound of
     it.
 
     None leaves a setting to the execution profile or the session, unless its own text says
@@ -99,7 +99,7 @@ SETTINGS = StatementSettings.__slots__
 
 
 class CallOptions:
-    """What one call of `execute` says beside the statement and its parameters.
+    """The options of one call of `execute`, beside the statement and its parameters.
 
     :param profile: the execution profile, found by its name already.
     :param timeout: seconds, None for no limit, or NOT_SET for the profile's.

@@ -95,7 +95,7 @@ class TlsMaterial:
 
     @property
     def client_identity(self) -> str:
-        """Who the client is by its certificate: the SPIFFE ID among its alternative names.
+        """The client's name in its certificate: the SPIFFE ID among its alternative names.
 
         Cassandra's mutual TLS authenticators know roles by it (``ADD IDENTITY ... TO ROLE ...``).
         """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import enum
 import importlib
 import inspect
@@ -13,7 +14,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
+import cassandra
+
 DOCS = Path(__file__).parents[2] / "docs"
+SOURCES = Path(cassandra.__file__).parent
 SETS = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -261,3 +265,15 @@ def test_a_missing_field_of_a_constructor_is_found() -> None:
     assert lacking_of_constructor(Extended) == ["first", "second", "further", "named"]
     assert lacking_of_constructor(Inherited) == ["first", "further"]
     assert lacking_of_constructor(Pair) == ["right"]
+
+
+@pytest.mark.parametrize("path", sorted(SOURCES.rglob("*.py")), ids=lambda path: path.name)
+def test_no_docstring_begins_with_a_headless_clause(path: Path) -> None:
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    headless = [
+        text.split("\n", 1)[0]
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, kinds)
+        and (text := ast.get_docstring(node) or "").startswith(("What ", "Who "))
+    ]
+    assert headless == []

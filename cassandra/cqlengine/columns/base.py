@@ -228,7 +228,7 @@ class Column(Mapped[T]):
 
     @property
     def wire(self) -> Callable[[Any], Any] | None:
-        """What makes of a valid value one to bind. None if nothing has to be done."""
+        """The function that makes a valid value one to bind. None if nothing has to be done."""
         # Inserts skip the call for each value of a column that has no wire.
         return None if getattr(type(self).to_database, "plain", False) else self.to_database
 

@@ -1,4 +1,4 @@
-"""What queries raise."""
+"""The errors of queries."""
 
 from __future__ import annotations
 

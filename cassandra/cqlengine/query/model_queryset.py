@@ -88,7 +88,7 @@ def split_operator(name: str) -> tuple[str, BaseWhereOperator]:
 
 
 def _quick_check(column: Any, operator: BaseWhereOperator) -> Callable[[Any], Any] | None:
-    """What makes of a usual value one to bind; None if more has to be looked at."""
+    """The function that makes a usual value one to bind; None if more has to be looked at."""
     if column is _PK_TOKEN or isinstance(operator, (InOperator, ContainsOperator)):
         return None
     if type(column).to_filter is Column.to_filter and column.wire is None:

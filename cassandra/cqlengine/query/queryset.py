@@ -34,7 +34,7 @@ DEFAULT_LIMIT = 10_000
 
 
 class AbstractQuerySet(Generic[T]):
-    """What querysets of models and of named tables share.
+    """The common part of querysets of models and of named tables.
 
     Each method that narrows returns a new queryset. Rows are fetched page by page while they
     are iterated over, and kept, so

@@ -8,7 +8,7 @@ __all__ = ["Edge", "Element", "Path", "T", "Vertex", "VertexProperty"]
 
 
 class Element:
-    """What vertices and edges have in common."""
+    """The common part of vertices and edges."""
 
     element_type: str | None = None
 

@@ -1,4 +1,4 @@
-"""What programs ask about Insights."""
+"""The questions that programs ask about Insights."""
 
 from __future__ import annotations
 

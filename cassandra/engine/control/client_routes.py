@@ -31,7 +31,7 @@ log = logging.getLogger("cassandra.cluster")
 
 
 class RouteHandler(Protocol):
-    """What an end point asks for the way to its node."""
+    """The part of a route table that an end point asks for the way to its node."""
 
     def place_of(self, host_id: uuid.UUID) -> tuple[str, int] | None:
         """Return the address and the port that lead to a node; None if there is no route."""

@@ -50,7 +50,7 @@ SHORT_LIFE = 1.0
 
 
 class NodeLists(Protocol):
-    """What reads the node list: `cassandra.engine.hosts.node_list.NodeListReader`."""
+    """A reader of the node list: `cassandra.engine.hosts.node_list.NodeListReader`."""
 
     async def prepare(self, connection: Connection) -> None:
         """Read what has to be known before `connection` registers for events."""
@@ -60,7 +60,7 @@ class NodeLists(Protocol):
 
 
 class Hosts(Protocol):
-    """What acts on the node list: `cassandra.engine.hosts.watch.HostWatch`."""
+    """The part that acts on the node list: `cassandra.engine.hosts.watch.HostWatch`."""
 
     def take_node_list(self, node_list: NodeList, rebuild: bool = False) -> None:
         """Swap the snapshot of the hosts, and act on what has changed."""
@@ -73,7 +73,7 @@ class Hosts(Protocol):
 
 
 class SchemaWatch(Protocol):
-    """What keeps the schema: `cassandra.engine.schema.refreshing.SchemaRefresher`."""
+    """The part that keeps the schema: `cassandra.engine.schema.refreshing.SchemaRefresher`."""
 
     enabled: bool
 

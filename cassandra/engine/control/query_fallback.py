@@ -26,7 +26,7 @@ _USE = pattern(r"\s*use\b", re.IGNORECASE)
 
 
 class ControlConnectionQueryFallback(Enum):
-    """What becomes of requests if no pool can take them.
+    """The ways to deal with requests that no pool can take.
 
     * ``Disabled``: they fail, and `connect` raises `NoHostAvailable` if no pool can be opened.
     * ``Fallback``: pools are opened if they can be; requests that none of them can take use the

@@ -1,4 +1,4 @@
-"""What the cluster says of hosts: that they are up, or down."""
+"""Events of the cluster about hosts: that they are up, or down."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Rumours"]
 
 
 class Hosts(Protocol):
-    """What acts on a rumour: `cassandra.engine.hosts.watch.HostWatch`."""
+    """The part that acts on a rumour: `cassandra.engine.hosts.watch.HostWatch`."""
 
     def knows(self, host: Host) -> bool:
         """Return True unless `host` has left the cluster, or was replaced."""

@@ -22,7 +22,7 @@ __all__ = ["TABLE", "Action", "Event", "Facts", "State", "Up", "transition"]
 
 
 class Up(enum.Enum):
-    """What is known of a host."""
+    """The states of a host."""
 
     UNKNOWN = "unknown"  # nobody has tried to connect to it yet
     UP = "up"
@@ -43,7 +43,7 @@ class State(NamedTuple):
 
 
 class Event(enum.Enum):
-    """What happens to a host."""
+    """The events of a host."""
 
     ANSWERS = "a session has a pool to it, or nobody needs one"
     CONNECTION_FAILED = "a connection to it broke, or could not be opened"
@@ -57,7 +57,7 @@ class Event(enum.Enum):
 
 
 class Action(enum.Enum):
-    """What is to be done about it."""
+    """The actions that follow an event."""
 
     RESET = "forget the failures that the conviction policy has counted"
     MARK_UP = "mark it up, and tell the listeners"
@@ -72,7 +72,7 @@ class Action(enum.Enum):
 
 
 class Facts(NamedTuple):
-    """What else decides, at the moment of an event.
+    """The facts that decide beside the event, at its moment.
 
     :param convicted: the conviction policy says that the host is down.
     :param has_pool: a session has open connections to it.

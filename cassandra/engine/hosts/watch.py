@@ -1,4 +1,4 @@
-"""What becomes of hosts: gathers the facts of the moment, asks the table, and does what it says."""
+"""Keeps the states of hosts: gathers facts, asks the table of states, and acts on its answer."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Waiter(Protocol):
 
 
 class PoolOwner(NamedTuple):
-    """What a pool asks of its session.
+    """The part of a session that a pool asks.
 
     :param open_connection: makes a connection ready to use (handshake done, keyspace set); takes
         the host, and the shard that is wanted if there is one.
@@ -335,7 +335,7 @@ class HostPool(KnownPool):
         return len(self._waiters)
 
     def state(self) -> dict[str, Any]:
-        """What `Session.get_pool_state` shows of this pool."""
+        """Return the entry of this pool in `Session.get_pool_state`."""
         return {
             "shutdown": self.closed,
             "open_count": len(self.connections),

@@ -1,4 +1,4 @@
-"""What has been prepared and is still in use."""
+"""The prepared statements that are still in use."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ async def send_to_one(
 
 
 class _Prepare:
-    """What policies see of a PREPARE: it may go to any host, and be sent again."""
+    """The statement that policies see for a PREPARE: it may go to any host, and be sent again."""
 
     is_idempotent = True
     routing_key = None

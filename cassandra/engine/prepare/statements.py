@@ -43,7 +43,7 @@ OTHERS_WAIT = 1.0  # seconds that prepare() gives the other hosts
 
 
 class Server(Protocol):
-    """What the servers of the cluster do, as far as it matters here."""
+    """The abilities of the cluster's servers, as far as they matter here."""
 
     @property
     def protocol_version(self) -> int:
@@ -276,7 +276,7 @@ class Preparer:
 async def all_or_first_error(
     preparing: Sequence[Awaitable[PreparedStatement]],
 ) -> list[PreparedStatement]:
-    """What all of them give, waited for at the same time; the first error is raised when the rest
+    """Return all outcomes, waited for at the same time; the first error is raised when the rest
     is over too.
     """
     outcomes = await asyncio.gather(*preparing, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""What of the schema is read: the schema tables, through one connection, in pages and side by side.
+"""Reads the schema tables, through one connection, in pages and side by side.
 
 What was read becomes a new snapshot of `Metadata`: all of it, or with a keyspace or a part of one
 in place of what was known before.
@@ -263,7 +263,7 @@ class SchemaReader:
     # -- asking ------------------------------------------------------------------------------------
 
     def _replication_parts(self, connection: Connection) -> dict[str, Part]:
-        """What tells where the partitions of keyspaces are."""
+        """Return the parts of keyspaces that tell where their partitions are."""
         parts = {**_KEYSPACES}
         if _is_scylladb(connection):
             parts["scylla_keyspaces"] = _OF_SCYLLADB["scylla_keyspaces"]

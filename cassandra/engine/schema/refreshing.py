@@ -40,7 +40,7 @@ Agree = Callable[["Connection", float], Awaitable[bool]]
 
 
 class Reader(Protocol):
-    """What reads the schema: `cassandra.engine.schema.reading.SchemaReader`."""
+    """A reader of the schema: `cassandra.engine.schema.reading.SchemaReader`."""
 
     async def read(self, target: Target, connection: Connection) -> None:
         """Read `target` again, through `connection`."""

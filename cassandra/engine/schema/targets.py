@@ -1,4 +1,4 @@
-"""What of the schema is to be read again: targets, and how many of them become few.
+"""Targets, the parts of the schema that are to be read again, and how many become few.
 
 No I/O here. Servers send an event for each table that is created or dropped, so thousands can come
 at once. What is kept of them is bounded: many targets of one keyspace become the whole keyspace,
@@ -15,7 +15,7 @@ MANY_KEYSPACES = 64  # targets in that many keyspaces are read as the whole sche
 
 
 class Target(NamedTuple):
-    """What is to be read again.
+    """A part of the schema that is to be read again.
 
     `kind` is ALL, KEYSPACE, REPLICATION (a keyspace's replication and durable writes alone), TABLE
     (or view), TYPE, FUNCTION or AGGREGATE. `forced` targets are asked for by the program, and read

@@ -1,4 +1,4 @@
-"""What could not be made of the schema's rows: kept with the object, and told by its export."""
+"""Faults in the schema's rows: kept with the object, and told by its export."""
 
 from __future__ import annotations
 

@@ -262,7 +262,7 @@ class StreamedResult(MessageType):
 
 
 class _Rest:
-    """What is left of a file-like object, as a cursor; what was not read is given back."""
+    """The rest of a file-like object, as a cursor; bytes that were not read are given back."""
 
     __slots__ = ("_cursor", "_f")
 

@@ -155,7 +155,7 @@ class FakeCluster:
 
     @property
     def scylla(self) -> Scylla:
-        """What the nodes have in common as a ScyllaDB cluster.
+        """The common state of the nodes as a ScyllaDB cluster.
 
         :raises TypeError: if they are nodes of Cassandra.
         """

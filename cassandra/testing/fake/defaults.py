@@ -1,4 +1,4 @@
-"""What a node without a script answers: as a real one does, without data."""
+"""The answers of a node without a script: as a real one's, without data."""
 
 from __future__ import annotations
 

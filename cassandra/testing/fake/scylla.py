@@ -21,7 +21,7 @@ _ROUTES = "system.client_routes"
 
 
 class Arrivals:
-    """What came in at a node: how many requests at each shard, and how many of them were right.
+    """The requests that came in at a node: how many at each shard, and how many of them were right.
 
     Only requests count whose partition the node could compute: executions of prepared statements
     with a whole partition key.
