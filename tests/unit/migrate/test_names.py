@@ -30,6 +30,9 @@ def test_whether_a_name_is_there(name: str, expected: bool) -> None:
 def test_a_module_that_cannot_be_imported_is_not_called_missing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    # The package itself is looked up first, and what is found is kept for other tests.
+    names.find(names.PACKAGE)
+
     def refuse(name: str) -> None:
         raise ModuleNotFoundError("no module numpy", name="numpy")
 
