@@ -105,11 +105,18 @@ def latency(session: Session, timeout: float) -> Iterator[Finding]:
     """Look at how long a round trip takes."""
     for host in _connected(session):
         taken = []
-        for _ in range(_ROUNDS):
-            began = time.monotonic()
-            if _ask(session, "SELECT key FROM system.local", host, timeout) is not None:
+        try:
+            for _ in range(_ROUNDS):
+                began = time.monotonic()
+                _answer(session, "SELECT key FROM system.local", host, timeout)
                 taken.append(time.monotonic() - began)
-        if not taken:
+        except Exception as error:
+            yield found(
+                PROBLEM,
+                str(host.endpoint),
+                f"is connected, but does not answer: {type(error).__name__}: {error}",
+                "is it overloaded, or may this user not read system.local?",
+            )
             continue
         middle = statistics.median(taken)
         text = (
@@ -173,7 +180,7 @@ def _faults_of(name: str, strategy: Any, nodes: Counter[str]) -> Iterator[Findin
             yield _single(subject)
     elif isinstance(strategy, NetworkTopologyStrategy):
         for datacenter, factor in strategy.dc_replication_factors.items():
-            if datacenter not in nodes:
+            if datacenter not in nodes and factor:
                 yield found(
                     PROBLEM,
                     subject,
@@ -181,9 +188,12 @@ def _faults_of(name: str, strategy: Any, nodes: Counter[str]) -> Iterator[Findin
                     f"centres are {', '.join(map(repr, sorted(nodes)))}",
                     "names of data centres are case-sensitive; ALTER KEYSPACE",
                 )
-            else:
+            elif factor:
                 yield from _too_many(subject, factor, nodes[datacenter], datacenter)
-        if sum(strategy.dc_replication_factors.values()) == 1 and total > 1:
+        factors = [one for one in strategy.dc_replication_factors.values() if one]
+        # Logins are read from the local data centre alone.
+        of_login = name == "system_auth" and 1 in factors
+        if (sum(factors) == 1 or of_login) and total > 1:
             yield _single(subject)
 
 
@@ -233,9 +243,13 @@ def _connected(session: Session) -> list[Host]:
 def _ask(session: Session, query: str, host: Host, timeout: float) -> Any:
     """Return the row that `host` answers with; None if it does not."""
     try:
-        return session.execute(SimpleStatement(query), host=host, timeout=timeout).one()
-    except Exception:  # another check tells that it is down
+        return _answer(session, query, host, timeout)
+    except Exception:  # `latency` tells of it
         return None
+
+
+def _answer(session: Session, query: str, host: Host, timeout: float) -> Any:
+    return session.execute(SimpleStatement(query), host=host, timeout=timeout).one()
 
 
 def _each(session: Session, query: str, timeout: float) -> Iterator[tuple[Host, Any]]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import platform
 import socket
 import ssl
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor, TimeoutError as Late
+from concurrent.futures import Future, TimeoutError as Late
 from datetime import datetime, timezone
+from threading import Thread
+from typing import Any
 
 from cassandra import _impl
 from cassandra._version import DRIVER_NAME, __version__
@@ -25,7 +29,10 @@ def installation() -> Iterator[Finding]:
     if _impl.implementation == "c":
         yield found(OK, "driver", f"{text}, compiled")
     elif _impl.fallback_reason is None:
-        yield found(NOTE, "driver", f"{text}, pure Python, as CASS_DRIVER_IMPL wants it")
+        why = f"as on every {platform.python_implementation()}"
+        if os.environ.get("CASS_DRIVER_IMPL") == "python":
+            why = "as CASS_DRIVER_IMPL wants it"
+        yield found(NOTE, "driver", f"{text}, pure Python, {why}")
     else:
         yield found(
             WARNING,
@@ -61,13 +68,17 @@ def reach(
 
 
 def _resolved(host: str, port: int, timeout: float) -> list[str]:
-    # A resolver has no time limit of its own; its thread may end later.
-    pool = ThreadPoolExecutor(1, "cassandra-doctor")
-    try:
-        asked = pool.submit(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
-        return list(dict.fromkeys(str(one[4][0]) for one in asked.result(timeout)))
-    finally:
-        pool.shutdown(wait=False)
+    answer: Future[Any] = Future()
+
+    def ask() -> None:
+        try:
+            answer.set_result(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+        except BaseException as error:
+            answer.set_exception(error)
+
+    # A resolver has no time limit of its own. Nobody waits for this thread, not even at the end.
+    Thread(target=ask, name="cassandra-doctor", daemon=True).start()
+    return list(dict.fromkeys(str(one[4][0]) for one in answer.result(timeout)))
 
 
 def _connect(

@@ -14,7 +14,7 @@ from cassandra.doctor import checks
 from cassandra.doctor.findings import OK, PROBLEM, WARNING, Finding
 from cassandra.metadata.placement.replication import NetworkTopologyStrategy, SimpleStrategy
 from cassandra.policies import RoundRobinPolicy
-from cassandra.testing.fake import FakeCluster, Scylla, rows
+from cassandra.testing.fake import FakeCluster, Scylla, rows, silence
 
 
 @pytest.fixture
@@ -101,6 +101,16 @@ def test_latency_of_each_host(session: Session, monkeypatch: pytest.MonkeyPatch)
     assert levels(checks.latency(session, 2)) == [WARNING, WARNING]
 
 
+def test_a_host_that_is_connected_and_silent(nodes: FakeCluster, session: Session) -> None:
+    nodes[1].prime("SELECT key FROM system.local", silence())
+    found = {one.subject: one for one in checks.latency(session, 0.05)}
+    assert found[f"{nodes[0].address}:{nodes.port}"].level == OK
+    silent = found[f"{nodes[1].address}:{nodes.port}"]
+    assert silent.level == PROBLEM
+    assert "does not answer: OperationTimedOut" in silent.text
+    assert len(nodes[1].queries("SELECT key FROM system.local")) == 1  # asked once
+
+
 NODES = Counter({"east": 3, "west": 1})
 
 
@@ -120,6 +130,12 @@ NODES = Counter({"east": 3, "west": 1})
             "system_auth",
             SimpleStrategy({"replication_factor": 1}),
             [(WARNING, "east, west"), (WARNING, "nobody can log in")],
+        ),
+        ("ks", NetworkTopologyStrategy({"east": 3, "gone": 0}), []),
+        (
+            "system_auth",
+            NetworkTopologyStrategy({"east": 1, "west": 1}),
+            [(WARNING, "nobody can log in")],
         ),
         ("system_traces", SimpleStrategy({"replication_factor": 2}), []),
     ],

@@ -16,6 +16,7 @@ from cassandra.doctor import network
 from cassandra.doctor.findings import NOTE, OK, PROBLEM, WARNING
 from cassandra.testing import tls
 from cassandra.testing.fake import FakeNode
+from tests.processes import run_python
 
 
 def test_the_installation_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -23,7 +24,12 @@ def test_the_installation_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [one.level for one in network.installation()] == [OK]
     monkeypatch.setattr(_impl, "implementation", "python")
     monkeypatch.setattr(_impl, "fallback_reason", None)
-    assert [one.level for one in network.installation()] == [NOTE]
+    monkeypatch.setenv("CASS_DRIVER_IMPL", "python")
+    (found,) = network.installation()
+    assert (found.level, "CASS_DRIVER_IMPL wants" in found.text) == (NOTE, True)
+    monkeypatch.delenv("CASS_DRIVER_IMPL")
+    (found,) = network.installation()
+    assert (found.level, "as on every" in found.text) == (NOTE, True)
     monkeypatch.setattr(_impl, "fallback_reason", "no module named x")
     (found,) = network.installation()
     assert found.level == WARNING
@@ -37,6 +43,17 @@ def test_a_resolver_that_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
     release.set()
     assert found.level == PROBLEM
     assert "no answer in time" in found.text
+
+
+def test_a_resolver_that_is_silent_does_not_hold_the_process() -> None:
+    program = (
+        "import socket, time; from cassandra.doctor import network;"
+        "socket.getaddrinfo = lambda *a, **k: time.sleep(600);"
+        "print(next(network.reach('slow.example', 9042, 0.05, None)).text)"
+    )
+    done = run_python(program)  # has a deadline of its own
+    assert done.returncode == 0, done.stderr
+    assert "no answer in time" in done.stdout
 
 
 def test_a_port_without_tls() -> None:
