@@ -419,6 +419,10 @@ class OperationTimedOut(DriverException):
         super().__init__(shown)
 
 
+class RequestThrottled(DriverException):
+    """The throttler's queue is full: the request was not sent (see `cassandra.throttling`)."""
+
+
 class NoHostAvailable(DriverException):
     """No host of the query plan could answer.
 

@@ -34,10 +34,11 @@ from itertools import chain as _chain_of
 from time import monotonic as _monotonic_clock
 
 from cassandra._threads import Lock as _Lock
-from cassandra.engine.mishaps import mishap as _mishap
+from cassandra.engine.mishaps import let_out as _let_out, mishap as _mishap
 from cassandra.engine.mistakes import no_attribute as _no_attribute
 from cassandra.engine.mistakes import refuse_loop as _refuse_loop
 from cassandra.engine.mistakes import running_loop as _running_loop_function
+from cassandra.engine.callers import current_caller as _current_caller_function
 from cassandra.engine.mistakes import statement_of as _statement_of
 from cassandra.engine.serial_reads import in_order as _in_order_of
 from cassandra.errors import ConnectionException, DecodeError as _DecodeErrorClass
@@ -70,6 +71,7 @@ log = logging.getLogger("cassandra.connection")
 
 # Called at each request: a name of C's, so that nothing is looked up.
 cdef object _running_loop = _running_loop_function
+cdef object _current_caller = _current_caller_function
 
 WRITE_HIGH_WATER = 1 << 20
 MOST_DIRECT = 1 << 16
@@ -140,6 +142,11 @@ cdef enum:  # RequestBase._place
     NOWHERE
     ON_RING
     IN_TABLET
+
+cdef enum:  # RequestBase._throttle
+    NOT_ASKED
+    IN_QUEUE
+    HAS_BEGUN
 
 cdef double FINE = 0.01
 cdef double COARSE_FROM = 1.0
@@ -258,6 +265,8 @@ cdef class RequestBase:
     cdef public object on_done
     cdef public object target_host
     cdef public object vectors
+    cdef public object caller            # who asked for it, if there is a throttler
+    cdef int _throttle                   # what the throttler was asked, and said
     cdef public object observed          # its observers' view of it; None if nobody observes it
     cdef Attempt _first                  # of the attempts: most requests have one
     cdef list _attempts                  # all of them, when there are more, or somebody asks
@@ -383,6 +392,9 @@ cdef class RequestBase:
                     return 0
                 timers = <TimerWheel?> _of(session, _engine_places, E_TIMERS, "timers")
                 self._timer_slot = timers._add(self.timeout, self)
+            throttle = _of(session, _engine_places, E_THROTTLE, "throttle")
+            if throttle is not None and self._throttle != HAS_BEGUN and not self._begins(throttle):
+                return 0
             if self._plan is not None:
                 pass  # made by `start_directly`
             elif self.target_host is not None:
@@ -395,6 +407,16 @@ cdef class RequestBase:
         except BaseException as error:  # a policy's or the driver's own fault: not NoHostAvailable
             self.fail(_mishap(error))
         return 0
+
+    cdef bint _begins(self, throttle) except -1:
+        """Ask the throttler; return False if the request waits for its turn."""
+        self._throttle = HAS_BEGUN if throttle.admit(self) else IN_QUEUE
+        return self._throttle == HAS_BEGUN
+
+    def start_admitted(self):
+        """Its turn has come."""
+        self._throttle = HAS_BEGUN
+        self.start()
 
     @cython.final
     cdef object _new_plan(self, session):
@@ -417,6 +439,7 @@ cdef class RequestBase:
         session = self.session
         if (
             self.speculative_policy is not None or self.target_host is not None or session.closed
+            or session.throttle is not None
             or not (isinstance(self.request_body, ExecuteBodyBase) or self.request_body.is_plain)
             or not (self.policy is session.direct_policy or session.plans_anywhere(self.policy))
         ):
@@ -528,6 +551,8 @@ cdef class RequestBase:
             for one in self._attempts:
                 (<Attempt?> one)._release()
         self._plan = None
+        if self._throttle != NOT_ASKED:
+            self._leave_throttle()
         # What waits for the request holds it too: the circle ends here, or each request would be
         # left to the collector.
         future = self._future
@@ -542,6 +567,22 @@ cdef class RequestBase:
             collector._complete(self)
         else:
             on_done(self)
+        return 0
+
+    cdef int _leave_throttle(self) except -1:
+        """It is over: its place is another's."""
+        cdef int state = self._throttle
+        throttle = self.session.throttle
+        self._throttle = NOT_ASKED
+        try:
+            if throttle is not None:
+                if state == HAS_BEGUN:
+                    throttle.release(self)
+                else:
+                    throttle.withdraw(self)
+        except BaseException as error:  # of a program's throttler: this request is over all the same
+            log.exception("%r failed", throttle)
+            _let_out(error)
         return 0
 
     # -- sending ---------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ cdef enum:  # of EngineSession
     E_POOLS
     E_CORE
     E_HOOKS
+    E_THROTTLE
 
 cdef enum:  # of Core
     O_LATENCY
@@ -25,7 +26,7 @@ cdef enum:  # of Connection
     C_VERSION
 
 cdef enum:
-    MOST_PLACES = 6
+    MOST_PLACES = 7
 
 
 # Of one class. One object, which never changes: whoever takes another one gets the class that it is
@@ -45,7 +46,7 @@ cdef _Places _places_of(type kind, tuple names):
     return made
 
 
-cdef tuple _OF_ENGINES = ("closed", "timers", "keyspace", "pools_by_id", "core", "hooks")
+cdef tuple _OF_ENGINES = ("closed", "timers", "keyspace", "pools_by_id", "core", "hooks", "throttle")
 cdef tuple _OF_CORES = ("on_latency", "wire_format")
 cdef tuple _OF_POOLS = ("shards", "connections")
 cdef tuple _OF_CONNECTIONS = ("streams", "wire_format", "version")

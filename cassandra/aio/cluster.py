@@ -162,6 +162,8 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
     :param request_observers: observers of all requests, each a
         `cassandra.observers.RequestObserver`. It may be changed after `connect`, also by
         `add_request_observer`. Default: ().
+    :param request_throttler: lets requests begin by a rule and keeps the others in a queue; see
+        `cassandra.throttling`. None sends them as they come. Default: None.
     :param schema_metadata_keyspaces: the keyspaces whose schema is read; None for all. Replication
         is read for all keyspaces, because token awareness needs it. Default: None.
     :param schema_read_timeout: seconds that reading the whole schema may take, at connect and

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from cassandra.policies.retry import RetryPolicy
     from cassandra.policies.translation import AddressTranslator
     from cassandra.ssl_session_cache import SSLSessionCache
+    from cassandra.throttling import RequestThrottler
 
     ContactPoint = str | tuple[str, int] | EndPoint
     """A name, an address, an (address, port) pair or an end point."""
@@ -62,6 +63,7 @@ class LaterSettings(TypedDict, total=False):
     monitor_reporting_enabled: bool
     monitor_reporting_interval: float
     request_observers: Sequence[RequestObserver]
+    request_throttler: RequestThrottler | None
     schema_metadata_keyspaces: Sequence[str] | None
     schema_read_timeout: float | None
     ssl_session_cache: SSLSessionCache | None

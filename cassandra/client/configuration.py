@@ -33,6 +33,7 @@ from cassandra.client.setting_checks import (
     check_instance,
     check_page_size,
     check_seconds,
+    check_throttler,
     checked_keyspaces,
     checked_port,
     instead_of,
@@ -279,6 +280,7 @@ class ClusterBase(
         check_compression(self.compression)
         check_auth_provider(self.auth_provider)
         check_encryption(self.column_encryption_policy)
+        check_throttler(self.request_throttler)
         self._check_identity()
         for name in ("reconnection_policy", "address_translator"):
             check_instance(name, getattr(self, name))

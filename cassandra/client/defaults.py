@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from cassandra.policies.reconnection import ReconnectionPolicy
     from cassandra.policies.retry import RetryPolicy
     from cassandra.policies.translation import AddressTranslator
+    from cassandra.throttling import RequestThrottler
 
 __all__ = ["Defaults"]
 
@@ -201,6 +202,12 @@ class Defaults:
 
     metrics: Metrics | None = None
     """The cluster's `cassandra.metrics.Metrics`; None if they are not enabled."""
+
+    request_throttler: RequestThrottler | None = None
+    """Lets requests begin by a rule and keeps the others in a queue; see `cassandra.throttling`.
+
+    None sends them as they come.
+    """
 
     column_encryption_policy: ColumnEncryptionPolicy | None = None
     """Encrypts and decrypts columns in the program: see `cassandra.column_encryption.policies`.

@@ -56,6 +56,7 @@ def settings_of(cluster: ClusterBase) -> Settings:
         schema_metadata_enabled=cluster.schema_metadata_enabled,
         token_metadata_enabled=cluster.token_metadata_enabled,
         schema_metadata_page_size=cluster.schema_metadata_page_size,
+        request_throttler=cluster.request_throttler,
         schema_read_timeout=cluster.schema_read_timeout,
         schema_metadata_keyspaces=cluster.schema_metadata_keyspaces,
         column_encryption_policy=cluster.column_encryption_policy,

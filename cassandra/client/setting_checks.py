@@ -20,6 +20,7 @@ __all__ = [
     "check_instance",
     "check_page_size",
     "check_seconds",
+    "check_throttler",
     "checked_keyspaces",
     "checked_port",
     "instead_of",
@@ -140,6 +141,15 @@ def check_encryption(policy: object) -> None:
         raise TypeError(
             "column_encryption_policy must be a ColumnEncryptionPolicy, but is of type "
             f"{type(policy).__name__}"
+        )
+
+
+def check_throttler(throttler: object) -> None:
+    """Raise TypeError unless `throttler` is None, or lets requests begin."""
+    check_instance("request_throttler", throttler)
+    if throttler is not None and not hasattr(throttler, "admit"):
+        raise TypeError(
+            f"request_throttler must be a cassandra.throttling.RequestThrottler, not {throttler!r}"
         )
 
 

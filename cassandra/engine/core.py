@@ -66,6 +66,8 @@ class Core(Observers):
         self.loop = loop
         self.time = loop.time
         self.timers = flight.TimerWheel(loop)
+        if settings.request_throttler is not None:
+            settings.request_throttler.attach(loop)
         # The classes that programs have registered. Replaced, never changed: row plans remember
         # which mapping they were made with.
         self.user_types: Mapping[str, Mapping[str, type]] = {}

@@ -26,7 +26,7 @@ from cassandra._threads import green_library
 from cassandra.engine.awaited import HappyPath, ResultFuture, RowsAnswer
 from cassandra.engine.collector import Collector
 from cassandra.engine.latches import Latch, Wakes
-from cassandra.engine.mishaps import mishap
+from cassandra.engine.mishaps import let_out, mishap
 from cassandra.engine.pools.shard_table import ShardTable, first_with_room, in_flight_of
 from cassandra.engine.resolving import bound_request, request_for, resolve
 from cassandra.engine.serial_reads import in_order
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from cassandra.observers import ObservedRequest
     from cassandra.protocol.column_specs import ResultMetadata
     from cassandra.query.prepared import PreparedStatement
+    from cassandra.throttling import RequestThrottler
 
 log = logging.getLogger("cassandra.connection")
 
@@ -88,6 +89,9 @@ _PAYLOAD_ALONE = 0x04  # flags of an answer (native_protocol_v5.spec, section 2.
 MOST_DIRECT = 1 << 16
 
 _monotonic = time.monotonic
+
+# RequestBase._throttle
+_NOT_ASKED, _WAITING, _BEGUN = range(3)
 
 
 class Attempt:
@@ -272,10 +276,12 @@ class RequestBase:
         "_speculation",
         "_speculation_handle",
         "_tablet",
+        "_throttle",
         "_timer_slot",
         "_token",
         "_waits",
         "attempts",
+        "caller",
         "done",
         "error",
         "errors",
@@ -328,6 +334,9 @@ class RequestBase:
         # How many of these will go on with the request although no attempt is in flight: preparing
         # again, delayed retries, waiting for room.
         self._waits = 0
+        # Who asked for it, if there is a throttler, among whose callers requests take turns.
+        self.caller: object = None
+        self._throttle = _NOT_ASKED
         self._reads_rows = False  # the answer is wanted as a RowsAnswer
         self._is_located = False
         self._token: int | None = None
@@ -396,6 +405,12 @@ class RequestBase:
                     self.on_timeout()
                     return
                 self._timer_slot = session.timers.add(self.timeout, self)
+            if (
+                session.throttle is not None
+                and self._throttle != _BEGUN
+                and not self._begins(session.throttle)
+            ):
+                return
             if self._plan is not None:
                 pass  # made by `start_directly`
             elif self.target_host is not None:
@@ -408,6 +423,17 @@ class RequestBase:
         # A fault of a policy or of the driver: it must not look like NoHostAvailable.
         except BaseException as error:
             self.fail(mishap(error))
+
+    def _begins(self, throttle: RequestThrottler) -> bool:
+        """Ask the throttler; return False if the request waits for its turn."""
+        # Before: `end` has to know if the throttler fails.
+        self._throttle = _BEGUN if throttle.admit(self) else _WAITING
+        return self._throttle == _BEGUN
+
+    def start_admitted(self) -> None:
+        """Its turn has come."""
+        self._throttle = _BEGUN
+        self.start()
 
     def _new_plan(self) -> Iterator[Host]:
         """Return the policy's query plan for this request."""
@@ -425,6 +451,7 @@ class RequestBase:
             or not self.request_body.is_plain
             or self.speculative_policy is not None
             or self.target_host is not None
+            or session.throttle is not None
             or session.closed
             or not (self.policy is session.direct_policy or session.plans_anywhere(self.policy))
         ):
@@ -504,10 +531,25 @@ class RequestBase:
             attempt.abandon()
             attempt.release()
         self._plan = None
+        if self._throttle != _NOT_ASKED:
+            self._leave_throttle()
         # What waits for the request holds it too: the circle ends here, or each request would be
         # left to the collector.
         on_done, self.on_done = self.on_done, _over
         on_done(self)
+
+    def _leave_throttle(self) -> None:
+        """It is over: its place is another's."""
+        throttle = self.session.throttle
+        state, self._throttle = self._throttle, _NOT_ASKED
+        try:
+            if throttle is not None:
+                (throttle.release if state == _BEGUN else throttle.withdraw)(self)
+        except (
+            BaseException
+        ) as error:  # of a program's throttler: this request is over all the same
+            log.exception("%r failed", throttle)
+            let_out(error)
 
     # -- sending -----------------------------------------------------------------------------------
 

@@ -127,11 +127,7 @@ class Request(RequestBase):
                 "no answer within the client's time; see Session.execute(timeout=...)"
             )
         elif not errors:
-            errors["(no host)"] = (
-                "the time was over before the request was sent"
-                if self.timeout is not None and self.timeout <= 0
-                else "no connection had room for the request within the client's time"
-            )
+            errors["(no host)"] = self._why_not_sent()
         error = OperationTimedOut(
             errors,
             last.host.endpoint if last is not None else None,
@@ -143,6 +139,14 @@ class Request(RequestBase):
             last.latency = monotonic() - last.started
         self._tell_failure(last.host if last is not None else None, error, None)
         self.fail(error)
+
+    def _why_not_sent(self) -> str:
+        if self.timeout is not None and self.timeout <= 0:
+            return "the time was over before the request was sent"
+        throttle = self.session.throttle
+        if throttle is not None and self._plan is None:
+            return f"the throttler let others go first within the client's time ({throttle!r})"
+        return "no connection had room for the request within the client's time"
 
     # -- sending -----------------------------------------------------------------------------------
 

@@ -74,6 +74,7 @@ class EngineSession(ObservedSession):
         "loop",
         "pools",
         "pools_by_id",
+        "throttle",
         "timers",
     )
 
@@ -88,6 +89,7 @@ class EngineSession(ObservedSession):
         # objects.
         self.pools_by_id: dict[int, HostPool] = {}
         self.closed = False
+        self.throttle = core.settings.request_throttler
         # Retries that are put off: no pool knows their requests meanwhile.
         self.delayed: set[Ending] = set()
         # The last load balancing policy that was found to make plans in any thread.
@@ -515,5 +517,7 @@ class EngineSession(ObservedSession):
         # A copy: a retry that fails takes itself out of the set.
         for delayed in list(self.delayed):
             delayed.fail(error)
+        if self.throttle is not None:
+            self.throttle.fail_all_of(self, error)
         self.core.query_fallback.release(self)
         self.core.sessions.remove(self)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from cassandra.engine.control.client_routes import ClientRoutes
     from cassandra.engine.tls import TlsClient
     from cassandra.protocol.encrypted import Encryption
+    from cassandra.throttling import RequestThrottler
 
 
 class Settings:
@@ -49,6 +50,7 @@ class Settings:
     schema_metadata_enabled: bool = True
     token_metadata_enabled: bool = True
     schema_metadata_page_size: int = 1000
+    request_throttler: RequestThrottler | None = None
     schema_read_timeout: float | None = 300.0
     schema_metadata_keyspaces: Sequence[str] | None = None
     metadata_request_timeout: datetime.timedelta | None = None

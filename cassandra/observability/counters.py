@@ -240,6 +240,8 @@ class ClusterGauges(NamedTuple):
     :param tablet_hits: requests to tables with tablets whose tablet was known.
     :param tablet_misses: those whose tablet was not.
     :param is_connected: True if there is a control connection.
+    :param throttled: requests that wait for the throttler; 0 without one.
+    :param refused: requests that found its queue full.
     """
 
     hosts: tuple[HostGauges, ...]
@@ -249,6 +251,8 @@ class ClusterGauges(NamedTuple):
     tablet_hits: int
     tablet_misses: int
     is_connected: bool
+    throttled: int
+    refused: int
 
     @classmethod
     def of(cls, cluster: Any) -> ClusterGauges:
@@ -259,6 +263,7 @@ class ClusterGauges(NamedTuple):
         core = cluster._core
         sessions = list(core.sessions) if core is not None else []
         metadata = cluster.metadata
+        throttler = cluster.request_throttler
         return cls(
             hosts=tuple(_gauges_of(host, sessions) for host in metadata.all_hosts()),
             sessions=len(sessions),
@@ -267,6 +272,8 @@ class ClusterGauges(NamedTuple):
             tablet_hits=metadata.tablets.hits,
             tablet_misses=metadata.tablets.misses,
             is_connected=core is not None and core.control.connection is not None,
+            throttled=throttler.waiting if throttler is not None else 0,
+            refused=throttler.refused if throttler is not None else 0,
         )
 
 

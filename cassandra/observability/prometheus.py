@@ -135,10 +135,14 @@ def _gauges(name: str, gauges: ClusterGauges) -> Iterator[Metric]:
         ("is_connected", "control_connection_up", "1 if there is a control connection"),
         ("prepared_statements", "prepared_statements", "Prepared statements in use"),
         ("tablets", "tablets", "Tablets whose place is known"),
+        ("throttled", "throttled_requests", "Requests that wait for the throttler"),
     ):
         family = _gauge(metric, text, "cluster")
         family.add_metric([name], float(getattr(gauges, attribute)))
         yield family
+    refused = _counter("refused_requests", "Requests that found the queue full", "cluster")
+    refused.add_metric([name], gauges.refused)
+    yield refused
     found = _counter(
         "tablet_lookups", "Requests to tables with tablets, by outcome", "cluster", "outcome"
     )

@@ -116,7 +116,7 @@ class StatsReporter:
                 self._client.gauge(
                     f"{self._prefix}.{_place(one.host)}.{name}", int(getattr(one, name))
                 )
-        for name in ("sessions", "prepared_statements", "tablets"):
+        for name in ("sessions", "prepared_statements", "throttled", "tablets"):
             self._client.gauge(f"{self._prefix}.{name}", getattr(gauges, name))
 
     def _count(self, name: str, count: int) -> None:

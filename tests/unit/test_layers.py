@@ -61,7 +61,7 @@ LAYERS: list[set[str]] = [
     {"tablets"},
     {"policies"},
     {"column_encryption"},
-    {"observers"},
+    {"observers", "throttling"},
     {"observability"},
     {"engine"},
     {"diagnostics"},

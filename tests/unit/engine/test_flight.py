@@ -293,6 +293,7 @@ class Session:
         )
         self.core = SimpleNamespace(on_latency=None, user_types={}, wire_format=4)
         self.hooks = None
+        self.throttle = None
         self.keyspace = "ks"
         self.closed = False
         self.pools: dict[Any, Any] = {}

@@ -1,0 +1,361 @@
+"""Throttlers: how many requests a cluster's sessions have under way, and how many may wait.
+
+Without one, requests are sent as they come, and wait for a free stream if a host has none. A
+throttler lets requests begin by a rule of its own, and keeps the others in a queue of limited
+length:
+
+* `ConcurrencyLimitingThrottler`: at most so many under way.
+* `RateLimitingThrottler`: at most so many begun in a second.
+* `AdaptiveThrottler`: as many under way as the servers can take, found by trying.
+
+.. code-block:: python
+
+   from cassandra.cluster import Cluster
+   from cassandra.throttling import ConcurrencyLimitingThrottler
+
+   cluster = Cluster(request_throttler=ConcurrencyLimitingThrottler(1000, max_queue_size=50_000))
+
+A request that finds the queue full fails with `cassandra.errors.RequestThrottled`. Waiting is part
+of the request's time-out, and a request that is given up leaves the queue. Callers (threads and
+asyncio tasks) take turns: who asks for a hundred thousand requests at once does not keep others
+waiting.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict, deque
+from typing import TYPE_CHECKING, Any
+
+from cassandra.errors import (
+    OperationTimedOut,
+    RequestThrottled,
+    WriteTimeout,
+)
+from cassandra.protocol.messages.errors import IsBootstrappingErrorMessage, OverloadedErrorMessage
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+
+    from cassandra.engine.flight import RequestBase
+
+__all__ = [
+    "AdaptiveThrottler",
+    "ConcurrencyLimitingThrottler",
+    "RateLimitingThrottler",
+    "RequestThrottler",
+]
+
+
+class RequestThrottler:
+    """A queue of requests that wait for their turn. A subclass says when one may begin.
+
+    A throttler belongs to one cluster, whose engine calls it on its event loop. Its numbers may be
+    read in any thread.
+
+    :param max_queue_size: how many requests may wait.
+    :raises ValueError: if it is negative.
+    """
+
+    def __init__(self, max_queue_size: int) -> None:
+        self.max_queue_size = _checked_int("max_queue_size", max_queue_size, 0)
+        self.under_way = 0
+        """Requests that have begun and are not over."""
+        self.waiting = 0
+        """Requests in the queue."""
+        self.refused = 0
+        """Requests that found the queue full."""
+        self._loop: AbstractEventLoop | None = None
+        self._is_draining = False
+        # By caller: each round, every caller has one request begun.
+        self._queues: OrderedDict[Any, deque[RequestBase]] = OrderedDict()
+
+    def attach(self, loop: AbstractEventLoop) -> None:
+        """Belong to the engine on `loop`.
+
+        :param loop: the engine's loop.
+        :raises ValueError: if it belongs to another engine that runs.
+        """
+        if self._loop is not None and self._loop is not loop and not self._loop.is_closed():
+            raise ValueError(f"{self!r} belongs to another cluster: make one for each")
+        self._loop = loop
+        self._queues.clear()
+        self.under_way = self.waiting = 0
+
+    # -- of the subclass ---------------------------------------------------------------------------
+
+    def may_begin(self) -> bool:
+        """Return True if one more request may begin now."""
+        raise NotImplementedError
+
+    def on_begun(self) -> None:
+        """A request begins."""
+
+    def on_over(self, request: RequestBase) -> None:
+        """A request that has begun is over.
+
+        :param request: the request.
+        """
+
+    # -- of the engine -----------------------------------------------------------------------------
+
+    def admit(self, request: RequestBase) -> bool:
+        """Let a request begin, or put it into the queue.
+
+        :param request: the request.
+        :returns: True if it may begin now.
+        :raises RequestThrottled: if the queue is full.
+        """
+        if not self.waiting and self.may_begin():
+            self._begin()
+            return True
+        if self.waiting >= self.max_queue_size:
+            self.refused += 1
+            raise RequestThrottled(
+                f"{self.under_way} requests are under way and {self.waiting} wait, as many as may "
+                f"(max_queue_size={self.max_queue_size} of {type(self).__name__})"
+            )
+        queue = self._queues.get(request.caller)
+        if queue is None:
+            queue = self._queues[request.caller] = deque()
+        queue.append(request)
+        self.waiting += 1
+        return False
+
+    def withdraw(self, request: RequestBase) -> None:
+        """A request in the queue is given up.
+
+        :param request: the request, which is done.
+        """
+        # It stays where it is, and is passed over when its turn comes: a queue is not searched.
+        self.waiting -= 1
+        if not self.waiting:
+            self._queues.clear()
+
+    def release(self, request: RequestBase) -> None:
+        """A request that has begun is over: others may begin.
+
+        :param request: the request.
+        """
+        self.under_way -= 1
+        self.on_over(request)
+        self.drain()
+
+    def drain(self) -> None:
+        """Let requests begin, for as long as they may."""
+        # A request that ends as it begins comes here again: the loop below goes on for it.
+        if self._is_draining:
+            return
+        self._is_draining = True
+        try:
+            while self.waiting and self.may_begin():
+                request = self._next()
+                if request is None:
+                    return
+                self._begin()
+                request.start_admitted()
+        finally:
+            self._is_draining = False
+
+    def fail_all_of(self, session: object, error: BaseException) -> None:
+        """Fail the requests in the queue that are a session's.
+
+        :param session: the engine's session, which is being closed.
+        :param error: what they fail with.
+        """
+        for queue in list(self._queues.values()):
+            for request in list(queue):
+                if request.session is session:
+                    request.fail(error)
+
+    def _begin(self) -> None:
+        self.under_way += 1
+        self.on_begun()
+
+    def _next(self) -> RequestBase | None:
+        """Take the next request of the next caller."""
+        while self._queues:
+            caller, queue = next(iter(self._queues.items()))
+            request = queue.popleft()
+            if queue:
+                self._queues.move_to_end(caller)
+            else:
+                del self._queues[caller]
+            if not request.done:
+                self.waiting -= 1
+                return request
+        return None
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.under_way} under way, {self.waiting} waiting>"
+
+
+class ConcurrencyLimitingThrottler(RequestThrottler):
+    """At most `max_concurrent_requests` are under way.
+
+    :param max_concurrent_requests: how many.
+    :param max_queue_size: how many may wait.
+    :raises ValueError: if a limit is out of range.
+    """
+
+    def __init__(self, max_concurrent_requests: int, max_queue_size: int = 10_000) -> None:
+        super().__init__(max_queue_size)
+        self.max_concurrent_requests = _checked_int(
+            "max_concurrent_requests", max_concurrent_requests, 1
+        )
+
+    def may_begin(self) -> bool:
+        return self.under_way < self.max_concurrent_requests
+
+
+class RateLimitingThrottler(RequestThrottler):
+    """At most `max_requests_per_second` begin in a second, evenly.
+
+    After a pause, as many begin at once as would have begun in `burst` seconds.
+
+    :param max_requests_per_second: how many.
+    :param max_queue_size: how many may wait.
+    :param burst: seconds.
+    :raises ValueError: if a limit is out of range.
+    """
+
+    def __init__(
+        self, max_requests_per_second: float, max_queue_size: int = 10_000, burst: float = 0.1
+    ) -> None:
+        super().__init__(max_queue_size)
+        if not 0 < max_requests_per_second < math.inf:
+            raise ValueError(
+                "max_requests_per_second must be a positive number, but is "
+                f"{max_requests_per_second!r}"
+            )
+        if not 0 <= burst < math.inf:
+            raise ValueError(f"burst must be seconds, 0 or more, but is {burst!r}")
+        self.max_requests_per_second = max_requests_per_second
+        self.burst = burst
+        self._tokens = self._most
+        self._counted_at: float | None = None
+        self._timer: Any = None
+
+    @property
+    def _most(self) -> float:
+        return max(1.0, self.max_requests_per_second * self.burst)
+
+    def attach(self, loop: AbstractEventLoop) -> None:
+        super().attach(loop)
+        self._tokens = self._most
+        self._counted_at = None
+        self._timer = None
+
+    def may_begin(self) -> bool:
+        loop = self._loop
+        assert loop is not None
+        now = loop.time()
+        if self._counted_at is not None:
+            earned = (now - self._counted_at) * self.max_requests_per_second
+            self._tokens = min(self._most, self._tokens + earned)
+        self._counted_at = now
+        if self._tokens > 1 - 1e-9:  # or rounding would have it wait for nothing
+            return True
+        if self._timer is None:
+            lacking = (1 - self._tokens) / self.max_requests_per_second
+            self._timer = loop.call_later(lacking, self._on_time)
+        return False
+
+    def on_begun(self) -> None:
+        self._tokens -= 1
+
+    def _on_time(self) -> None:
+        self._timer = None
+        self.drain()
+
+
+class AdaptiveThrottler(ConcurrencyLimitingThrottler):
+    """As many are under way as the servers can take.
+
+    The limit rises by one for as many answers as it has room for, as long as it is used up, and
+    falls to `backoff` of itself if a server is overloaded, a request times out, or answers take
+    `tolerance` times as long as the quickest ones do. It falls at most once in `patience` seconds.
+
+    :param initial: the limit to begin with.
+    :param least: the lowest limit.
+    :param most: the highest limit.
+    :param max_queue_size: how many may wait.
+    :param tolerance: how many times the usual latency is too long.
+    :param backoff: what the limit is multiplied by.
+    :param patience: seconds.
+    :raises ValueError: if a limit is out of range.
+    """
+
+    def __init__(
+        self,
+        initial: int = 100,
+        least: int = 10,
+        most: int = 5_000,
+        max_queue_size: int = 10_000,
+        *,
+        tolerance: float = 5.0,
+        backoff: float = 0.8,
+        patience: float = 0.5,
+    ) -> None:
+        _checked_int("least", least, 1)
+        if not least <= initial <= most:
+            raise ValueError(
+                f"least <= initial <= most does not hold: {least!r}, {initial!r}, {most!r}"
+            )
+        if not 0 < backoff < 1 or not tolerance > 1 or not patience >= 0:
+            raise ValueError(
+                "backoff must be between 0 and 1, tolerance above 1 and patience 0 or more, but "
+                f"are {backoff!r}, {tolerance!r} and {patience!r}"
+            )
+        super().__init__(initial, max_queue_size)
+        self.least = least
+        self.most = most
+        self.tolerance = tolerance
+        self.backoff = backoff
+        self.patience = patience
+        self._limit = float(initial)
+        self._fast: float | None = None  # seconds: what quick answers take
+        self._slow: float | None = None  # seconds: what answers take lately
+        self._next_fall = 0.0
+
+    def on_over(self, request: RequestBase) -> None:
+        error = request.error
+        if isinstance(error, _SIGNS):
+            self._fall()
+            return
+        latency = request.attempts[-1].latency if request.attempts else None
+        if latency is None:
+            return
+        # Of the quickest: follows down at once, and up slowly, as a cluster may have changed.
+        fast = self._fast
+        self._fast = latency if fast is None else min(latency, fast + (latency - fast) * 0.001)
+        slow = self._slow
+        self._slow = latency if slow is None else slow + (latency - slow) * 0.05
+        if self._slow > self._fast * self.tolerance and self._slow > _NOTICEABLE:
+            self._fall()
+        elif self.under_way + 1 >= self.max_concurrent_requests:
+            self._set(min(self._limit + 1 / self._limit, float(self.most)))
+
+    def _fall(self) -> None:
+        assert self._loop is not None
+        now = self._loop.time()
+        if now >= self._next_fall:
+            self._next_fall = now + self.patience
+            self._set(max(self._limit * self.backoff, float(self.least)))
+
+    def _set(self, limit: float) -> None:
+        self._limit = limit
+        self.max_concurrent_requests = int(limit)
+
+
+# A server, or the way to it, has more than it can do.
+_SIGNS = (OverloadedErrorMessage, IsBootstrappingErrorMessage, OperationTimedOut, WriteTimeout)
+_NOTICEABLE = 0.005  # seconds: below it, a slow answer says nothing about load
+
+
+def _checked_int(name: str, value: object, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} must be an integer, but is {value!r}")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, but is {value}")
+    return value

@@ -1,0 +1,449 @@
+"""Throttlers: by themselves on a turned clock, and on both faces."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.cluster import Cluster
+from cassandra.concurrent import execute_concurrent_with_args
+from cassandra.errors import (
+    InvalidRequest,
+    OperationTimedOut,
+    RequestThrottled,
+    SessionShutdown,
+)
+from cassandra.protocol.messages.errors import OverloadedErrorMessage
+from cassandra.testing.fake import ErrorCode, FakeNode, error, hold, paged, rows
+from cassandra.throttling import (
+    AdaptiveThrottler,
+    ConcurrencyLimitingThrottler,
+    RateLimitingThrottler,
+    RequestThrottler,
+)
+
+QUERY = "SELECT k FROM t"
+INSERT = "INSERT INTO t (k) VALUES (?)"
+K = [("k", "int")]
+NUMBER: Any = "1"
+THREE: Any = 3
+CLASS: Any = RateLimitingThrottler
+
+
+class Clock:
+    """As much of a loop as throttlers ask for."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.calls: list[tuple[float, Any]] = []
+
+    def time(self) -> float:
+        return self.now
+
+    def is_closed(self) -> bool:
+        return False
+
+    def call_later(self, delay: float, call: Any) -> None:
+        self.calls.append((self.now + delay, call))
+
+    def turn(self, seconds: float) -> None:
+        until = self.now + seconds
+        while self.calls and min(self.calls, key=lambda one: one[0])[0] <= until:
+            next_one = min(self.calls, key=lambda one: one[0])
+            self.calls.remove(next_one)
+            self.now = max(self.now, next_one[0])
+            next_one[1]()
+        self.now = until
+
+
+class Asked:
+    """A request that counts how often it may begin."""
+
+    def __init__(self, throttler: RequestThrottler, caller: object = 0) -> None:
+        self.throttler = throttler
+        self.caller = caller
+        self.begun = 0
+        self.done = False
+        self.error: BaseException | None = None
+        self.session: object = None
+        self.attempts: list[Any] = []
+
+    def ask(self) -> Asked:
+        if self.throttler.admit(self):  # type: ignore[arg-type]
+            self.begun += 1
+        return self
+
+    def start_admitted(self) -> None:
+        self.begun += 1
+
+    def end(self, latency: float | None = None, error: BaseException | None = None) -> None:
+        self.done = True
+        self.error = error
+        self.attempts = [SimpleNamespace(latency=latency)]
+        if self.begun:
+            self.throttler.release(self)  # type: ignore[arg-type]
+        else:
+            self.throttler.withdraw(self)  # type: ignore[arg-type]
+
+    def fail(self, error: BaseException) -> None:
+        self.end(error=error)
+
+
+def attached(throttler: Any) -> tuple[Any, Clock]:
+    clock = Clock()
+    throttler.attach(clock)
+    return throttler, clock
+
+
+def begun(asked: list[Asked]) -> list[int]:
+    return [at for at, one in enumerate(asked) if one.begun]
+
+
+# -- by themselves ---------------------------------------------------------------------------------
+
+
+def test_as_many_as_may_be_under_way_and_the_others_in_their_order() -> None:
+    throttler, _ = attached(ConcurrencyLimitingThrottler(2, 10))
+    asked = [Asked(throttler).ask() for _ in range(5)]
+    assert begun(asked) == [0, 1]
+    assert (throttler.under_way, throttler.waiting) == (2, 3)
+    asked[1].end()
+    assert begun(asked) == [0, 1, 2]
+    asked[0].end()
+    asked[2].end()
+    assert begun(asked) == [0, 1, 2, 3, 4]
+    asked[3].end()
+    asked[4].end()
+    assert (throttler.under_way, throttler.waiting) == (0, 0)
+
+
+def test_a_full_queue_refuses() -> None:
+    throttler, _ = attached(ConcurrencyLimitingThrottler(1, 2))
+    for _ in range(3):
+        Asked(throttler).ask()
+    with pytest.raises(RequestThrottled, match="1 requests are under way and 2 wait, as many as"):
+        Asked(throttler).ask()
+    assert throttler.refused == 1
+
+
+def test_requests_that_are_given_up_leave_the_queue() -> None:
+    throttler, _ = attached(ConcurrencyLimitingThrottler(1, 2))
+    asked = [Asked(throttler).ask() for _ in range(3)]
+    asked[1].end()
+    assert throttler.waiting == 1
+    last = Asked(throttler).ask()  # there is room again
+    asked[0].end()
+    assert (asked[1].begun, asked[2].begun, last.begun) == (0, 1, 0)
+    last.end()
+    asked[2].end()
+    assert (throttler.under_way, throttler.waiting, len(throttler._queues)) == (0, 0, 0)
+
+
+def test_given_up_requests_are_not_kept() -> None:
+    throttler, _ = attached(ConcurrencyLimitingThrottler(1, 10))
+    first = Asked(throttler).ask()
+    for _ in range(100):
+        Asked(throttler).ask().end()
+    assert throttler.waiting == 0
+    assert not throttler._queues
+    first.end()
+
+
+def test_callers_take_turns() -> None:
+    throttler, _ = attached(ConcurrencyLimitingThrottler(1, 1000))
+    first = Asked(throttler).ask()
+    greedy = [Asked(throttler, "greedy").ask() for _ in range(100)]
+    modest = [Asked(throttler, "modest").ask() for _ in range(3)]
+    under_way = first
+    order = []
+    for _ in range(6):
+        under_way.end()
+        (under_way,) = [one for one in (*greedy, *modest) if one.begun and not one.done]
+        order.append(under_way.caller)
+    assert order == ["greedy", "modest"] * 3
+
+
+def test_requests_that_end_as_they_begin_do_not_pile_up() -> None:
+    throttler, _ = attached(ConcurrencyLimitingThrottler(1, 100_000))
+
+    class Failing(Asked):
+        def start_admitted(self) -> None:
+            super().start_admitted()
+            self.end()
+
+    first = Asked(throttler).ask()
+    others = [Failing(throttler).ask() for _ in range(20_000)]
+    first.end()  # a recursion would end at 1,000
+    assert all(one.begun == 1 for one in others)
+    assert (throttler.under_way, throttler.waiting) == (0, 0)
+
+
+def test_a_rate() -> None:
+    throttler, clock = attached(RateLimitingThrottler(10, 100, burst=0.2))
+    asked = [Asked(throttler).ask() for _ in range(10)]
+    assert begun(asked) == [0, 1]  # the burst
+    clock.turn(0.1)
+    assert begun(asked) == [0, 1, 2]
+    clock.turn(0.5)
+    assert len(begun(asked)) == 8
+    clock.turn(10)
+    assert len(begun(asked)) == 10
+    more = [Asked(throttler).ask() for _ in range(5)]
+    assert begun(more) == [0, 1]  # a pause gives no more than a burst
+
+
+def test_a_rate_below_one_a_second() -> None:
+    throttler, clock = attached(RateLimitingThrottler(0.5))
+    asked = [Asked(throttler).ask() for _ in range(3)]
+    assert begun(asked) == [0]
+    clock.turn(1.9)
+    assert begun(asked) == [0]
+    clock.turn(0.2)
+    assert begun(asked) == [0, 1]
+
+
+def test_a_limit_that_rises_while_it_is_used_up() -> None:
+    throttler, _ = attached(AdaptiveThrottler(10, 5, 50))
+    for _ in range(2000):
+        asked = [Asked(throttler).ask() for _ in range(throttler.max_concurrent_requests)]
+        asked[0].end(0.001)
+        for one in asked[1:]:
+            one.end(0.001)
+    assert throttler.max_concurrent_requests == 50
+    throttler, _ = attached(AdaptiveThrottler(10, 5, 50))
+    for _ in range(2000):
+        Asked(throttler).ask().end(0.001)
+    assert throttler.max_concurrent_requests == 10  # it was never short
+
+
+@pytest.mark.parametrize(
+    "sign",
+    [OverloadedErrorMessage(0x1001, "busy"), OperationTimedOut()],
+    ids=["overloaded", "late"],
+)
+def test_a_limit_that_falls_once_in_a_while(sign: Exception) -> None:
+    throttler, clock = attached(AdaptiveThrottler(100, 10, 1000, patience=0.5))
+    clock.turn(1)
+    for _ in range(10):
+        Asked(throttler).ask().end(error=sign)
+    assert throttler.max_concurrent_requests == 80
+    for _ in range(50):
+        clock.turn(0.6)
+        Asked(throttler).ask().end(error=sign)
+    assert throttler.max_concurrent_requests == 10
+
+
+def test_a_limit_that_falls_when_answers_slow_down() -> None:
+    throttler, clock = attached(AdaptiveThrottler(100, 10, 1000))
+    for _ in range(100):
+        Asked(throttler).ask().end(0.002)
+    assert throttler.max_concurrent_requests == 100
+    for _ in range(100):
+        clock.turn(0.1)
+        Asked(throttler).ask().end(0.1)
+    assert throttler.max_concurrent_requests < 60
+
+
+def test_errors_of_the_program_say_nothing_of_load() -> None:
+    throttler, clock = attached(AdaptiveThrottler(100, 10, 1000))
+    clock.turn(1)
+    for _ in range(10):
+        Asked(throttler).ask().end(0.001, InvalidRequest("no"))
+    assert throttler.max_concurrent_requests == 100
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "message"),
+    [
+        (lambda: ConcurrencyLimitingThrottler(0), ValueError, "max_concurrent_requests must be at"),
+        (
+            lambda: ConcurrencyLimitingThrottler(1, -1),
+            ValueError,
+            "max_queue_size must be at least",
+        ),
+        (lambda: ConcurrencyLimitingThrottler(NUMBER), TypeError, "must be an integer, but is '1'"),
+        (lambda: RateLimitingThrottler(0), ValueError, "must be a positive number, but is 0"),
+        (lambda: RateLimitingThrottler(1, burst=-1), ValueError, "burst must be seconds"),
+        (lambda: AdaptiveThrottler(5, 10), ValueError, "least <= initial <= most"),
+        (lambda: AdaptiveThrottler(backoff=1), ValueError, "backoff must be between 0 and 1"),
+        (lambda: Cluster(request_throttler=THREE), TypeError, "must be a cassandra.throttling"),
+        (lambda: Cluster(request_throttler=CLASS), TypeError, "write RateLimiting"),
+    ],
+)
+def test_wrong_limits(make: Any, kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind, match=message):
+        make()
+
+
+def test_a_throttler_belongs_to_one_cluster() -> None:
+    throttler, _ = attached(ConcurrencyLimitingThrottler(1))
+    with pytest.raises(ValueError, match="belongs to another cluster"):
+        throttler.attach(Clock())
+
+
+# -- on the faces ----------------------------------------------------------------------------------
+
+
+def blocking(node: FakeNode, throttler: RequestThrottler) -> Cluster:
+    return Cluster([node.address], port=node.port, request_throttler=throttler)
+
+
+def test_futures_wait_for_their_turn() -> None:
+    held = hold(rows(K, []))
+    throttler = ConcurrencyLimitingThrottler(2, 100)
+    with FakeNode() as node, blocking(node, throttler) as cluster:
+        node.prime(QUERY, held)
+        session = cluster.connect()
+        futures = [session.execute_async(QUERY) for _ in range(6)]
+        held.wait(2)
+        assert (len(held.held), throttler.under_way) == (2, 2)
+        held.open()
+        for future in futures:
+            future.result()
+        assert (throttler.under_way, throttler.waiting) == (0, 0)
+
+
+def test_the_wait_is_a_part_of_the_time_out() -> None:
+    held = hold(rows(K, []))
+    throttler = ConcurrencyLimitingThrottler(1, 100)
+    with FakeNode() as node, blocking(node, throttler) as cluster:
+        node.prime(QUERY, held)
+        session = cluster.connect()
+        first = session.execute_async(QUERY)
+        held.wait()
+        with pytest.raises(OperationTimedOut, match="the throttler let others go first"):
+            session.execute(QUERY, timeout=0.05)
+        assert throttler.waiting == 0
+        held.release()
+        first.result()
+        assert throttler.under_way == 0
+
+
+def test_more_than_may_wait_are_refused_by_name() -> None:
+    held = hold(rows(K, []))
+    throttler = ConcurrencyLimitingThrottler(1, 2)
+    with FakeNode() as node, blocking(node, throttler) as cluster:
+        node.prime(QUERY, held)
+        session = cluster.connect()
+        waiting = [session.execute_async(QUERY) for _ in range(3)]
+        held.wait()
+        with pytest.raises(RequestThrottled, match="max_queue_size=2 of ConcurrencyLimiting"):
+            session.execute(QUERY)
+        held.open()
+        for future in waiting:
+            future.result()
+
+
+async def test_tasks_that_are_cancelled_leave_the_queue() -> None:
+    held = hold(rows(K, []))
+    throttler = ConcurrencyLimitingThrottler(1, 100)
+    with FakeNode() as node:
+        node.prime(QUERY, held)
+        async with aio.Cluster(
+            [node.address], port=node.port, request_throttler=throttler
+        ) as cluster:
+            session = await cluster.connect()
+            first = asyncio.ensure_future(session.execute(QUERY))
+            await asyncio.to_thread(held.wait)
+            second = asyncio.ensure_future(session.execute(QUERY))
+            third = asyncio.ensure_future(session.execute(QUERY))
+            await asyncio.sleep(0)
+            assert throttler.waiting == 2
+            second.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await second
+            assert throttler.waiting == 1
+            held.open()
+            await first
+            await third
+    assert (throttler.under_way, throttler.waiting) == (0, 0)
+
+
+def test_a_session_that_is_closed_fails_what_waits() -> None:
+    throttler = ConcurrencyLimitingThrottler(1, 100)
+    with FakeNode() as node, blocking(node, throttler) as cluster:
+        node.prime(QUERY, hold(rows(K, [])))
+        session = cluster.connect()
+        futures = [session.execute_async(QUERY, timeout=None) for _ in range(5)]
+        cluster.shutdown()
+        for future in futures:
+            with pytest.raises(SessionShutdown):
+                future.result()
+    assert (throttler.under_way, throttler.waiting) == (0, 0)
+
+
+def test_pages_prepared_and_concurrent_executions_go_through_it() -> None:
+    most: list[int] = []
+
+    class Noting(ConcurrencyLimitingThrottler):
+        def on_begun(self) -> None:
+            most.append(self.under_way)
+
+    throttler = Noting(3, 10_000)
+    with FakeNode() as node, blocking(node, throttler) as cluster:
+        node.prime_prepare(INSERT, K)
+        node.prime(QUERY, paged(K, [(number,) for number in range(5)]))
+        session = cluster.connect()
+        insert = session.prepare(INSERT)
+        values = [(number,) for number in range(500)]
+        assert all(one.success for one in execute_concurrent_with_args(session, insert, values))
+        session.default_fetch_size = 2
+        assert len(list(session.execute(QUERY))) == 5
+    assert max(most) == 3
+    assert len(most) >= 503
+    assert (throttler.under_way, throttler.waiting) == (0, 0)
+
+
+def test_failures_give_their_place_back() -> None:
+    throttler = ConcurrencyLimitingThrottler(1, 10)
+    with FakeNode() as node, blocking(node, throttler) as cluster:
+        node.prime(QUERY, error(ErrorCode.INVALID))
+        session = cluster.connect()
+        for _ in range(5):
+            with pytest.raises(InvalidRequest):
+                session.execute(QUERY)
+        assert throttler.under_way == 0
+
+
+def test_threads_take_turns() -> None:
+    held = hold(rows(K, []))
+    throttler = ConcurrencyLimitingThrottler(1, 1000)
+    with FakeNode() as node, blocking(node, throttler) as cluster:
+        node.prime(QUERY, held)
+        session = cluster.connect()
+        greedy = [session.execute_async(QUERY) for _ in range(50)]
+        held.wait()
+        done = threading.Event()
+
+        def ask() -> None:
+            session.execute(QUERY)
+            done.set()
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        node.wait_for(lambda _: throttler.waiting == 50)
+        for _ in range(3):  # the one under way, the next greedy one, the modest one
+            held.release()
+        assert done.wait(5)
+        thread.join()
+        assert sum(future._event.is_set() for future in greedy if hasattr(future, "_event")) < 5
+        held.open()
+        for future in greedy:
+            future.result()
+
+
+def test_a_throttler_of_a_program_that_fails(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(ConcurrencyLimitingThrottler):
+        def on_over(self, request: Any) -> None:
+            raise ValueError("broken")
+
+    with FakeNode() as node, blocking(node, Broken(5)) as cluster:
+        session = cluster.connect()
+        assert session.execute(QUERY) is not None
+    assert "Broken" in caplog.text
+    assert "ValueError: broken" in caplog.text
