@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from cassandra import clock
+    from cassandra import clock, observed
     from cassandra.cqltypes import codecs
     from cassandra.engine import flight
     from cassandra.metadata.placement import ring, tablets
@@ -50,6 +50,7 @@ __all__ = [
     "flight",
     "frame",
     "implementation",
+    "observed",
     "plans",
     "ring",
     "rows",
@@ -60,6 +61,7 @@ __all__ = [
 TWINS: dict[str, str] = {
     "codecs": "cassandra.cqltypes.codecs",
     "clock": "cassandra.clock",
+    "observed": "cassandra.observed",
     "arrow_capsules": "cassandra.protocol.columnar.arrow_capsules",
     "bind": "cassandra.protocol.bind",
     "binding": "cassandra.query.binding",

@@ -19,22 +19,19 @@ futures and asyncio alike.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextvars import Context, copy_context
-from time import monotonic
 from typing import TYPE_CHECKING, Any
+
+from cassandra._impl import observed
 
 if TYPE_CHECKING:
     from cassandra.engine.flight import Attempt, RequestBase
-    from cassandra.engine.observers import Hook, Hooks
+    from cassandra.engine.observers import Hooks
     from cassandra.metadata.host import Host
 
 __all__ = ["ObservedRequest", "RequestObserver", "checked_observers"]
 
 # These events go without a request, and only to the observers of a cluster.
 BRIEF_EVENTS = ("on_latency", "on_refusal", "on_failure")
-
-# Seconds that a call of an observer may take before the rest is told in a thread of its own.
-SLOW = 0.1
 
 _HEADER_SIZE = 9  # of a frame: native_protocol_v5.spec, section 2
 
@@ -163,7 +160,7 @@ def checked_observers(observers: object, whose: str) -> tuple[RequestObserver, .
     return found
 
 
-class ObservedRequest:
+class ObservedRequest(observed.ObservedBase):
     """A request, as its observers see it. It is current in each event, and final in `on_end`.
 
     An execution is one request, and so is each further page of its result. The object holds the
@@ -172,45 +169,19 @@ class ObservedRequest:
     :param request: the engine's request.
     :param hooks: whom it tells.
     :param page_number: 2 or more for further pages.
+    :ivar started: when the caller asked for it, by ``time.monotonic()``, in seconds.
+    :ivar latency: seconds from `started` to the end; None before it.
+    :ivar page_number: 1 for an execution, 2 and more for further pages of its result.
+    :ivar response_size: bytes of the last answer's frame, after decompression; 0 without an answer.
+    :ivar speculations: how many of the attempts are speculative executions.
+    :ivar shard: the shard of ScyllaDB that the last attempt went to; None with other servers.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_context",
-        "_hooks",
-        "_is_direct",
-        "_is_started",
-        "_request",
-        "_speculates",
-        "_storage",
-        "_told",
-        "latency",
-        "page_number",
-        "response_size",
-        "shard",
-        "speculations",
-        "started",
-    )
+    __slots__ = ("_storage",)
 
     def __init__(self, request: RequestBase, hooks: Hooks, page_number: int = 1) -> None:
-        self._request = request
-        self._hooks = hooks
-        self._context: Context = copy_context()
-        self._is_started = self._is_direct = self._speculates = False
-        self._told = 0  # how many attempts the observers know
+        super().__init__(request, hooks, page_number)
         self._storage: dict[Any, Any] | None = None
-        self.started: float = monotonic()
-        """When the caller asked for it, by ``time.monotonic()``, in seconds."""
-        self.latency: float | None = None
-        """Seconds from `started` to the end; None before it."""
-        self.page_number: int = page_number
-        """1 for an execution, 2 and more for further pages of its result."""
-        self.response_size: int = 0
-        """Bytes of the last answer's frame, after decompression; 0 without an answer."""
-        self.speculations: int = 0
-        """How many of the attempts are speculative executions."""
-        self.shard: int | None = None
-        """The shard of ScyllaDB that the last attempt went to; None with other servers."""
 
     # -- what it is --------------------------------------------------------------------------------
 
@@ -289,13 +260,39 @@ class ObservedRequest:
     @property
     def page_size(self) -> int | None:
         """How many rows a page has at most; None without paging, and for a batch."""
-        size: int | None = getattr(self._body, "page_size", None)
-        return size if self.batch_size is None else None
+        body = self._body
+        size: int | None = None if hasattr(body, "count") else getattr(body, "page_size", None)
+        return size
 
     @property
     def timeout(self) -> float | None:
         """Seconds for all attempts together; None for no limit."""
         return self._request.timeout
+
+    @property
+    def traits(self) -> tuple[str | None, bool, str | None, int, bool, int | None, int | None, int]:
+        """The settings that requests of one kind share, in one tuple: a key for caches of tracers.
+
+        They are `query_string`, whether it is prepared, `keyspace`, `consistency_level`,
+        `is_idempotent`, `batch_size`, `page_size` and `page_number`.
+        """
+        request = self._request
+        statement = request.statement
+        body: Any = request.request_body
+        level = body.consistency
+        text = body.statement_text()
+        body = getattr(body, "inner", body)
+        count = body.count if hasattr(body, "count") else None
+        return (
+            text,
+            hasattr(statement, "prepared_statement"),
+            getattr(statement, "keyspace", None) or request.session.keyspace,
+            level,
+            bool(statement.is_idempotent),
+            count,
+            getattr(body, "page_size", None) if count is None else None,
+            self.page_number,
+        )
 
     @property
     def _body(self) -> Any:
@@ -350,91 +347,3 @@ class ObservedRequest:
             if self.error is not None:
                 state += f", {type(self.error).__name__}: {self.error}"
         return f"<ObservedRequest: {self.description}, {state}>"
-
-    # -- the engine's ------------------------------------------------------------------------------
-
-    def _tell(self, before: float, hooks: tuple[Hook, ...], *arguments: Any) -> None:
-        # `before`: the time of now, which most callers know.
-        run = self._context.run
-        for hook in hooks:
-            try:
-                run(hook.call, self, *arguments)
-            except BaseException as error:  # the request must go on, and come to its end
-                hook.on_error(error)
-            now = monotonic()
-            if now - before > SLOW:
-                hook.on_slow(now - before)
-            before = now
-
-    def _start(self) -> None:
-        """It begins: in the caller's thread, or on the loop."""
-        if not self._is_started:
-            self._is_started = True
-            hooks = self._hooks.start if self.page_number == 1 else self._hooks.page
-            if hooks:
-                self._tell(monotonic(), hooks)
-
-    def _start_directly(self) -> None:
-        """It begins in the caller's thread, which is about to send it by itself.
-
-        Its attempt is told on the loop: here it may turn out that nothing could be sent.
-        """
-        self._start()
-        self._is_direct = True
-
-    def _attempt(self, attempt: Attempt) -> None:
-        """It is about to be sent."""
-        if self._is_direct:
-            self._catch_up()
-        else:
-            self._tell_attempt(attempt)
-
-    def _tell_attempt(self, attempt: Attempt) -> None:
-        self._told += 1
-        connection = attempt.connection
-        features = connection.features if connection is not None else None
-        if features is not None and features.sharding_info is not None:
-            self.shard = features.shard_id
-        hooks = self._hooks
-        if self._speculates:
-            self._speculates = False
-            self.speculations += 1
-            self._tell(monotonic(), hooks.speculation, attempt)
-        if hooks.attempt:
-            self._tell(monotonic(), hooks.attempt, attempt)
-
-    def _catch_up(self) -> None:
-        """Tell of the attempts that have not been told."""
-        attempts = self._request.attempts
-        while self._told < len(attempts):
-            self._tell_attempt(attempts[self._told])
-
-    def _answer(self, size: int) -> None:
-        """An answer has come, of `size` bytes without its header."""
-        self.response_size = _HEADER_SIZE + size
-
-    def _speculation(self) -> None:
-        """The next attempt is a speculative one."""
-        self._speculates = True
-
-    def _retry(self, attempt: Attempt, error: BaseException, decision: str) -> None:
-        """It is sent again."""
-        if self._is_direct:
-            self._catch_up()
-        self._tell(monotonic(), self._hooks.retry, attempt, error, decision)
-
-    def _end(self) -> None:
-        """It is over."""
-        if not self._is_started:  # given up before it began
-            return
-        if self._is_direct:
-            self._catch_up()
-        now = monotonic()
-        self.latency = now - self.started
-        hooks = self._hooks.end
-        if hooks:
-            self._tell(now, hooks)
-
-    def _for_page(self, request: RequestBase) -> ObservedRequest:
-        """Return what observes the request for the next page."""
-        return ObservedRequest(request, self._hooks, self.page_number + 1)

@@ -23,6 +23,7 @@ from cassandra._accel.bodies cimport execute_of
 from cassandra._accel.checks cimport exact_bytes, exact_pair, unpicklable
 from cassandra._accel.clock cimport MicrosecondClock
 from cassandra._accel.frame cimport FrameWriter
+from cassandra._accel.observed cimport HEADER_SIZE, ObservedBase
 from cassandra._accel.slots cimport slot_in, slot_value, turbocql_slot_get
 from cassandra._accel.tablets cimport Chunk, TabletMap, payload_end, token_in
 from cassandra._accel.wbuf cimport get_be32
@@ -267,7 +268,7 @@ cdef class RequestBase:
     cdef public object vectors
     cdef public object caller            # who asked for it, if there is a throttler
     cdef int _throttle                   # what the throttler was asked, and said
-    cdef public object observed          # its observers' view of it; None if nobody observes it
+    cdef public ObservedBase observed    # its observers' view of it; None if nobody observes it
     cdef Attempt _first                  # of the attempts: most requests have one
     cdef list _attempts                  # all of them, when there are more, or somebody asks
     cdef dict _errors                    # made when somebody asks for it
@@ -379,7 +380,7 @@ cdef class RequestBase:
             return 0
         session = self.session
         if self.observed is not None:
-            self.observed._start()
+            self.observed.begin()
         if type(session) is not _engine_places.kind:
             _meet_engine(session)
         if _of(session, _engine_places, E_CLOSED, "closed"):
@@ -462,7 +463,7 @@ cdef class RequestBase:
             return False
         self._plan = plan
         if self.observed is not None:
-            self.observed._start_directly()
+            self.observed.begin_directly()
         try:
             if connection is not None and self._send_directly(host, connection):
                 return True
@@ -543,7 +544,7 @@ cdef class RequestBase:
         if self._retry_handle is not None:
             self._retry_handle.cancel()
         if self.observed is not None:  # while the attempts have their connections
-            self.observed._end()
+            self._end_observed()
         if self._attempts is None:
             if self._first is not None:
                 self._first._release()
@@ -569,6 +570,13 @@ cdef class RequestBase:
             on_done(self)
         return 0
 
+    cdef int _end_observed(self) except -1:
+        self.observed.finish()
+        # Only the next page asks for it. Each holds the other: the circle ends here.
+        if getattr(self.response, "paging_state", None) is None:
+            self.observed = None
+        return 0
+
     cdef int _leave_throttle(self) except -1:
         """It is over: its place is another's."""
         cdef int state = self._throttle
@@ -580,7 +588,8 @@ cdef class RequestBase:
                     throttle.release(self)
                 else:
                     throttle.withdraw(self)
-        except BaseException as error:  # of a program's throttler: this request is over all the same
+        # Of a program's throttler: this request is over all the same.
+        except BaseException as error:
             log.exception("%r failed", throttle)
             _let_out(error)
         return 0
@@ -705,7 +714,7 @@ cdef class RequestBase:
         else:
             self.attempts.append(attempt)
         if self.observed is not None:
-            self.observed._attempt(attempt)
+            self.observed.attempt(attempt)
         self._send(attempt, connection)
         return 0
 
@@ -768,7 +777,7 @@ cdef class RequestBase:
         now = _monotonic()
         attempt.latency = now - attempt.started
         if self.observed is not None:
-            self.observed._answer(PyBytes_GET_SIZE(body))
+            self.observed.response_size = HEADER_SIZE + PyBytes_GET_SIZE(body)
         core = _of(self.session, _engine_places, E_CORE, "core")
         if type(core) is not _core_places.kind:
             _meet_core(core)

@@ -46,7 +46,9 @@ cdef _Places _places_of(type kind, tuple names):
     return made
 
 
-cdef tuple _OF_ENGINES = ("closed", "timers", "keyspace", "pools_by_id", "core", "hooks", "throttle")
+cdef tuple _OF_ENGINES = (
+    "closed", "timers", "keyspace", "pools_by_id", "core", "hooks", "throttle",
+)
 cdef tuple _OF_CORES = ("on_latency", "wire_format")
 cdef tuple _OF_POOLS = ("shards", "connections")
 cdef tuple _OF_CONNECTIONS = ("streams", "wire_format", "version")

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from cassandra.engine.session import EngineSession
     from cassandra.metadata.host import Host
     from cassandra.metadata.placement.tablets import TabletMap
-    from cassandra.observers import ObservedRequest
+    from cassandra.observed import ObservedBase
     from cassandra.protocol.column_specs import ResultMetadata
     from cassandra.query.prepared import PreparedStatement
     from cassandra.throttling import RequestThrottler
@@ -318,7 +318,7 @@ class RequestBase:
         self.target_host: Host | None = None
         self.vectors = "list"
         # Its observers' view of it; None if nobody observes it.
-        self.observed: ObservedRequest | None = None
+        self.observed: ObservedBase | None = None
         self.attempts: list[Attempt] = []
         self.errors: dict[Any, Any] = {}
         self.retries = 0
@@ -527,6 +527,9 @@ class RequestBase:
             self._retry_handle.cancel()
         if self.observed is not None:  # while the attempts have their connections
             self.observed._end()
+            # Only the next page asks for it. Each holds the other: the circle ends here.
+            if getattr(self.response, "paging_state", None) is None:
+                self.observed = None
         for attempt in self.attempts:
             attempt.abandon()
             attempt.release()
@@ -545,9 +548,8 @@ class RequestBase:
         try:
             if throttle is not None:
                 (throttle.release if state == _BEGUN else throttle.withdraw)(self)
-        except (
-            BaseException
-        ) as error:  # of a program's throttler: this request is over all the same
+        # Of a program's throttler: this request is over all the same.
+        except BaseException as error:
             log.exception("%r failed", throttle)
             let_out(error)
 

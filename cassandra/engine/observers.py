@@ -15,7 +15,6 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from cassandra import observers
 from cassandra._forks import renewed
 from cassandra._threads import Lock, new_thread
 from cassandra.engine.mishaps import let_out
@@ -37,6 +36,8 @@ FailureObserver = Callable[["Host | None", BaseException, "int | None"], None]
 
 # Events that may wait for the thread of a slow observer.
 MOST_WAITING = 10_000
+# Seconds that a call may take before the observer is told in a thread of its own.
+SLOW = 0.1
 _IDLE = 5.0  # seconds after which such a thread ends
 _LOG_INTERVAL = 10.0  # seconds between log lines on one observer
 
@@ -170,9 +171,10 @@ class _Watched:
 class Hook:
     """One method of an observer. `call` tells the observer, now or later."""
 
-    __slots__ = ("_name", "_watched", "call")
+    __slots__ = ("_name", "_watched", "call", "slow_after")
 
     def __init__(self, watched: _Watched, name: str) -> None:
+        self.slow_after = SLOW
         self._watched = watched
         self._name = name
         self.call: Callable[..., object] = getattr(watched.observer, name)
@@ -198,7 +200,7 @@ class Hook:
         except BaseException as error:
             self.on_error(error)
         seconds = monotonic() - before
-        if seconds > observers.SLOW:
+        if seconds > self.slow_after:
             self.on_slow(seconds)
 
 

@@ -64,6 +64,7 @@ GUARDED_BY = {
     "client/cluster_settings.py": "drop_in/test_names.py",
     "client/engine_settings.py": "drop_in/test_settings.py",
     "client/observing.py": "test_observers.py",
+    "observed.py": "test_observers.py",
     "client/session.py": "cluster/test_session.py",
     "cluster/control_connection.py": "drop_in/test_tracers.py",
     "cluster/final_hooks.py": "drop_in/test_tracers.py",

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 import cassandra.engine.observers as observers_module
-import cassandra.observers
 from cassandra.engine.observers import Observers
 from cassandra.observers import RequestObserver
 from tests.unit.engine.faults import WAIT
@@ -86,7 +85,7 @@ def test_an_observer_that_is_forgotten_hears_no_more() -> None:
 def test_a_slow_observer_is_told_late_and_in_order(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cassandra.observers, "SLOW", 0.0)  # each call takes longer than that
+    monkeypatch.setattr(observers_module, "SLOW", 0.0)  # each call takes longer than that
     observers = Observers()
     threads: list[int] = []
     release = threading.Event()
@@ -120,7 +119,7 @@ def test_a_slow_observer_is_told_late_and_in_order(
 def test_a_slow_observer_that_is_too_late_loses_events_and_says_so(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cassandra.observers, "SLOW", 0.0)
+    monkeypatch.setattr(observers_module, "SLOW", 0.0)
     monkeypatch.setattr(observers_module, "MOST_WAITING", 3)
     observers = Observers()
     release, entered, done = threading.Event(), threading.Event(), threading.Event()
@@ -151,7 +150,7 @@ def test_a_slow_observer_that_is_too_late_loses_events_and_says_so(
 def test_the_thread_of_a_slow_observer_ends_and_comes_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(cassandra.observers, "SLOW", 0.0)
+    monkeypatch.setattr(observers_module, "SLOW", 0.0)
     monkeypatch.setattr(observers_module, "_IDLE", 0.0)
     observers = Observers()
     told: list[threading.Thread] = []

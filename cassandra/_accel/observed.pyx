@@ -1,0 +1,140 @@
+# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False
+# cython: initializedcheck=False, cdivision=True, binding=True
+"""How far a request is, for its observers, compiled: `cassandra.observed` explains it.
+
+`flight` calls the methods of C; those of Python are for the engine's other parts.
+"""
+
+from time import monotonic as _monotonic_clock
+
+__all__ = ["ObservedBase"]
+
+cdef extern from "Python.h":
+    object PyContext_CopyCurrent()
+
+cdef object _monotonic = _monotonic_clock
+
+
+cdef class ObservedBase:
+    """The part of a `cassandra.observers.ObservedRequest` that the engine keeps; see the Python
+    twin.
+    """
+
+    def __init__(self, request, hooks, Py_ssize_t page_number=1):
+        self._request = request
+        self._hooks = hooks
+        self._context = PyContext_CopyCurrent()
+        self.started = _monotonic()
+        self.page_number = page_number
+
+    cdef int _tell(self, double before, tuple hooks, tuple arguments) except -1:
+        # `before`: the time of now, which most callers know. `arguments`: those after the request.
+        cdef double now
+        run = self._context.run
+        for hook in hooks:
+            try:
+                if arguments is None:
+                    run(hook.call, self)
+                else:
+                    run(hook.call, self, *arguments)
+            except BaseException as error:  # the request must go on, and come to its end
+                hook.on_error(error)
+            now = _monotonic()
+            if now - before > <double> hook.slow_after:
+                hook.on_slow(now - before)
+            before = now
+        return 0
+
+    cdef int begin(self) except -1:
+        """It begins: in the caller's thread, or on the loop."""
+        cdef tuple hooks
+        if not self._is_started:
+            self._is_started = True
+            hooks = self._hooks.start if self.page_number == 1 else self._hooks.page
+            if hooks:
+                self._tell(_monotonic(), hooks, None)
+        return 0
+
+    cdef int begin_directly(self) except -1:
+        """It begins in the caller's thread, which is about to send it by itself."""
+        self.begin()
+        self._is_direct = True
+        return 0
+
+    cdef int attempt(self, attempt) except -1:
+        """It is about to be sent."""
+        return self._catch_up() if self._is_direct else self._tell_attempt(attempt)
+
+    cdef int _tell_attempt(self, attempt) except -1:
+        cdef tuple hooks
+        self._told += 1
+        connection = attempt.connection
+        features = connection.features if connection is not None else None
+        if features is not None and features.sharding_info is not None:
+            self.shard = features.shard_id
+        if self._speculates:
+            self._speculates = False
+            self.speculations += 1
+            self._tell(_monotonic(), self._hooks.speculation, (attempt,))
+        hooks = self._hooks.attempt
+        if hooks:
+            self._tell(_monotonic(), hooks, (attempt,))
+        return 0
+
+    cdef int _catch_up(self) except -1:
+        """Tell of the attempts that have not been told."""
+        attempts = self._request.attempts
+        while self._told < len(attempts):
+            self._tell_attempt(attempts[self._told])
+        return 0
+
+    cdef int finish(self) except -1:
+        """It is over."""
+        cdef double now
+        cdef tuple hooks
+        if not self._is_started:  # given up before it began
+            return 0
+        if self._is_direct:
+            self._catch_up()
+        now = _monotonic()
+        self.latency = now - self.started
+        hooks = self._hooks.end
+        if hooks:
+            self._tell(now, hooks, None)
+        return 0
+
+    # -- for callers in Python ---------------------------------------------------------------------
+
+    def _start(self):
+        """It begins: in the caller's thread, or on the loop."""
+        self.begin()
+
+    def _start_directly(self):
+        """It begins in the caller's thread, which is about to send it by itself."""
+        self.begin_directly()
+
+    def _attempt(self, attempt):
+        """It is about to be sent."""
+        self.attempt(attempt)
+
+    def _answer(self, Py_ssize_t size):
+        """An answer has come, of `size` bytes without its header."""
+        self.response_size = HEADER_SIZE + size
+
+    def _speculation(self):
+        """The next attempt is a speculative one."""
+        self._speculates = True
+
+    def _retry(self, attempt, error, decision):
+        """It is sent again."""
+        if self._is_direct:
+            self._catch_up()
+        self._tell(_monotonic(), self._hooks.retry, (attempt, error, decision))
+
+    def _end(self):
+        """It is over."""
+        self.finish()
+
+    def _for_page(self, request):
+        """Return what observes the request for the next page."""
+        return type(self)(request, self._hooks, self.page_number + 1)
