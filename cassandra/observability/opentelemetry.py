@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opentelemetry import context, metrics, trace
 from opentelemetry.trace import Span, SpanKind, StatusCode
@@ -37,15 +37,12 @@ from cassandra.errors import (
 from cassandra.observability.texts import Shape, shape_of
 from cassandra.observers import ObservedRequest, RequestObserver
 from cassandra.protocol.messages.errors import ErrorMessage
-from cassandra.query.batch import BatchStatement
-from cassandra.query.bound import BoundStatement
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
     from opentelemetry.trace import TracerProvider
 
     from cassandra.engine.flight import Attempt
-    from cassandra.metadata.endpoint import EndPoint
     from cassandra.metadata.host import Host
 
 __all__ = ["OpenTelemetryObserver"]
@@ -93,6 +90,7 @@ class OpenTelemetryObserver(RequestObserver):
             trace.get_tracer(_SCOPE, __version__, tracer_provider, _SCHEMA) if spans else None
         )
         self._has_text = query_text
+        self._hosts = _Hosts()
         self._duration = _histogram(meter_provider) if metrics else None
 
     # -- events ------------------------------------------------------------------------------------
@@ -104,25 +102,11 @@ class OpenTelemetryObserver(RequestObserver):
         """
         if self._tracer is None or context.get_value(_SUPPRESS):
             return
-        shape = _shape(request)
-        common = _of_shape(shape, request.keyspace)
-        attributes: dict[str, Any] = {
-            **common,
-            "db.query.summary": shape.summary,
-            "cassandra.consistency.level": _level(request.consistency_level),
-            "cassandra.query.idempotent": request.is_idempotent,
-        }
-        if self._has_text and shape.text:
-            attributes["db.query.text"] = shape.text
-        size = request.batch_size
-        if size is not None and size > 1:  # a batch of one is not a batch, say the conventions
-            attributes["db.operation.batch.size"] = size
-        if request.page_size is not None:
-            attributes["cassandra.page.size"] = request.page_size
-        if request.page_number > 1:
-            attributes["turbocql.page.number"] = request.page_number
-        span = self._tracer.start_span(shape.summary, kind=SpanKind.CLIENT, attributes=attributes)
-        request.storage[self] = (span, common)
+        begun = _at_start(request.traits, self._has_text)
+        span = self._tracer.start_span(
+            begun.name, kind=SpanKind.CLIENT, attributes=begun.attributes
+        )
+        request.storage[self] = (span, begun.common)
 
     def on_attempt(self, request: ObservedRequest, attempt: Attempt) -> None:
         """Add an event to the span.
@@ -132,7 +116,7 @@ class OpenTelemetryObserver(RequestObserver):
         """
         span = self._span(request)
         if span is not None:
-            span.add_event("attempt", _address(attempt.host))
+            span.add_event("attempt", self._hosts.known(attempt.host).address)
 
     def on_retry(
         self, request: ObservedRequest, attempt: Attempt, error: BaseException, decision: str
@@ -156,7 +140,7 @@ class OpenTelemetryObserver(RequestObserver):
         """
         span = self._span(request)
         if span is not None:
-            span.add_event("speculative execution", _address(attempt.host))
+            span.add_event("speculative execution", self._hosts.known(attempt.host).address)
 
     def on_end(self, request: ObservedRequest) -> None:
         """End the span, and record the duration.
@@ -164,15 +148,17 @@ class OpenTelemetryObserver(RequestObserver):
         :param request: the request.
         """
         span, common = request.storage.pop(self, _NOT_BEGUN)
+        host = request.host
+        known = self._hosts.known(host) if host is not None else None
         if span is not None:
             if span.is_recording():
-                self._finish(span, request)
+                _finish(span, request, known)
             span.end()
         if self._duration is not None:
             if common is None:
-                common = _of_shape(_shape(request), request.keyspace)
+                common = _at_start(request.traits, self._has_text).common
             assert request.latency is not None
-            self._duration.record(request.latency, _of_metric(common, request))
+            self._duration.record(request.latency, _of_metric(common, known, request.error))
 
     # -- attributes --------------------------------------------------------------------------------
 
@@ -180,23 +166,35 @@ class OpenTelemetryObserver(RequestObserver):
         span: Span | None = request.storage.get(self, _NOT_BEGUN)[0]
         return span if span is not None and span.is_recording() else None
 
-    def _finish(self, span: Span, request: ObservedRequest) -> None:
-        host = request.host
-        if host is not None:
-            attributes: dict[str, Any] = {**_coordinator(host)}
-            if request.shard is not None:
-                attributes["turbocql.shard"] = request.shard
-            attributes["cassandra.speculative_execution.count"] = request.speculations
-            # The policy of a retry may have chosen another one.
-            attributes["cassandra.consistency.level"] = _level(request.consistency_level)
-            span.set_attributes(attributes)
-        error = request.error
-        if error is not None:
-            span.set_attribute("error.type", _kind(error))
-            code = _code(error)
-            if code is not None:
-                span.set_attribute("db.response.status_code", code)
-            span.set_status(StatusCode.ERROR, f"{type(error).__name__}: {error}")
+
+def _finish(span: Span, request: ObservedRequest, known: _KnownHost | None) -> None:
+    if known is not None:
+        span.set_attributes(known.coordinator)
+        if request.shard is not None:
+            span.set_attribute("turbocql.shard", request.shard)
+    if request.speculations:
+        span.set_attribute("cassandra.speculative_execution.count", request.speculations)
+    if request.retries:  # the policy may have chosen another level
+        span.set_attribute("cassandra.consistency.level", _level(request.consistency_level))
+    error = request.error
+    if error is not None:
+        span.set_attribute("error.type", _kind(error))
+        code = _code(error)
+        if code is not None:
+            span.set_attribute("db.response.status_code", code)
+        span.set_status(StatusCode.ERROR, f"{type(error).__name__}: {error}")
+
+
+def _of_metric(
+    common: Mapping[str, Any], known: _KnownHost | None, error: BaseException | None
+) -> dict[str, Any]:
+    attributes: dict[str, Any] = {**common, **known.address} if known is not None else {**common}
+    if error is not None:
+        attributes["error.type"] = _kind(error)
+        code = _code(error)
+        if code is not None:
+            attributes["db.response.status_code"] = code
+    return attributes
 
 
 def _histogram(provider: MeterProvider | None) -> metrics.Histogram:
@@ -209,26 +207,41 @@ def _histogram(provider: MeterProvider | None) -> metrics.Histogram:
     )
 
 
-def _of_metric(common: Mapping[str, Any], request: ObservedRequest) -> dict[str, Any]:
-    attributes: dict[str, Any] = {**common}
-    host = request.host
-    if host is not None:
-        attributes.update(_address(host))
-    error = request.error
-    if error is not None:
-        attributes["error.type"] = _kind(error)
-        code = _code(error)
-        if code is not None:
-            attributes["db.response.status_code"] = code
-    return attributes
+class _Start(NamedTuple):
+    """The name and the attributes that spans of one kind begin with; not to be changed.
+
+    :param name: of the span.
+    :param attributes: of the span.
+    :param common: those of them that durations have, too.
+    """
+
+    name: str
+    attributes: dict[str, Any]
+    common: dict[str, Any]
 
 
-def _shape(request: ObservedRequest) -> Shape:
-    statement = request.statement
-    if isinstance(statement, BatchStatement) or request.batch_size is not None:
-        return _BATCH
-    text = request.query_string
-    return _BATCH if text is None else shape_of(text, isinstance(statement, BoundStatement))
+@lru_cache(maxsize=1000)
+def _at_start(traits: tuple[Any, ...], has_text: bool) -> _Start:
+    text, is_prepared, keyspace, level, is_idempotent, batch_size, page_size, page_number = traits
+    shape = _BATCH if text is None else shape_of(text, is_prepared)
+    common = _of_shape(shape, keyspace)
+    attributes: dict[str, Any] = {
+        **common,
+        "db.query.summary": shape.summary,
+        "cassandra.consistency.level": _level(level),
+        "cassandra.query.idempotent": is_idempotent,
+        "cassandra.speculative_execution.count": 0,
+    }
+    if has_text and shape.text:
+        attributes["db.query.text"] = shape.text
+    if batch_size is not None and batch_size > 1:
+        # A batch of one is not a batch, say the conventions.
+        attributes["db.operation.batch.size"] = batch_size
+    if page_size is not None:
+        attributes["cassandra.page.size"] = page_size
+    if page_number > 1:
+        attributes["turbocql.page.number"] = page_number
+    return _Start(shape.summary, attributes, common)
 
 
 _BATCH = Shape("BATCH", None, None, "")
@@ -265,33 +278,57 @@ def _of_shape(shape: Shape, keyspace: str | None) -> dict[str, Any]:
     return found
 
 
-def _address(host: Host) -> dict[str, Any]:
-    return _of_endpoint(host.endpoint)
+class _Hosts:
+    """The attributes of hosts, for events, durations and spans.
+
+    By the ids of the hosts, which the values hold: hosts and their ids are slow to hash.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[int, _KnownHost] = {}
+
+    def known(self, host: Host) -> _KnownHost:
+        """Return the attributes of a host, which are not to be changed."""
+        found = self._known.get(id(host))
+        if found is None or found.host_id is not host.host_id or found.dc is not host.datacenter:
+            if len(self._known) >= _MOST_HOSTS:  # hosts that are gone are forgotten
+                self._known.clear()
+            found = self._known[id(host)] = _known_host(host)
+        return found
 
 
-@lru_cache(maxsize=1000)
-def _of_endpoint(endpoint: EndPoint) -> dict[str, Any]:
-    """Return what events and durations have of a host; not to be changed."""
-    found: dict[str, Any] = {"server.address": str(endpoint.address)}
+_MOST_HOSTS = 1000
+
+
+class _KnownHost(NamedTuple):
+    """A host's attributes.
+
+    :param host: the host.
+    :param host_id: of the host when they were made.
+    :param dc: its data centre then.
+    :param address: of events and durations.
+    :param coordinator: of spans.
+    """
+
+    host: Host
+    host_id: object
+    dc: str | None
+    address: dict[str, Any]
+    coordinator: dict[str, Any]
+
+
+def _known_host(host: Host) -> _KnownHost:
+    endpoint = host.endpoint
+    address: dict[str, Any] = {"server.address": str(endpoint.address)}
     port = getattr(endpoint, "port", None)
     if port is not None:
-        found["server.port"] = port
-    return found
-
-
-def _coordinator(host: Host) -> dict[str, Any]:
-    return _of_host(host.endpoint, host.host_id, host.datacenter)
-
-
-@lru_cache(maxsize=1000)
-def _of_host(endpoint: EndPoint, host_id: object, datacenter: str | None) -> dict[str, Any]:
-    """Return what spans have of a host; not to be changed."""
-    found = {**_of_endpoint(endpoint)}
-    if host_id is not None:
-        found["cassandra.coordinator.id"] = str(host_id)
-    if datacenter is not None:
-        found["cassandra.coordinator.dc"] = datacenter
-    return found
+        address["server.port"] = port
+    coordinator = {**address}
+    if host.host_id is not None:
+        coordinator["cassandra.coordinator.id"] = str(host.host_id)
+    if host.datacenter is not None:
+        coordinator["cassandra.coordinator.dc"] = host.datacenter
+    return _KnownHost(host, host.host_id, host.datacenter, address, coordinator)
 
 
 def _kind(error: BaseException) -> str:
