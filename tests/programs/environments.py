@@ -45,12 +45,15 @@ class Program:
         little of it.
     :param driver: the driver that the program is made for, which runs it as the control.
     :param least_lines: how much its script prints at least; less has compared nothing.
+    :param differs: lines that this driver has in place of the control's, each as
+        (the control's line, ours): a promise of ours that the program shows.
     """
 
     requirements: tuple[str, ...] = ()
     alone: tuple[str, ...] = ()
     driver: str = "cassandra-driver==3.30.1"
     least_lines: int = 5
+    differs: tuple[tuple[str, str], ...] = ()
 
 
 def run(*command: object, timeout: float = INSTALL_TIMEOUT) -> str:

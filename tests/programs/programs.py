@@ -12,7 +12,21 @@ PROGRAMS = {
     "ddtrace": Program(("ddtrace==3.19.9",)),
     "newrelic": Program(("newrelic==14.1.0",)),
     "instana": Program(("instana==3.20.0",)),
-    "elastic_apm": Program(("elastic-apm==6.26.2",)),
+    "elastic_apm": Program(
+        ("elastic-apm==6.26.2",),
+        # A bound statement says its `query_string` here, and so the span has a better name.
+        differs=(
+            (
+                "Session.execute db cassandra query success",
+                "INSERT INTO t db cassandra query success",
+            ),
+            (
+                "{'instance': 'programs_elastic_apm'} [('address'",
+                "{'instance': 'programs_elastic_apm', 'type': 'sql', 'statement': "
+                "'INSERT INTO t (id, v) VALUES (?, ?)'} [('address'",
+            ),
+        ),
+    ),
     "cassio": Program(("cassio==0.1.10",)),
     "langchain": Program(("langchain-community==0.4.2", "cassio==0.1.10")),
     "llama_index": Program(("llama-index-vector-stores-cassandra==0.6.0",)),
