@@ -10,6 +10,8 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from datetime import datetime
+from decimal import Decimal
 from itertools import islice
 from typing import Any
 from uuid import UUID
@@ -201,7 +203,7 @@ def _cql_name(kind: Any) -> str:
 
 def _shape(value: object) -> str:
     """Return a value as people write it: sets and maps of classes of ours in braces."""
-    if isinstance(value, (str, UUID, Date, Time, Duration)):
+    if isinstance(value, (str, UUID, Date, Time, Duration, datetime, Decimal)):
         return str(value)
     if isinstance(value, Mapping):
         shown = islice(value.items(), MOST_CHARACTERS)

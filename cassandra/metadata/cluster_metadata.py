@@ -63,6 +63,13 @@ class Metadata:
             f"{len(names)} keyspaces{': ' * bool(names)}{shown}>"
         )
 
+    def _repr_html_(self) -> str:
+        """Return the tables of hosts and keyspaces that notebooks show."""
+        # Imported here: only notebooks ask for it.
+        from cassandra.metadata.pictures import metadata_as_html
+
+        return metadata_as_html(self)
+
     def all_hosts(self) -> list[Host]:
         """Return all known hosts."""
         return list(self._hosts.values())

@@ -180,6 +180,13 @@ class Host:
         place = f" {self._datacenter}" if self._datacenter else ""
         return f"<Host: {self.endpoint}{place}>"
 
+    def _repr_html_(self) -> str:
+        """Return the table of one row that notebooks show."""
+        # Imported here: only notebooks ask for it.
+        from cassandra.metadata.pictures import host_as_html
+
+        return host_as_html(self)
+
 
 # Programs know the class as `cassandra.pool.Host`.
 Host.__module__ = "cassandra.pool"

@@ -150,6 +150,13 @@ class KeyspaceMetadata(Faulty):
         """Show the statements that make it as the last line of a cell of IPython."""
         printer.text(self.export_as_string())
 
+    def _repr_html_(self) -> str:
+        """Return the table of its tables that notebooks show."""
+        # Imported here: only notebooks ask for it.
+        from cassandra.metadata.pictures import keyspace_as_html
+
+        return keyspace_as_html(self)
+
 
 def _unquoted(name: str) -> str:
     return name[1:-1].replace('""', '"') if name.startswith('"') else name

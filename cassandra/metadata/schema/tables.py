@@ -265,6 +265,13 @@ class TableMetadata(_Columnar):
         """Show the statement that makes it as the last line of a cell of IPython."""
         printer.text(self.export_as_string())
 
+    def _repr_html_(self) -> str:
+        """Return the table of its columns that notebooks show."""
+        # Imported here: only notebooks ask for it.
+        from cassandra.metadata.pictures import table_as_html
+
+        return table_as_html(self)
+
 
 class TableMetadataV3(TableMetadata):
     """A table of Cassandra 3.0 or later, or of ScyllaDB; every table that was read is one."""
@@ -337,6 +344,17 @@ class MaterializedViewMetadata(_Columnar):
 
     def __repr__(self) -> str:
         return f"<MaterializedViewMetadata: {self.keyspace_name}.{self.name}>"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Show the statement that makes it as the last line of a cell of IPython."""
+        printer.text(self.export_as_string())
+
+    def _repr_html_(self) -> str:
+        """Return the table of its columns that notebooks show."""
+        # Imported here: only notebooks ask for it.
+        from cassandra.metadata.pictures import table_as_html
+
+        return table_as_html(self)
 
 
 for _class in (TableMetadata, TableMetadataV3, MaterializedViewMetadata):

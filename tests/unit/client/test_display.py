@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import decimal
 import io
 import struct
 import sys
@@ -263,3 +264,9 @@ def test_metadata_shows_itself() -> None:
             assert pretty(keyspace) == keyspace.export_as_string()
             assert pretty(keyspace.tables["t0"]).startswith("CREATE TABLE shop.t0 (")
     assert "not connected" not in repr(Cluster().metadata)
+
+
+def test_times_and_decimals_are_shown_as_people_write_them() -> None:
+    moment = datetime.datetime(2026, 11, 23, 9, 55, 28, 358000)
+    assert display._cut(moment) == "2026-11-23 09:55:28.358000"
+    assert display._cut(decimal.Decimal("1.75")) == "1.75"

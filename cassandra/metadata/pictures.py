@@ -1,0 +1,162 @@
+"""Hosts, keyspaces and tables as HTML, for notebooks.
+
+All texts come from servers, or from programs: each is escaped. Colours are left to the notebook's
+own theme, light or dark, but for a host that is down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cassandra.metadata.cluster_metadata import Metadata
+    from cassandra.metadata.host import Host
+    from cassandra.metadata.schema.keyspaces import KeyspaceMetadata
+
+__all__ = [
+    "host_as_html",
+    "hosts_as_html",
+    "keyspace_as_html",
+    "metadata_as_html",
+    "table_as_html",
+    "table_of",
+]
+
+MOST_ROWS = 100
+
+_LEFT = " style='text-align:left'"
+_DOWN = " style='color:#c0392b'"
+_HOST = ("host", "state", "data centre", "rack", "version", "shards", "host id")
+
+
+def table_of(
+    head: Iterable[str], rows: Sequence[Sequence[object]], styles: Sequence[str] | None = None
+) -> str:
+    """Return a table as HTML.
+
+    :param head: the names of its columns.
+    :param rows: their values, which are shown as texts; those beyond `MOST_ROWS` are counted.
+    :param styles: what stands in the tag of each row.
+    """
+    cells = "".join(f"<th{_LEFT}>{escape(name)}</th>" for name in head)
+    lines = []
+    for at, row in enumerate(rows[:MOST_ROWS]):
+        values = "".join(f"<td{_LEFT}>{escape(_shown(value))}</td>" for value in row)
+        lines.append(f"<tr{styles[at] if styles else ''}>{values}</tr>")
+    left = len(rows) - MOST_ROWS
+    more = f"<p>({left} more)</p>" if left > 0 else ""
+    return f"<table><thead><tr>{cells}</tr></thead><tbody>{''.join(lines)}</tbody></table>{more}"
+
+
+def hosts_as_html(hosts: Sequence[Host]) -> str:
+    """Return hosts as a table.
+
+    :param hosts: the hosts.
+    """
+    rows = [
+        (
+            host,
+            host.state,
+            host.datacenter,
+            host.rack,
+            host.release_version,
+            host.sharding_info.shards_count if host.sharding_info is not None else None,
+            host.host_id,
+        )
+        for host in hosts
+    ]
+    return table_of(_HOST, rows, [_DOWN if host.is_up is False else "" for host in hosts])
+
+
+def host_as_html(host: Host) -> str:
+    """Return a host as a table of one row.
+
+    :param host: the host.
+    """
+    return hosts_as_html([host])
+
+
+def metadata_as_html(metadata: Metadata) -> str:
+    """Return the hosts and the keyspaces of a cluster.
+
+    :param metadata: of the cluster.
+    """
+    hosts = sorted(metadata.all_hosts())
+    keyspaces = metadata.keyspaces
+    rows = [_keyspace_row(keyspaces[name]) for name in sorted(keyspaces)]
+    title = f"<p><b>{escape(_shown(metadata.cluster_name))}</b></p>"
+    return title + hosts_as_html(hosts) + table_of(_KEYSPACE, rows)
+
+
+_KEYSPACE = ("keyspace", "replication", "tables", "views", "types", "functions")
+
+
+def _keyspace_row(keyspace: KeyspaceMetadata) -> tuple[object, ...]:
+    return (
+        keyspace.name,
+        _replication(keyspace),
+        len(keyspace.tables),
+        len(keyspace.views),
+        len(keyspace.user_types),
+        len(keyspace.functions) + len(keyspace.aggregates),
+    )
+
+
+def _replication(keyspace: KeyspaceMetadata) -> str:
+    strategy: Any = keyspace.replication_strategy
+    return "virtual" if strategy is None else str(strategy.export_for_schema())
+
+
+def keyspace_as_html(keyspace: KeyspaceMetadata) -> str:
+    """Return a keyspace with its tables, and the statements that make it.
+
+    :param keyspace: the keyspace.
+    """
+    rows = [
+        (table.name, "table", _key(table), len(table.columns))
+        for table in sorted(keyspace.tables.values(), key=lambda one: one.name)
+    ]
+    rows += [
+        (view.name, f"view of {view.base_table_name}", _key(view), len(view.columns))
+        for view in sorted(keyspace.views.values(), key=lambda one: one.name)
+    ]
+    title = f"<p><b>{escape(keyspace.name)}</b>, {escape(_replication(keyspace))}</p>"
+    tables = table_of(("table", "kind", "primary key", "columns"), rows)
+    return title + tables + _statements(keyspace.export_as_string())
+
+
+def _key(table: Any) -> str:
+    partition = ", ".join(column.name for column in table.partition_key)
+    clustering = "".join(f", {column.name}" for column in table.clustering_key)
+    return f"({partition}){clustering}"
+
+
+def table_as_html(table: Any) -> str:
+    """Return a table or a view with its columns, and the statement that makes it.
+
+    :param table: a `TableMetadata` or a `MaterializedViewMetadata`.
+    """
+    kinds = {column.name: "partition key" for column in table.partition_key}
+    kinds.update((column.name, "clustering key") for column in table.clustering_key)
+    rows = [
+        (
+            column.name,
+            column.cql_type,
+            kinds.get(column.name, "static" if column.is_static else ""),
+            "descending" if column.is_reversed else "",
+        )
+        for column in table.columns.values()
+    ]
+    title = f"<p><b>{escape(f'{table.keyspace_name}.{table.name}')}</b></p>"
+    columns = table_of(("column", "type", "kind", "order"), rows)
+    return title + columns + _statements(table.export_as_string())
+
+
+def _statements(text: str) -> str:
+    return f"<details><summary>CQL</summary><pre{_LEFT}>{escape(text)}</pre></details>"
+
+
+def _shown(value: object) -> str:
+    return "-" if value is None else str(value)

@@ -1,0 +1,79 @@
+"""Hosts, keyspaces and tables in notebooks: whole, escaped, and no longer than a page."""
+
+from __future__ import annotations
+
+import uuid
+from html.parser import HTMLParser
+
+from cassandra.engine.endpoint import DefaultEndPoint
+from cassandra.metadata import KeyspaceMetadata
+from cassandra.metadata.cluster_metadata import Metadata
+from cassandra.metadata.host import Host
+from cassandra.metadata.pictures import MOST_ROWS, table_of
+from tests.unit.metadata.schema.test_tables import table
+
+VOID = {"br"}
+
+
+class Page(HTMLParser):
+    """The texts of a piece of HTML, whose tags must be closed in their order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.texts: list[str] = []
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def test_a_host_is_a_row_and_one_that_is_down_stands_out() -> None:
+    host = Host(DefaultEndPoint("10.0.0.1", 9042), host_id=uuid.UUID(int=1))
+    host.set_location_info("dc<1>", None)
+    host.set_up()
+    shown = host._repr_html_()
+    assert {"10.0.0.1:9042", "up", "dc<1>", "-", str(uuid.UUID(int=1))} <= set(Page(shown).texts)
+    assert "color" not in shown
+    host.set_down()
+    assert "color" in host._repr_html_()
+
+
+def test_metadata_is_its_hosts_and_keyspaces() -> None:
+    metadata = Metadata()
+    metadata.replace_hosts([Host(DefaultEndPoint(f"10.0.0.{n}", 9042)) for n in (2, 1)])
+    metadata.cluster_name = "a & b"
+    texts = Page(metadata._repr_html_()).texts
+    assert texts[0] == "a & b"
+    assert texts.index("10.0.0.1:9042") < texts.index("10.0.0.2:9042")
+    assert "keyspace" in texts
+
+
+def test_a_keyspace_is_its_tables_and_a_table_its_columns() -> None:
+    made = table()
+    keyspace = KeyspaceMetadata("k<s>", True, "SimpleStrategy", {"replication_factor": "1"})
+    keyspace.tables = {made.name: made}
+    texts = Page(keyspace._repr_html_()).texts
+    assert texts[0] == "k<s>"
+    assert {made.name, "table", "CQL"} <= set(texts)
+    assert any("CREATE KEYSPACE" in text for text in texts)
+    shown = Page(made._repr_html_()).texts
+    assert set(made.columns) <= set(shown)
+    assert "partition key" in shown
+    assert any(text.startswith("CREATE TABLE") for text in shown)
+
+
+def test_rows_beyond_the_most_are_counted() -> None:
+    texts = Page(table_of(["n"], [[n] for n in range(MOST_ROWS + 5)])).texts
+    assert "(5 more)" in texts
+    assert str(MOST_ROWS - 1) in texts
+    assert str(MOST_ROWS) not in texts
