@@ -39,7 +39,6 @@ from cassandra.engine.mishaps import let_out as _let_out, mishap as _mishap
 from cassandra.engine.mistakes import no_attribute as _no_attribute
 from cassandra.engine.mistakes import refuse_loop as _refuse_loop
 from cassandra.engine.mistakes import running_loop as _running_loop_function
-from cassandra.engine.callers import current_caller as _current_caller_function
 from cassandra.engine.mistakes import statement_of as _statement_of
 from cassandra.engine.serial_reads import in_order as _in_order_of
 from cassandra.errors import ConnectionException, DecodeError as _DecodeErrorClass
@@ -72,7 +71,6 @@ log = logging.getLogger("cassandra.connection")
 
 # Called at each request: a name of C's, so that nothing is looked up.
 cdef object _running_loop = _running_loop_function
-cdef object _current_caller = _current_caller_function
 
 WRITE_HIGH_WATER = 1 << 20
 MOST_DIRECT = 1 << 16
@@ -338,6 +336,7 @@ cdef class RequestBase:
         request.timeout = self.timeout
         request.target_host = self.target_host
         request.vectors = self.vectors
+        request.caller = self.caller
         if self.observed is not None:
             request.observed = self.observed._for_page(request)
         return request
@@ -393,8 +392,7 @@ cdef class RequestBase:
                     return 0
                 timers = <TimerWheel?> _of(session, _engine_places, E_TIMERS, "timers")
                 self._timer_slot = timers._add(self.timeout, self)
-            throttle = _of(session, _engine_places, E_THROTTLE, "throttle")
-            if throttle is not None and self._throttle != HAS_BEGUN and not self._begins(throttle):
+            if self.caller is not None and self._throttle != HAS_BEGUN and not self._begins():
                 return 0
             if self._plan is not None:
                 pass  # made by `start_directly`
@@ -409,9 +407,9 @@ cdef class RequestBase:
             self.fail(_mishap(error))
         return 0
 
-    cdef bint _begins(self, throttle) except -1:
+    cdef bint _begins(self) except -1:
         """Ask the throttler; return False if the request waits for its turn."""
-        self._throttle = HAS_BEGUN if throttle.admit(self) else IN_QUEUE
+        self._throttle = HAS_BEGUN if self.session.throttle.admit(self) else IN_QUEUE
         return self._throttle == HAS_BEGUN
 
     def start_admitted(self):
@@ -440,7 +438,7 @@ cdef class RequestBase:
         session = self.session
         if (
             self.speculative_policy is not None or self.target_host is not None or session.closed
-            or session.throttle is not None
+            or self.caller is not None
             or not (isinstance(self.request_body, ExecuteBodyBase) or self.request_body.is_plain)
             or not (self.policy is session.direct_policy or session.plans_anywhere(self.policy))
         ):

@@ -9,8 +9,7 @@ cdef enum:  # of EngineSession
     E_KEYSPACE
     E_POOLS
     E_CORE
-    E_HOOKS
-    E_THROTTLE
+    E_ATTENDS
 
 cdef enum:  # of Core
     O_LATENCY
@@ -26,7 +25,7 @@ cdef enum:  # of Connection
     C_VERSION
 
 cdef enum:
-    MOST_PLACES = 7
+    MOST_PLACES = 6
 
 
 # Of one class. One object, which never changes: whoever takes another one gets the class that it is
@@ -46,9 +45,7 @@ cdef _Places _places_of(type kind, tuple names):
     return made
 
 
-cdef tuple _OF_ENGINES = (
-    "closed", "timers", "keyspace", "pools_by_id", "core", "hooks", "throttle",
-)
+cdef tuple _OF_ENGINES = ("closed", "timers", "keyspace", "pools_by_id", "core", "attends")
 cdef tuple _OF_CORES = ("on_latency", "wire_format")
 cdef tuple _OF_POOLS = ("shards", "connections")
 cdef tuple _OF_CONNECTIONS = ("streams", "wire_format", "version")

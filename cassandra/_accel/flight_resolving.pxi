@@ -98,11 +98,9 @@ cdef RequestBase _request_for(
     vectors = _setting(statement, plain, _VECTOR_TYPE, "vector_type")
     request.vectors = vectors or session._default_vector_type
     request._timer_slot = -1
-    if _of(engine, _engine_places, E_THROTTLE, "throttle") is not None:
-        request.caller = _current_caller()
     observers = settings[S_OBSERVERS]
-    if _of(engine, _engine_places, E_HOOKS, "hooks") is not None or observers:
-        request.observed = engine.observed(request, observers)
+    if observers or _of(engine, _engine_places, E_ATTENDS, "attends"):
+        engine.attend(request, observers)
     return request
 
 

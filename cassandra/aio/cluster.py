@@ -155,6 +155,10 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         connection, as JSON (DRIVER_CONFIG). An operator sees them in ``system.clients``. False
         leaves them out; `session_id`, which says which connections belong together, is sent in any
         case. Cassandra is told neither. Default: True.
+    :param max_waiting_requests: how many requests of a session may wait for a host whose
+        connections are all full. What comes beyond that fails at once, with a
+        `NoConnectionsAvailable` in its `NoHostAvailable`. None for no limit, but for memory: each
+        takes a kilobyte or more. Default: 262144.
     :param monitor_reporting_enabled: must be False: DataStax Enterprise's Insights are not
         supported. Default: False.
     :param monitor_reporting_interval: seconds between the reports that are not made; accepted for

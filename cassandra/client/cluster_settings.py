@@ -60,6 +60,7 @@ class LaterSettings(TypedDict, total=False):
     client_routes_config: ClientRoutesConfig | None
     connections_per_host: int | Mapping[int, int]
     driver_config_reporting_enabled: bool
+    max_waiting_requests: int | None
     monitor_reporting_enabled: bool
     monitor_reporting_interval: float
     request_observers: Sequence[RequestObserver]

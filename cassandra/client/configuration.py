@@ -34,6 +34,7 @@ from cassandra.client.setting_checks import (
     check_page_size,
     check_seconds,
     check_throttler,
+    check_waiting,
     checked_keyspaces,
     checked_port,
     instead_of,
@@ -281,6 +282,7 @@ class ClusterBase(
         check_auth_provider(self.auth_provider)
         check_encryption(self.column_encryption_policy)
         check_throttler(self.request_throttler)
+        check_waiting(self.max_waiting_requests)
         self._check_identity()
         for name in ("reconnection_policy", "address_translator"):
             check_instance(name, getattr(self, name))

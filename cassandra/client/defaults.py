@@ -209,6 +209,13 @@ class Defaults:
     None sends them as they come.
     """
 
+    max_waiting_requests: int | None = 262_144
+    """How many requests of a session may wait for a host whose connections are all full.
+
+    What comes beyond that fails at once, with a `NoConnectionsAvailable` in its `NoHostAvailable`.
+    None for no limit, but for memory: each takes a kilobyte or more.
+    """
+
     column_encryption_policy: ColumnEncryptionPolicy | None = None
     """Encrypts and decrypts columns in the program: see `cassandra.column_encryption.policies`.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import weakref
 from functools import partial
@@ -57,6 +58,9 @@ def settings_of(cluster: ClusterBase) -> Settings:
         token_metadata_enabled=cluster.token_metadata_enabled,
         schema_metadata_page_size=cluster.schema_metadata_page_size,
         request_throttler=cluster.request_throttler,
+        max_waiting_requests=(
+            math.inf if cluster.max_waiting_requests is None else cluster.max_waiting_requests
+        ),
         schema_read_timeout=cluster.schema_read_timeout,
         schema_metadata_keyspaces=cluster.schema_metadata_keyspaces,
         column_encryption_policy=cluster.column_encryption_policy,

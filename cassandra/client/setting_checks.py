@@ -153,6 +153,17 @@ def check_throttler(throttler: object) -> None:
         )
 
 
+def check_waiting(count: object) -> None:
+    """Raise ValueError unless `count` is None or a number of requests."""
+    if count is None:
+        return
+    if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+        raise ValueError(
+            "max_waiting_requests must be a number of requests, or None for no limit, but is "
+            f"{count!r}"
+        )
+
+
 def check_page_size(size: object) -> None:
     """Raise ValueError unless `size` is a number of rows."""
     # To Python, True is the number 1.

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from cassandra.observed import ObservedBase
     from cassandra.protocol.column_specs import ResultMetadata
     from cassandra.query.prepared import PreparedStatement
-    from cassandra.throttling import RequestThrottler
 
 log = logging.getLogger("cassandra.connection")
 
@@ -334,7 +333,8 @@ class RequestBase:
         # How many of these will go on with the request although no attempt is in flight: preparing
         # again, delayed retries, waiting for room.
         self._waits = 0
-        # Who asked for it, if there is a throttler, among whose callers requests take turns.
+        # Who asked for it, if there is a throttler, among whose callers requests take turns. None
+        # if there is no throttler.
         self.caller: object = None
         self._throttle = _NOT_ASKED
         self._reads_rows = False  # the answer is wanted as a RowsAnswer
@@ -351,6 +351,7 @@ class RequestBase:
         request.timeout = self.timeout
         request.target_host = self.target_host
         request.vectors = self.vectors
+        request.caller = self.caller
         if self.observed is not None:
             request.observed = self.observed._for_page(request)
         return request
@@ -405,11 +406,7 @@ class RequestBase:
                     self.on_timeout()
                     return
                 self._timer_slot = session.timers.add(self.timeout, self)
-            if (
-                session.throttle is not None
-                and self._throttle != _BEGUN
-                and not self._begins(session.throttle)
-            ):
+            if self.caller is not None and self._throttle != _BEGUN and not self._begins():
                 return
             if self._plan is not None:
                 pass  # made by `start_directly`
@@ -424,9 +421,10 @@ class RequestBase:
         except BaseException as error:
             self.fail(mishap(error))
 
-    def _begins(self, throttle: RequestThrottler) -> bool:
+    def _begins(self) -> bool:
         """Ask the throttler; return False if the request waits for its turn."""
-        # Before: `end` has to know if the throttler fails.
+        throttle = self.session.throttle
+        assert throttle is not None
         self._throttle = _BEGUN if throttle.admit(self) else _WAITING
         return self._throttle == _BEGUN
 
@@ -451,7 +449,7 @@ class RequestBase:
             or not self.request_body.is_plain
             or self.speculative_policy is not None
             or self.target_host is not None
-            or session.throttle is not None
+            or self.caller is not None
             or session.closed
             or not (self.policy is session.direct_policy or session.plans_anywhere(self.policy))
         ):

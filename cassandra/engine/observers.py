@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._forks import renewed
 from cassandra._threads import Lock, new_thread
+from cassandra.engine.callers import current_caller
 from cassandra.engine.mishaps import let_out
 from cassandra.observers import BRIEF_EVENTS, ObservedRequest, overrides
 from cassandra.util.intervals import OncePerInterval
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from cassandra.engine.flight import RequestBase
     from cassandra.metadata.host import Host
     from cassandra.observers import RequestObserver
+    from cassandra.throttling import RequestThrottler
 
 __all__ = ["Hook", "Hooks", "ObservedSession", "Observers"]
 
@@ -314,12 +316,15 @@ class ObservedSession:
     """The part of the engine's session that is for observers.
 
     `hooks` are those of the observers of the session and the cluster; None if there is none.
+    `attends` is True if requests have to be told to them, or to the throttler: one look for both.
     """
 
-    __slots__ = ("_of_profiles", "hooks", "observers")
+    __slots__ = ("_of_profiles", "attends", "hooks", "observers", "throttle")
 
     core: Core
     hooks: Hooks | None
+    throttle: RequestThrottler | None
+    attends: bool
     observers: tuple[RequestObserver, ...]
     # By the ids of the observers, which `_Watched` holds.
     _of_profiles: dict[tuple[int, ...], Hooks | None]
@@ -333,6 +338,17 @@ class ObservedSession:
         """The observers of the session or the cluster have changed."""
         self._of_profiles = {}
         self.hooks = self.core.hooks_of(self.observers)
+        self.throttle = self.core.settings.request_throttler
+        self.attends = self.hooks is not None or self.throttle is not None
+
+    def attend(self, request: RequestBase, own: Sequence[RequestObserver]) -> None:
+        """Prepare what `request`, which is new, tells its observers and the throttler.
+
+        :param own: the observers of the request's profile.
+        """
+        if self.throttle is not None:
+            request.caller = current_caller()
+        request.observed = self.observed(request, own)
 
     def observed(
         self, request: RequestBase, own: Sequence[RequestObserver]

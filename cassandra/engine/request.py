@@ -21,6 +21,7 @@ from cassandra.engine.prepare.again import Reprepare
 from cassandra.engine.server_warnings import log_warnings
 from cassandra.errors import (
     ConnectionException,
+    NoConnectionsAvailable,
     NoHostAvailable,
     OperationTimedOut,
     ProtocolError,
@@ -167,9 +168,14 @@ class Request(RequestBase):
         busy, self._busy = self._busy, None
         # Asked again: its last connection may be gone since the plan passed it.
         if busy is not None and busy.is_worth_waiting_for:
-            self._waits += 1
-            busy.wait_for_room(self)
-        elif not self._is_under_way() and not self.session.core.query_fallback.take(
+            try:
+                busy.wait_for_room(self)
+            except NoConnectionsAvailable as error:
+                self.errors[busy.host] = error
+            else:
+                self._waits += 1
+                return
+        if not self._is_under_way() and not self.session.core.query_fallback.take(
             self.session, self
         ):
             self.fail(self._plan_exhausted())

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from cassandra.engine.callers import current_caller
 from cassandra.policies.speculation import NoSpeculativeExecutionPolicy
 from cassandra.protocol.extras import check_payload
 from cassandra.query.settings import FETCH_SIZE_UNSET, NOT_SET, CallOptions
@@ -94,10 +93,8 @@ def request_for(
     request.timeout = profile.request_timeout if timeout is NOT_SET else timeout
     request.target_host = options.host
     request.vectors = statement.vector_type or session._default_vector_type
-    if engine.throttle is not None:
-        request.caller = current_caller()
-    if engine.hooks is not None or profile.request_observers:
-        request.observed = engine.observed(request, profile.request_observers)
+    if profile.request_observers or engine.attends:
+        engine.attend(request, profile.request_observers)
     return request
 
 

@@ -74,7 +74,6 @@ class EngineSession(ObservedSession):
         "loop",
         "pools",
         "pools_by_id",
-        "throttle",
         "timers",
     )
 
@@ -89,7 +88,6 @@ class EngineSession(ObservedSession):
         # objects.
         self.pools_by_id: dict[int, HostPool] = {}
         self.closed = False
-        self.throttle = core.settings.request_throttler
         # Retries that are put off: no pool knows their requests meanwhile.
         self.delayed: set[Ending] = set()
         # The last load balancing policy that was found to make plans in any thread.
@@ -208,6 +206,7 @@ class EngineSession(ObservedSession):
             self._on_failure,
             self.core.spawn,
             settings.reconnection_policy.new_schedule,
+            settings.max_waiting_requests,
         )
         if not settings.shard_aware:
             return HostPool(host, distance, size, owner)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +52,7 @@ class Settings:
     token_metadata_enabled: bool = True
     schema_metadata_page_size: int = 1000
     request_throttler: RequestThrottler | None = None
+    max_waiting_requests: float = math.inf
     schema_read_timeout: float | None = 300.0
     schema_metadata_keyspaces: Sequence[str] | None = None
     metadata_request_timeout: datetime.timedelta | None = None

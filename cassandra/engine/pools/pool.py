@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -12,7 +14,7 @@ from cassandra._impl import flight
 from cassandra.engine.connection import Connection
 from cassandra.engine.known_names import KnownPool
 from cassandra.engine.mishaps import mishap
-from cassandra.errors import ConnectionShutdown
+from cassandra.errors import ConnectionShutdown, NoConnectionsAvailable
 
 if TYPE_CHECKING:
     from cassandra.engine.background import Spawn
@@ -27,6 +29,8 @@ ORPHAN_SHARE = 0.75
 # once.
 MOST_SHORT_LIVES = 3
 SHORT_LIFE = 0.5
+# Seconds between two looks through the requests that wait, of which there are too many.
+LOOK_THROUGH_INTERVAL = 0.1
 
 
 class Waiter(Protocol):
@@ -52,12 +56,14 @@ class PoolOwner(NamedTuple):
     :param on_failure: called with the cause when no connection is left and none can be opened.
     :param spawn: runs what goes on in the background, and sees to its end.
     :param new_schedule: gives the seconds between tries.
+    :param most_waiting: how many requests may wait for room.
     """
 
     open_connection: Callable[..., Awaitable[Connection]]
     on_failure: Callable[[HostPool, Exception], None]
     spawn: Spawn
     new_schedule: Callable[[], Iterable[float]]
+    most_waiting: float
 
 
 class HostPool(KnownPool):
@@ -72,6 +78,8 @@ class HostPool(KnownPool):
         "_closing",
         "_delays",
         "_filling",
+        "_looked_through_at",
+        "_most_waiting",
         "_new_schedule",
         "_next_try",
         "_on_failure",
@@ -102,12 +110,20 @@ class HostPool(KnownPool):
         # By shard, if the host is a ScyllaDB node and shards count (see `engine.pools.shards`).
         self.shards: ShardTable | None = None
         self.closed = False
-        self._open, self._on_failure, self._spawn, self._new_schedule = owner
+        (
+            self._open,
+            self._on_failure,
+            self._spawn,
+            self._new_schedule,
+            self._most_waiting,
+        ) = owner
         # Between the tries to open what is missing while others are open.
         self._delays: Iterator[float] | None = None
         self._next_try: asyncio.TimerHandle | None = None
         self._filling: asyncio.Task[None] | None = None
+        # Those that are done stay until there is room, or until it is full.
         self._waiters: deque[Waiter] = deque()
+        self._looked_through_at = -math.inf
         self._closing: list[Connection] = []
         self._opened_at = 0.0
         self._short_lives = 0
@@ -123,8 +139,30 @@ class HostPool(KnownPool):
         return bool(self.connections) or (self._filling is not None and not self._filling.done())
 
     def wait_for_room(self, waiter: Waiter) -> None:
-        """`waiter.on_room` is called as soon as a connection has room."""
+        """`waiter.on_room` is called as soon as a connection has room.
+
+        :raises NoConnectionsAvailable: if too many wait already.
+        """
+        if len(self._waiters) >= self._most_waiting:
+            self._look_through_waiters()
+            if len(self._waiters) >= self._most_waiting:
+                raise NoConnectionsAvailable(
+                    f"all connections to {self.host} are full, and {len(self._waiters)} requests "
+                    "wait already, as many as may (max_waiting_requests)"
+                )
         self._waiters.append(waiter)
+
+    def _look_through_waiters(self) -> None:
+        """Forget those that were given up; not for each request that finds no place."""
+        now = time.monotonic()
+        if now - self._looked_through_at >= LOOK_THROUGH_INTERVAL:
+            self._looked_through_at = now
+            waiters = self._waiters
+            # In place: `_on_room` may be in the middle of it.
+            for _ in range(len(waiters)):
+                waiter = waiters.popleft()
+                if not waiter.done:
+                    waiters.append(waiter)
 
     async def fill(self) -> None:
         """Open what is missing, in parallel.

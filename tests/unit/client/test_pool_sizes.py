@@ -155,7 +155,7 @@ def pool_of(size: int, open_connection: Any, new_schedule: Any = lambda: repeat(
     def fails(pool: HostPool, error: Exception) -> None:
         pool.close(error)
 
-    owner = PoolOwner(open_connection, fails, asyncio.ensure_future, new_schedule)
+    owner = PoolOwner(open_connection, fails, asyncio.ensure_future, new_schedule, 1000)
     return HostPool(HOST, HostDistance.LOCAL, size, owner)
 
 

@@ -97,3 +97,10 @@ def test_compression(monkeypatch: pytest.MonkeyPatch) -> None:
     checks.check_compression("lz4")
     with pytest.raises(ValueError, match=r"needs the package 'python-snappy'.*turbocql\[snappy\]"):
         checks.check_compression("snappy")
+
+
+@pytest.mark.parametrize("count", [-1, 1.5, True, "many"])
+def test_requests_that_may_wait_are_a_number_or_none(count: Any) -> None:
+    with pytest.raises(ValueError, match="max_waiting_requests must be a number of requests"):
+        checks.check_waiting(count)
+    checks.check_waiting(None)

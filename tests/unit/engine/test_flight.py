@@ -292,7 +292,7 @@ class Session:
             SimpleNamespace(time=lambda: 0.0, call_at=lambda when, call: None)
         )
         self.core = SimpleNamespace(on_latency=None, user_types={}, wire_format=4)
-        self.hooks = None
+        self.attends = False
         self.throttle = None
         self.keyspace = "ks"
         self.closed = False

@@ -20,6 +20,7 @@ from cassandra.errors import (
     ConnectionShutdown,
     DriverException,
     InvalidRequest,
+    NoConnectionsAvailable,
     NoHostAvailable,
     OperationTimedOut,
 )
@@ -391,6 +392,31 @@ async def test_requests_that_wait_for_room_time_out(node: FakeNode) -> None:
         assert [(await one).one().k for one in first] == [7, 7]
         assert (await later).one().k == 1
         assert len(node.queries(OTHER)) == 1
+
+
+async def test_no_more_requests_wait_for_room_than_may(
+    node: FakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cassandra.engine.pools.pool.LOOK_THROUGH_INTERVAL", 0.0)
+    held = hold(number(7))
+    node.prime(READ, held)
+    async with connected(node, max_waiting_requests=2) as (_, session):
+        only_connection(session).set_stream_limit(1)
+        first = session.execute(READ)
+        await thread(held.wait, 1)
+        waiting = [asyncio.ensure_future(session.execute(OTHER)) for _ in range(2)]
+        failure = await fails(session.execute(OTHER))
+        assert isinstance(failure, NoHostAvailable)
+        (error,) = failure.errors.values()
+        assert isinstance(error, NoConnectionsAvailable)
+        assert "2 requests wait already, as many as may (max_waiting_requests)" in str(error)
+        # One that is given up leaves its place to another.
+        waiting[0].cancel()
+        later = session.execute(OTHER)
+        held.release_all()
+        assert (await first).one().k == 7
+        assert [(await one).one().k for one in (waiting[1], later)] == [1, 1]
+        assert len(node.queries(OTHER)) == 2
 
 
 # -- prepared statements ---------------------------------------------------------------------------
