@@ -219,6 +219,7 @@ class HostGauges(NamedTuple):
     :param streams_free: requests that could be sent at once.
     :param orphans: streams whose answer nobody waits for any more.
     :param waiting: requests that wait for a free stream.
+    :param reconnections: how often it was tried while it was down; this only grows.
     """
 
     host: Host
@@ -228,6 +229,7 @@ class HostGauges(NamedTuple):
     streams_free: int
     orphans: int
     waiting: int
+    reconnections: int
 
 
 class ClusterGauges(NamedTuple):
@@ -242,6 +244,8 @@ class ClusterGauges(NamedTuple):
     :param is_connected: True if there is a control connection.
     :param throttled: requests that wait for the throttler; 0 without one.
     :param refused: requests that found its queue full.
+    :param schema_reads: how often parts of the schema were read again.
+    :param failed_schema_reads: how often that failed.
     """
 
     hosts: tuple[HostGauges, ...]
@@ -253,6 +257,8 @@ class ClusterGauges(NamedTuple):
     is_connected: bool
     throttled: int
     refused: int
+    schema_reads: int
+    failed_schema_reads: int
 
     @classmethod
     def of(cls, cluster: Any) -> ClusterGauges:
@@ -265,7 +271,7 @@ class ClusterGauges(NamedTuple):
         metadata = cluster.metadata
         throttler = cluster.request_throttler
         return cls(
-            hosts=tuple(_gauges_of(host, sessions) for host in metadata.all_hosts()),
+            hosts=tuple(_gauges_of(host, sessions, core) for host in metadata.all_hosts()),
             sessions=len(sessions),
             prepared_statements=core.preparer.known_count if core is not None else 0,
             tablets=metadata.tablets.count,
@@ -274,10 +280,12 @@ class ClusterGauges(NamedTuple):
             is_connected=core is not None and core.control.connection is not None,
             throttled=throttler.waiting if throttler is not None else 0,
             refused=throttler.refused if throttler is not None else 0,
+            schema_reads=core.schema.reads if core is not None else 0,
+            failed_schema_reads=core.schema.failed_reads if core is not None else 0,
         )
 
 
-def _gauges_of(host: Host, sessions: Sequence[Any]) -> HostGauges:
+def _gauges_of(host: Host, sessions: Sequence[Any], core: Any) -> HostGauges:
     pools = [pool for one in sessions if (pool := one.pools.get(host)) is not None]
     connections = list(_connections(pools))
     orphans = sum(one.orphans for one in connections)
@@ -290,6 +298,7 @@ def _gauges_of(host: Host, sessions: Sequence[Any]) -> HostGauges:
         streams_free=sum(one.streams.limit for one in connections) - used,
         orphans=orphans,
         waiting=sum(pool.waiting for pool in pools),
+        reconnections=core.hosts.reconnections.get(host, 0) if core is not None else 0,
     )
 
 

@@ -140,9 +140,18 @@ def _gauges(name: str, gauges: ClusterGauges) -> Iterator[Metric]:
         family = _gauge(metric, text, "cluster")
         family.add_metric([name], float(getattr(gauges, attribute)))
         yield family
-    refused = _counter("refused_requests", "Requests that found the queue full", "cluster")
-    refused.add_metric([name], gauges.refused)
-    yield refused
+    for attribute, metric, text in (
+        ("refused", "refused_requests", "Requests that found the throttler's queue full"),
+        ("schema_reads", "schema_reads", "Parts of the schema that were read again"),
+        ("failed_schema_reads", "failed_schema_reads", "Those of them that failed"),
+    ):
+        grown = _counter(metric, text, "cluster")
+        grown.add_metric([name], getattr(gauges, attribute))
+        yield grown
+    tries = _counter("reconnection_attempts", "Tries to reach a host that was down", *_HOST)
+    for one in gauges.hosts:
+        tries.add_metric(_labels(name, one.host), one.reconnections)
+    yield tries
     found = _counter(
         "tablet_lookups", "Requests to tables with tablets, by outcome", "cluster", "outcome"
     )

@@ -116,6 +116,9 @@ class StatsReporter:
                 self._client.gauge(
                     f"{self._prefix}.{_place(one.host)}.{name}", int(getattr(one, name))
                 )
+            self._count(f"{_place(one.host)}.reconnections", one.reconnections)
+        for name in ("refused", "schema_reads", "failed_schema_reads"):
+            self._count(name, getattr(gauges, name))
         for name in ("sessions", "prepared_statements", "throttled", "tablets"):
             self._client.gauge(f"{self._prefix}.{name}", getattr(gauges, name))
 

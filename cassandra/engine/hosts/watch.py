@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from cassandra.engine.hosts.reconnect import Reconnector
 from cassandra.engine.hosts.states import Action, Event, Facts, State, Up, transition
@@ -52,6 +53,8 @@ class HostWatch:
         self._background = background
         self._probe = probe
         self._tries: dict[Host, Reconnector] = {}
+        # How often each host that was down was tried; hosts that are gone leave it by themselves.
+        self.reconnections: WeakKeyDictionary[Host, int] = WeakKeyDictionary()
         self._closed = False
         # Told when a host is up again, before the listeners are.
         self.on_host_up: Callable[[], None] = _nothing
@@ -223,6 +226,7 @@ class HostWatch:
 
         Raises what opening a connection raises.
         """
+        self.reconnections[host] = self.reconnections.get(host, 0) + 1
         await self._probe(host)
         return await self.bring_up(host)
 

@@ -74,6 +74,8 @@ class SchemaRefresher:
         self._control = control
         self._spawn = spawn
         self.enabled = True  # `set_meta_refresh_enabled`
+        self.reads = 0  # how often a part of the schema was read again, or was to be
+        self.failed_reads = 0
         self._pending = PendingTargets()
         self._timer: asyncio.TimerHandle | None = None
         self._failures = 0  # in a row
@@ -257,9 +259,11 @@ class SchemaRefresher:
                     for one in covered
                     if (connection := wanted[one][0]) is not None and not connection.closed
                 ]
+                self.reads += 1
                 try:
                     await self._reader.read(target, through[-1] if through else self._control())
                 except Exception as error:  # of whatever kind: it is for the callers that wait
+                    self.failed_reads += 1
                     _complete(waiting, error)
                 else:
                     _complete(waiting, None)

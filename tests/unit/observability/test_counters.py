@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from itertools import repeat
 from typing import Any
 
 import pytest
@@ -9,10 +12,10 @@ import pytest
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.errors import OperationTimedOut, ReadTimeout
 from cassandra.observability.counters import BUCKETS, ClusterGauges, Histogram, RequestCounters
-from cassandra.policies import RetryPolicy
+from cassandra.policies import ReconnectionPolicy, RetryPolicy
 from cassandra.query import SimpleStatement
 from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, error, hold, rows, silence
-from tests.unit.engine.faults import InOrder
+from tests.unit.engine.faults import WAIT, InOrder
 
 QUERY = "SELECT k FROM t"
 K = [("k", "int")]
@@ -126,3 +129,31 @@ def test_a_host_may_be_forgotten() -> None:
         counters.forget(host)
         assert counters.hosts == {}
         counters.forget(host)
+
+
+def test_reconnections_and_reads_of_the_schema_are_counted() -> None:
+    tried = threading.Event()
+
+    class TriedTwice(ReconnectionPolicy):
+        def new_schedule(self) -> Iterator[float]:
+            yield 0.0
+            yield 0.0
+            tried.set()  # asked for the delay before the third try
+            yield from repeat(0.01)
+
+    policy = TriedTwice()
+    with (
+        FakeNode() as node,
+        connected(node, RequestCounters(), reconnection_policy=policy) as cluster,
+    ):
+        cluster.connect()
+        gauges = ClusterGauges.of(cluster)
+        assert (gauges.schema_reads, gauges.failed_schema_reads) == (0, 0)
+        assert [one.reconnections for one in gauges.hosts] == [0]
+        cluster.refresh_keyspace_metadata("ks")
+        assert ClusterGauges.of(cluster).schema_reads == 1
+        node.refuse_connections()
+        node.drop_connections()
+        assert tried.wait(WAIT)
+        assert ClusterGauges.of(cluster).hosts[0].reconnections >= 2
+        node.accept_connections()
