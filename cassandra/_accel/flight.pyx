@@ -32,7 +32,7 @@ import asyncio
 import logging
 import reprlib
 from itertools import chain as _chain_of
-from time import monotonic as _monotonic_clock
+from time import monotonic as _monotonic_function
 
 from cassandra._threads import Lock as _Lock
 from cassandra.engine.mishaps import let_out as _let_out, mishap as _mishap
@@ -60,6 +60,17 @@ from cassandra.query.settings import (
     CallOptions as _CallOptions_class,
 )
 
+cdef extern from "clocks.h":
+    double turbocql_monotonic(object) except -1.0
+
+cdef extern from "Python.h":
+    ctypedef object (*PyCFunction)(PyObject*, PyObject*)
+    enum: METH_NOARGS
+    bint PyCFunction_Check(object) noexcept
+    int PyCFunction_GetFlags(object) except? -1
+    PyCFunction PyCFunction_GetFunction(object) except NULL
+    PyObject* PyCFunction_GetSelf(object) noexcept
+
 __all__ = [
     "METADATA_IDS", "MOST_DIRECT", "TABLET_VERSIONS", "WRITE_HIGH_WATER",
     "Attempt", "Collector", "ExecuteBodyBase", "HappyPath", "Latch", "RequestBase",
@@ -69,8 +80,25 @@ __all__ = [
 
 log = logging.getLogger("cassandra.connection")
 
-# Called at each request: a name of C's, so that nothing is looked up.
-cdef object _running_loop = _running_loop_function
+# Called at each request: names of C's, so that nothing is looked up. CPython's own function is one of
+# C that takes nothing, and is called as such: half the instructions.
+cdef object _running_loop_called = _running_loop_function
+cdef PyCFunction _running_loop_in_c = NULL
+if PyCFunction_Check(_running_loop_called) and (
+    PyCFunction_GetFlags(_running_loop_called) == METH_NOARGS
+):
+    _running_loop_in_c = PyCFunction_GetFunction(_running_loop_called)
+
+
+cdef inline object _running_loop():
+    """Return the loop that runs in this thread, or None."""
+    if _running_loop_in_c != NULL:
+        return _running_loop_in_c(<PyObject*> PyCFunction_GetSelf(_running_loop_called), NULL)
+    return _running_loop_called()
+
+
+# CPython has one empty tuple: a profile without observers has this one.
+cdef tuple _nobody = ()
 
 WRITE_HIGH_WATER = 1 << 20
 MOST_DIRECT = 1 << 16
@@ -80,7 +108,12 @@ TABLET_VERSIONS = 0x200
 cdef object _fetch_size_unset = _FETCH_SIZE_UNSET
 cdef object _not_set = _NOT_SET
 cdef object _NoSpeculation = _NoSpeculationPolicy
-cdef object _monotonic = _monotonic_clock
+cdef object _monotonic_called = _monotonic_function
+
+
+cdef inline double _monotonic() except -1.0:
+    return turbocql_monotonic(_monotonic_called)
+
 cdef object _ResultMessage = _ResultMessage_class
 cdef object _new_result = object.__new__
 cdef object _new_lock = _Lock

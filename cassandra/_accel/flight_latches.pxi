@@ -43,10 +43,10 @@ cdef class Latch:
         cdef double left = C_LONGEST_WAIT
         cdef int got = PyThread_acquire_lock(self._lock, 0)
         if not got and seconds is not None:
-            end = <double> _monotonic() + <double> seconds
+            end = _monotonic() + <double> seconds
         while got != 1:
             if seconds is not None:
-                left = end - <double> _monotonic()
+                left = end - _monotonic()
                 if left <= 0:
                     return False
                 if left > C_LONGEST_WAIT:

@@ -99,7 +99,8 @@ cdef RequestBase _request_for(
     request.vectors = vectors or session._default_vector_type
     request._timer_slot = -1
     observers = settings[S_OBSERVERS]
-    if observers or _of(engine, _engine_places, E_ATTENDS, "attends"):
+    # Two pointers are compared: this is all that a request pays for observers and throttlers.
+    if observers is not _nobody or _of(engine, _engine_places, E_ATTENDS, "attends") is not False:
         engine.attend(request, observers)
     return request
 

@@ -5,14 +5,21 @@
 `flight` calls the methods of C; those of Python are for the engine's other parts.
 """
 
-from time import monotonic as _monotonic_clock
+from time import monotonic as _monotonic_function
 
 __all__ = ["ObservedBase"]
+
+cdef extern from "clocks.h":
+    double turbocql_monotonic(object) except -1.0
 
 cdef extern from "Python.h":
     object PyContext_CopyCurrent()
 
-cdef object _monotonic = _monotonic_clock
+cdef object _monotonic_called = _monotonic_function
+
+
+cdef inline double _monotonic() except -1.0:
+    return turbocql_monotonic(_monotonic_called)
 
 
 cdef class ObservedBase:
