@@ -56,6 +56,9 @@ class ObservedBase:
         self.speculations: int = 0
         self.shard: int | None = None
 
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        raise TypeError(f"cannot pickle or copy {type(self).__name__!r} object")
+
     def _tell(self, before: float, hooks: tuple[Hook, ...], *arguments: Any) -> None:
         # `before`: the time of now, which most callers know.
         run = self._context.run

@@ -80,8 +80,8 @@ __all__ = [
 
 log = logging.getLogger("cassandra.connection")
 
-# Called at each request: names of C's, so that nothing is looked up. CPython's own function is one of
-# C that takes nothing, and is called as such: half the instructions.
+# Called at each request: names of C, so that nothing is looked up. CPython has it as a function of
+# C that takes nothing, which is called as such: half the instructions.
 cdef object _running_loop_called = _running_loop_function
 cdef PyCFunction _running_loop_in_c = NULL
 if PyCFunction_Check(_running_loop_called) and (

@@ -5,6 +5,8 @@
 `flight` calls the methods of C; those of Python are for the engine's other parts.
 """
 
+from cassandra._accel.checks cimport unpicklable
+
 from time import monotonic as _monotonic_function
 
 __all__ = ["ObservedBase"]
@@ -33,6 +35,9 @@ cdef class ObservedBase:
         self._context = PyContext_CopyCurrent()
         self.started = _monotonic()
         self.page_number = page_number
+
+    def __reduce__(self):
+        raise unpicklable(self)
 
     cdef int _tell(self, double before, tuple hooks, tuple arguments) except -1:
         # `before`: the time of now, which most callers know. `arguments`: those after the request.

@@ -36,6 +36,12 @@ cdef extern from *:
     """
     object turbo_new_row(PyTypeObject* kind, Py_ssize_t size)
 
+cdef extern from "row_base.h":
+    object turbocql_row_base()
+
+# The base class of named tuples: see the twin. Of C, so that `row[0]` costs what that of a tuple does.
+RowBase = turbocql_row_base()
+
 
 cdef enum:
     ROOM_OF_A_NEW_DICT = 5

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from keyword import iskeyword
 from typing import Any
 
+import cassandra._impl as implementations
 from cassandra._bounded import Bounded, text_size
 from cassandra._patterns import pattern
 
@@ -62,7 +63,8 @@ def row_class(names: Sequence[str]) -> type[Any]:
     found = _classes.get(key)
     if found is not None:
         return found
-    made = namedtuple("Row", field_names(key))  # type: ignore[misc]
-    made.__module__ = "cassandra.query"  # the public package, which errors and reprs show
+    named = namedtuple("Row", field_names(key))  # type: ignore[misc]
+    members = {**vars(named), "__module__": "cassandra.query"}  # which errors and reprs show
+    made = type("Row", (implementations.rows.RowBase,), members)
     # Two threads may both make one; the first stays, so that all see the same class.
     return _classes.keep(key, made, _CLASS_BYTES + _FIELD_BYTES * len(key) + 3 * text_size(key))

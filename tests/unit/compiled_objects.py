@@ -60,7 +60,12 @@ def classes() -> list[type[Any]]:
             if kind not in found:
                 found.add(kind)
                 left.append(kind)
-    ours = [kind for kind in found if str(kind.__module__).startswith("cassandra._accel.")]
+    # A tuple is what its elements are: those of these tests are no rows.
+    ours = [
+        kind
+        for kind in found
+        if str(kind.__module__).startswith("cassandra._accel.") and not issubclass(kind, tuple)
+    ]
     return sorted(ours, key=name_of)
 
 

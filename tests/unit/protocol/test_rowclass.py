@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 from collections import OrderedDict
 
 import pytest
 
+from cassandra import _impl
 from cassandra.cqltypes import UTF8Type
 from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
 from cassandra.protocol.messages.results import rows_result
@@ -110,3 +112,33 @@ def test_pseudo_named_tuples() -> None:
 def test_factories_say_their_public_path_and_pickle() -> None:
     assert tuple_factory.__module__ == "cassandra.query"
     assert pickle.loads(pickle.dumps(dict_factory)) is dict_factory
+
+
+def test_a_row_that_is_asked_by_name_says_what_to_write(twins: Twins) -> None:
+    row = type("Row", (twins.rows.RowBase,), {})((1, 2))
+    assert (row[0], row[-1], row[:1]) == (1, 2, (1,))
+    for wrong in (2, -3):
+        with pytest.raises(IndexError, match="tuple index out of range"):
+            row[wrong]
+    with pytest.raises(TypeError, match="indices must be integers or slices, not float"):
+        row[1.0]
+    with pytest.raises(TypeError) as caught:
+        row["name"]
+    if twins.rows is _impl.twin("rows", "python"):  # tuple's own words
+        assert "not str" in str(caught.value)
+        return
+    assert "write row.name, or have rows as dicts" in str(caught.value)
+    with pytest.raises(TypeError, match=r"write row\._fields to see the attribute of count\(\*\)"):
+        row["count(*)"]
+
+
+def test_a_row_is_a_named_tuple_in_all_ways() -> None:
+    row = row_class(("a", "b"))(1, [2])
+    assert isinstance(row, tuple)
+    assert (row._fields, row._asdict()) == (("a", "b"), {"a": 1, "b": [2]})
+    assert row == (1, [2]) == copy.deepcopy(row) == row._replace(a=1)
+    assert repr(row) == "Row(a=1, b=[2])"
+    assert not hasattr(row, "__dict__")
+    match row:
+        case (a, [b]):
+            assert (a, b) == (1, 2)
