@@ -21,10 +21,16 @@ cdef class RowsBlock:
     cdef Py_ssize_t used                    # bytes of `start`: the rows, with the size of each
     cdef Py_ssize_t room
     cdef Py_ssize_t expected
+    cdef Py_ssize_t* places                 # where rows begin, if somebody has asked for some
+    cdef Py_ssize_t placed                  # how many of them are known
 
     cdef ValuesBlock _values(self, Py_ssize_t pos, Py_ssize_t size)
     cdef int _append(self, const uint8_t* data, Py_ssize_t size) except -1
     cdef int _take(self, wbuf* out) except -1
+    cdef int _place_rows(self) except -1
+    cdef int _add_value(
+        self, wbuf* out, Py_ssize_t pos, Py_ssize_t end, Py_ssize_t index
+    ) except -1
 
 
 cdef class BindPlan:

@@ -166,6 +166,7 @@ cdef class RowsBlock:
 
     def __cinit__(self, *arguments, **named):
         self.start = NULL
+        self.places = NULL
 
     def __init__(self, width, rows=(), has_unset=False):
         self.width = width
@@ -176,6 +177,7 @@ cdef class RowsBlock:
 
     def __dealloc__(self):
         PyMem_Free(self.start)
+        PyMem_Free(self.places)
 
     @property
     def size(self):
@@ -223,6 +225,98 @@ cdef class RowsBlock:
             found.append(self._values(pos + 4, size))
             pos += 4 + size
         return found
+
+    def sizes(self):
+        """Return the bytes of each row's values."""
+        cdef list found = []
+        cdef Py_ssize_t pos = 0
+        cdef Py_ssize_t size
+        while pos < self.used:
+            size = get_be32(self.start + pos)
+            found.append(size)
+            pos += 4 + size
+        return found
+
+    def routing_keys(self, indexes):
+        """Return the partition key of each row: see `ValuesBlock.routing_key`."""
+        return [row.routing_key(indexes) for row in self.rows()]
+
+    def identities(self, indexes):
+        """Return the values at `indexes` of each row as they travel (see the Python twin)."""
+        cdef list found = []
+        cdef tuple wanted = tuple(indexes)
+        cdef Py_ssize_t pos = 0
+        cdef Py_ssize_t size, end
+        cdef wbuf out
+        for index in wanted:
+            if index < 0 or index >= self.width:
+                raise ValueError(f"positions {wanted} of {self.width} values")
+        # No code of the program runs below: the rows stay where they are.
+        while pos < self.used:
+            size = get_be32(self.start + pos)
+            pos += 4
+            end = pos + size
+            wbuf_open(&out)
+            try:
+                for index in wanted:
+                    self._add_value(&out, pos, end, index)
+                found.append(wbuf_bytes(&out))
+            finally:
+                wbuf_close(&out)
+            pos = end
+        return found
+
+    cdef int _add_value(
+        self, wbuf* out, Py_ssize_t pos, Py_ssize_t end, Py_ssize_t index
+    ) except -1:
+        """Append the value at `index` of the row from `pos` to `end`, with its length."""
+        cdef Py_ssize_t passed
+        cdef Py_ssize_t size
+        cdef uint8_t* p
+        for passed in range(index + 1):
+            if end - pos < 4:
+                raise ValueError(f"a block of {self.width} values ends in the middle of one")
+            size = max(<Py_ssize_t> <int32_t> get_be32(self.start + pos), 0) + 4
+            if size > end - pos:
+                raise ValueError(f"a block of {self.width} values ends in the middle of one")
+            if passed == index:
+                p = wbuf_extend(out, size)
+                memcpy(p, self.start + pos, size)
+            pos += size
+        return 0
+
+    def take(self, rows):
+        """Return a block of some of the rows (see the Python twin)."""
+        cdef RowsBlock made = RowsBlock.__new__(RowsBlock)
+        cdef Py_ssize_t wanted, pos
+        made.width = self.width
+        made.has_unset = self.has_unset
+        for index in rows:
+            wanted = index
+            if wanted < 0 or wanted >= self.count:
+                raise IndexError(f"row {wanted} of {self.count}")
+            # Anew after each: the program's iterator may have appended rows.
+            self._place_rows()
+            pos = self.places[wanted]
+            made._append(self.start + pos + 4, get_be32(self.start + pos))
+        return made
+
+    cdef int _place_rows(self) except -1:
+        """Know where each row begins."""
+        cdef Py_ssize_t pos = 0
+        cdef Py_ssize_t at
+        cdef Py_ssize_t* grown
+        if self.placed == self.count:
+            return 0
+        grown = <Py_ssize_t*> PyMem_Realloc(self.places, self.count * sizeof(Py_ssize_t))
+        if grown == NULL:
+            raise MemoryError()
+        self.places = grown
+        for at in range(self.count):
+            self.places[at] = pos
+            pos += 4 + <Py_ssize_t> get_be32(self.start + pos)
+        self.placed = self.count
+        return 0
 
     def append(self, values):
         """Another row; ValueError if it has another number of values."""

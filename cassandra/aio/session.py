@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping, Sequen
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, overload
 
 from cassandra._impl import flight
+from cassandra._imports import import_module
 from cassandra.aio.concurrent import outcomes
 from cassandra.aio.result import ResultSet
 from cassandra.client.checks import (
@@ -32,8 +33,12 @@ from cassandra.query.settings import NOT_SET
 from cassandra.util.cql_text import escape_name
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from cassandra.aio.cluster import Cluster
     from cassandra.aio.concurrent import ExecutionResult, PlacedResult
+    from cassandra.bulk.options import LoadSettings
+    from cassandra.bulk.report import LoadReport
     from cassandra.engine.profile import ExecutionProfile
     from cassandra.engine.session import EngineSession
     from cassandra.metadata.host import Host
@@ -323,6 +328,28 @@ class Session(SessionBase):
         :raises ConnectionException: if no host in the scope is connected.
         """
         return await self._engine.wait_for_schema_agreement(SchemaAgreementScope(scope), wait_time)
+
+    async def load(
+        self, target: str | PreparedStatement, source: Any, **options: Unpack[LoadSettings]
+    ) -> LoadReport:
+        """Write all rows of a file, a frame or an iterable.
+
+        Rows of one partition, or with the same replicas, go in small unlogged batches. As many
+        requests are in flight as the servers can take, and those that may be repeated are tried
+        again. See the guide on loading data.
+
+        :param target: the name of a table, or a prepared statement.
+        :param source: a path or a glob of files (CSV, JSON lines, Parquet), a pandas or polars
+            frame, Arrow data, or an iterable of tuples, mappings or objects.
+        :param options: those of `cassandra.bulk.LoadOptions`.
+        :returns: what was done.
+        :raises LoadError: if more rows fail than ``max_errors``, 0 by default.
+        :raises ValueError: if the source cannot be read, or has other columns than the table.
+        :raises TypeError: if there is no such option.
+        """
+        bulk = import_module("cassandra.bulk.load")
+        made: LoadReport = await bulk.aload(self, target, source, bulk.load_options(options))
+        return made
 
     async def shutdown(self) -> None:
         """Close the session's connections.

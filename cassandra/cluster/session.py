@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from weakref import ref
 
 from cassandra._impl import flight
+from cassandra._imports import import_module
 from cassandra.client.checks import (
     check_keyspace,
     check_vectors,
@@ -31,6 +32,10 @@ from cassandra.query.settings import NOT_SET, CallOptions
 from cassandra.util.cql_text import escape_name
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from cassandra.bulk.options import LoadSettings
+    from cassandra.bulk.report import LoadReport
     from cassandra.cluster.cluster import Cluster
     from cassandra.engine.profile import ExecutionProfile
     from cassandra.engine.session import EngineSession
@@ -432,6 +437,29 @@ class Session(SessionBase, KnownSession):
         return self.cluster.run(
             self._engine.wait_for_schema_agreement(SchemaAgreementScope(scope), wait_time)
         )
+
+    def load(
+        self, target: str | PreparedStatement, source: Any, **options: Unpack[LoadSettings]
+    ) -> LoadReport:
+        """Write all rows of a file, a frame or an iterable.
+
+        Rows of one partition, or with the same replicas, go in small unlogged batches. As many
+        requests are in flight as the servers can take, and those that may be repeated are tried
+        again. See the guide on loading data.
+
+        :param target: the name of a table, or a prepared statement.
+        :param source: a path or a glob of files (CSV, JSON lines, Parquet), a pandas or polars
+            frame, Arrow data, or an iterable of tuples, mappings or objects.
+        :param options: those of `cassandra.bulk.LoadOptions`.
+        :returns: what was done.
+        :raises LoadError: if more rows fail than ``max_errors``, 0 by default.
+        :raises ValueError: if the source cannot be read, or has other columns than the table.
+        :raises TypeError: if there is no such option.
+        """
+        self.refuse_on_loop("Session.load()", "the session of cassandra.aio")
+        bulk = import_module("cassandra.bulk.load")
+        made: LoadReport = bulk.load(self, target, source, bulk.load_options(options))
+        return made
 
     # -- life --------------------------------------------------------------------------------------
 

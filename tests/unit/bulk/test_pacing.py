@@ -1,0 +1,33 @@
+"""How many requests are in flight."""
+
+from __future__ import annotations
+
+from cassandra.bulk.pacing import Pace
+
+
+def test_it_rises_while_answers_are_quick() -> None:
+    pace = Pace(100, first=10)
+    for _ in range(20):
+        pace.note(pace.slice, 0.008, is_overloaded=False)
+    assert pace.limit == 100
+    assert pace.slice == 800
+
+
+def test_it_falls_if_servers_cannot_keep_up() -> None:
+    pace = Pace(100, first=64)
+    pace.note(pace.slice, 0.1, is_overloaded=True)
+    assert pace.limit == 32
+    pace.note(pace.slice, 0.08, is_overloaded=False)  # 10 ms each
+    before = pace.limit
+    pace.note(pace.slice, 0.8, is_overloaded=False)
+    assert pace.limit < before
+    for _ in range(20):
+        pace.note(pace.slice, 0.1, is_overloaded=True)
+    assert pace.limit == 1
+
+
+def test_few_requests_say_nothing() -> None:
+    pace = Pace(100, first=64)
+    pace.note(3, 10.0, is_overloaded=False)
+    assert pace.limit == 64
+    assert Pace(5).limit == 5

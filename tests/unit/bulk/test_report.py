@@ -1,0 +1,26 @@
+"""What a load says of itself."""
+
+from __future__ import annotations
+
+from cassandra.bulk.report import MOST_FAILURES, LoadReport, RowFailure
+
+
+def test_it_is_one_line_if_all_went_well() -> None:
+    report = LoadReport("ks.t", read=2000, written=2000, seconds=2.0, bytes=9000, requests=200)
+    assert str(report) == (
+        "2,000 rows written to ks.t in 2.0 s (1,000 rows/s, 9,000 bytes, 200 requests, 0 of them "
+        "again)"
+    )
+    assert report.as_dict()["rows_per_second"] == 1000.0
+    assert LoadReport("ks.t").rows_per_second == 0.0
+
+
+def test_failures_are_counted_and_the_first_are_kept() -> None:
+    report = LoadReport("ks.t", read=300)
+    for row in range(300):
+        report.note_failure(RowFailure(f"row {row}", ValueError("wrong")))
+    assert (report.failed, len(report.failures)) == (300, MOST_FAILURES)
+    lines = str(report).splitlines()
+    assert lines[1:3] == ["300 rows failed:", "  row 0: wrong"]
+    assert lines[-1] == "  ... and 290 more"
+    assert report.as_dict()["failures"][0] == "row 0: wrong"

@@ -1,0 +1,204 @@
+"""Chunks of rows, and where each row stands."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cassandra.bulk import sources
+from cassandra.bulk.sources import Chunk, Column, Reading, chunks_of, field_names, kind_of
+from cassandra.bulk.texts import Formats
+from cassandra.cqltypes import Int32Type, UTF8Type
+from cassandra.sentinels import UNSET_VALUE
+
+COLUMNS = (Column("id", Int32Type), Column("name", UTF8Type))
+
+
+def reading(**changes: Any) -> Reading:
+    plain = Reading(None, COLUMNS, {}, Formats(), True, ",", '"', 0)
+    return plain._replace(**changes)
+
+
+def read(source: object, **changes: Any) -> list[Chunk]:
+    return list(chunks_of(source, reading(**changes)))
+
+
+def rows_of(chunks: Sequence[Chunk]) -> list[Any]:
+    return [row for chunk in chunks for row in chunk.rows]
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_csv_by_the_names_of_its_header(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", '\ufeffname,ignored,id\n"Smith, ""J""",x,1\n\n,y,2\n')
+    (chunk,) = read(path)
+    assert chunk.rows == [(1, 'Smith, "J"'), (2, None)]
+    assert [str(chunk.place(at)) for at in range(2)] == [f"{path}, line 2", f"{path}, line 4"]
+    assert (chunk.first, chunk.position) == (1, 2)
+    assert read(str(path))[0].rows == chunk.rows
+
+
+def test_csv_of_other_forms(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.tsv", "1\t'a\tb'\n2\tNULL\n")
+    changes = {"header": False, "delimiter": "\t", "quote": "'", "formats": Formats(null="NULL")}
+    assert rows_of(read(path, **changes)) == [(1, "a\tb"), (2, None)]
+    assert rows_of(read(path, **{**changes, "header": ["id", "name"]})) == [(1, "a\tb"), (2, None)]
+    path = write(tmp_path / "b.csv", "number,name\n1,a\n")
+    assert rows_of(read(path, mapping={"id": "number"})) == [(1, "a")]
+    with pytest.raises(ValueError, match="has no column 'id', but number, name; columns= maps"):
+        read(path)
+
+
+def test_a_field_of_several_lines(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", 'id,name\n1,"a\nb\r\nc"\n2,d\nx,e\n')
+    (chunk,) = read(path)
+    assert chunk.rows[:2] == [(1, "a\nb\r\nc"), (2, "d")]
+    assert isinstance(chunk.rows[2], ValueError)
+    assert [chunk.place(at).line for at in range(3)] == [2, 5, 6]
+
+
+def test_rows_that_cannot_be_read_are_errors_of_their_own(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", "id,name\n1,a\nmany,b\n3\n4,d\n")
+    (chunk,) = read(path)
+    assert (chunk.rows[0], chunk.rows[3]) == ((1, "a"), (4, "d"))
+    assert str(chunk.rows[1]) == "column 'id': 'many' is not an integer"
+    assert str(chunk.rows[2]) == "1 fields, but the header has 2"
+    assert chunk.raw is not None
+    assert chunk.raw[1] == ["many", "b"]
+    path = write(tmp_path / "a.jsonl", '{"id": 1}\n\n[1]\n{"id": "x"}\n{"id"\n')
+    (chunk,) = read(path)
+    assert chunk.rows[0] == (1, UNSET_VALUE)
+    assert str(chunk.rows[1]) == "it is list, not an object of JSON"
+    assert str(chunk.rows[2]) == "column 'id': 'x' is not an integer"
+    assert "it is not JSON" in str(chunk.rows[3])
+    assert [chunk.place(at).line for at in range(4)] == [1, 3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("quote.csv", b'id,name\n1,"a\n', "quote.csv, line 2: unexpected end of data"),
+        ("after.csv", b'id,name\n1,"a"b\n', "after.csv, line 2: ',' expected after '\"'"),
+        ("latin.csv", b"id,name\n1,\xe9\n", "can't decode byte 0xe9"),
+        ("latin.jsonl", b'{"id": 1}\n"\xe9"', "can't decode byte 0xe9"),
+        ("cut.csv.gz", gzip.compress(b"id,name\n1,a\n")[:-4], "Compressed file ended"),
+        ("none.csv.gz", b"id,name\n", "Not a gzipped file"),
+        ("none.parquet", b"", "none.parquet cannot be read as Parquet"),
+        ("half.parquet", b"PAR1" + bytes(20), "half.parquet cannot be read as Parquet"),
+    ],
+)
+def test_damaged_files_say_where(tmp_path: Path, name: str, content: bytes, words: str) -> None:
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow")
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises((ValueError, OSError)) as caught:
+        read(path)
+    assert words in str(caught.value)
+
+
+def test_empty_files_have_no_rows(tmp_path: Path) -> None:
+    for name in ("a.csv", "a.jsonl"):
+        assert read(write(tmp_path / name, "")) == []
+    assert read(write(tmp_path / "b.csv", "id,name\n")) == []
+
+
+def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "LONGEST_LINE", 100_000)
+    for name in ("a.csv", "a.jsonl"):
+        path = write(tmp_path / name, "id,name\n" + "x" * 300_000)
+        with pytest.raises(ValueError, match="has a line of more than 100,000 bytes"):
+            read(path)
+
+
+def test_compressed_files_and_globs(tmp_path: Path) -> None:
+    with gzip.open(tmp_path / "part-1.csv.gz", "wt") as file:
+        file.write("id,name\n1,a\n")
+    write(tmp_path / "part-2.csv", "name,id\nb,2\n")
+    write(tmp_path / "part-3.jsonl", json.dumps({"id": 3, "name": "c"}) + "\n")
+    everything = [(1, "a"), (2, "b"), (3, "c")]
+    assert rows_of(read(str(tmp_path / "part-*"))) == everything
+    assert rows_of(read(tmp_path)) == everything
+    chunks = read([tmp_path / "part-3.jsonl", str(tmp_path / "part-1.csv.gz")])
+    assert rows_of(chunks) == [(3, "c"), (1, "a")]
+    assert [chunk.position for chunk in chunks] == [1, 2]
+    for skip in range(4):
+        assert rows_of(read(tmp_path, skip=skip)) == everything[skip:]
+    with pytest.raises(FileNotFoundError, match="no file is named"):
+        read(tmp_path / "part-9.csv")
+    with pytest.raises(ValueError, match=r"the format of '.*\.xlsx' is not known"):
+        read(write(tmp_path / "a.xlsx", ""))
+    assert kind_of("a.CSV.GZ", None) == "csv"
+    assert kind_of("a.xlsx", "csv") == "csv"
+    with pytest.raises(ValueError, match="format must be"):
+        kind_of("a.csv", "excel")
+
+
+def test_rows_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "CHUNK_ROWS", 2)
+    rows = [(n, str(n)) for n in range(5)]
+    chunks = read(iter(rows))
+    assert [chunk.size for chunk in chunks] == [2, 2, 1]
+    assert rows_of(chunks) == rows
+    assert str(chunks[1].place(1)) == "row 3"
+    for skip in range(6):
+        left = read(iter(rows), skip=skip)
+        assert rows_of(left) == rows[skip:]
+        assert all(chunk.place(0).row == chunk.rows[0][0] for chunk in left)
+    for wrong in ({"id": 1}, b"x", 5):
+        with pytest.raises(TypeError, match="rows come from a file, a frame or an iterable"):
+            read(wrong)
+
+
+def test_frames_and_arrow(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    monkeypatch.setattr(sources, "CHUNK_ROWS", 2)
+    frame = pandas.DataFrame({"number": [1, 2, 3], "name": ["a", "b", "c"]})
+    table = pyarrow.Table.from_pandas(frame)
+    parquet.write_table(table, tmp_path / "a.parquet")
+    made = {
+        "frame": frame,
+        "table": table,
+        "reader": table.to_reader(),
+        "batch": table.to_batches()[0],
+    }
+    for name, source in made.items():
+        chunks = read(source, mapping={"id": "number"})
+        assert [chunk.size for chunk in chunks] == [2, 1], name
+        rows = chunks[0].rows
+        names = list(rows.columns) if name == "frame" else rows.schema.names
+        assert names == ["id", "name"]
+    chunks = read(tmp_path / "a.parquet", mapping={"id": "number"})
+    assert [str(chunk.place(0)) for chunk in chunks] == [
+        f"{tmp_path / 'a.parquet'}, row 1",
+        f"{tmp_path / 'a.parquet'}, row 3",
+    ]
+    assert chunks[0].rows.to_pylist() == [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
+    (last,) = read(table, mapping={"id": "number"}, skip=2)
+    assert last.rows.to_pylist() == [{"id": 3, "name": "c"}]
+    with pytest.raises(ValueError, match="has no column 'id', but number, name"):
+        read(tmp_path / "a.parquet")
+
+
+def test_names_of_fields(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", "name,id\n")
+    assert field_names(path, reading()) == ["name", "id"]
+    assert field_names(path, reading(header=False)) is None
+    assert field_names(path, reading(header=["x"])) == ["x"]
+    assert field_names(write(tmp_path / "a.jsonl", "{}"), reading()) is None
+    assert field_names([(1, "a")], reading()) is None
+    assert field_names([{"id": 1}], reading()) is None
+    pandas = pytest.importorskip("pandas")
+    assert field_names(pandas.DataFrame({"a": [1]}), reading()) == ["a"]
+    pyarrow = pytest.importorskip("pyarrow")
+    assert field_names(pyarrow.table({"a": [1]}), reading()) == ["a"]
