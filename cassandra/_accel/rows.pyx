@@ -39,7 +39,7 @@ cdef extern from *:
 cdef extern from "row_base.h":
     object turbocql_row_base()
 
-# The base class of named tuples: see the twin. Of C, so that `row[0]` costs what it does of a tuple.
+# The base class of named tuples: see the twin. Of C, so that `row[0]` costs what a tuple's does.
 RowBase = turbocql_row_base()
 
 
