@@ -106,15 +106,18 @@ def grouped(
     if by is None or not keys.are_known:
         return [Group([row], sizes[row]) for row in rows]
     names = block.routing_keys(keys.partition)
+    found: list[Group] = []
     partitions: dict[bytes, list[int]] = {}
     for row in rows:
         name = names[row]
+        if name is None:  # no partition: the server says so
+            found.append(Group([row], sizes[row]))
+            continue
         known = partitions.get(name)
         if known is None:
             partitions[name] = [row]
         else:
             known.append(row)
-    found: list[Group] = []
     # By owner: the group that is filled, and how many partitions it has.
     filled: dict[Any, tuple[Group, int]] = {}
     for name, members in partitions.items():

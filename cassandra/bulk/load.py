@@ -31,8 +31,10 @@ from cassandra.bulk.sources import (
     Reading,
     chunks_of,
     field_names,
+    is_file_of,
     name_for_people,
     slice_of,
+    unknown_field,
 )
 from cassandra.bulk.target import Plan, columns_of, plan_of, table_of
 from cassandra.bulk.texts import Formats, json_of
@@ -131,6 +133,11 @@ class Load:
         self._target = target
         self._source = source
         self._options = options
+        if options.failed_rows is not None and is_file_of(source, options.failed_rows):
+            raise ValueError(
+                f"failed_rows={os.fspath(options.failed_rows)!r} is a file of the source: it would "
+                "be written while it is read"
+            )
         name = target.query_string if isinstance(target, PreparedStatement) else str(target)
         self.report = LoadReport(name, is_dry=options.dry_run)
         self._checkpoint = Checkpoint(
@@ -141,6 +148,8 @@ class Load:
         self._keys = Keys((), None)
         self._mapping: dict[str, str] = {}
         self._columns: list[Column] = []
+        self._order: list[str] = []
+        self._places: list[int] = []
         self._failed_file: IO[str] | None = None
         self._pace = Pace(options.concurrency)
         self._progress = Progress(False)
@@ -229,8 +238,13 @@ class Load:
                 self._mapping[marker] = field
         if self._plan is None:
             self._mapping.update(_mapping_of(options.columns)[0])
-        self._columns = columns_of(prepared, {})
+        self._columns = columns_of(prepared)
         names = [column.name for column in self._columns]
+        # As rows without names have them: bind markers of counters stand in another order.
+        asked = names if self._plan is None else list(self._plan.names)
+        asked += [name for name in names if name not in asked]
+        self._order = [self._mapping.get(name, name) for name in asked]
+        self._places = [asked.index(name) for name in names]
         keyspace = self._session.cluster.metadata.keyspaces.get(prepared.table_keyspace)
         table = keyspace.tables.get(prepared.table) if keyspace is not None else None
         clustering: list[int] | None = None
@@ -253,11 +267,17 @@ class Load:
             self._columns,
             self._mapping,
             Formats(options.null, options.date_format, options.timestamp_format),
-            options.header,
+            self._order if options.header is False else options.header,
             delimiter,
             options.quote,
             skip,
+            self._is_closed,
         )
+
+    @property
+    def _is_closed(self) -> bool:
+        # What the source has and the table has not would be lost without a word.
+        return self._plan is not None and self._options.columns is None
 
     # -- reading, in a thread ----------------------------------------------------------------------
 
@@ -274,7 +294,8 @@ class Load:
                 bad = {at for at, _ in failures}
                 places = [at for at in places if at not in bad]
                 source = [source[at] for at in places]
-            source = self._by_markers(source)
+            if chunk.source is None:
+                source, places = self._by_markers(source, places, failures)
         bound: list[tuple[Sequence[int], Any]] = []
         self._bind(source, places, bound, failures)
         if len(bound) == 1:
@@ -287,17 +308,33 @@ class Load:
                     block.append(row)
         return Bound(chunk, block, places, sorted(failures, key=lambda one: one[0]))
 
-    def _by_markers(self, rows: list[Any]) -> list[Any]:
-        """Return rows whose mappings have the names of the bind markers."""
-        if not self._mapping or not any(isinstance(row, Mapping) for row in rows):
-            return rows
-        names = [(one.name, self._mapping.get(one.name, one.name)) for one in self._columns]
-        return [
-            {marker: row[field] for marker, field in names if field in row}
-            if isinstance(row, Mapping)
-            else row
-            for row in rows
-        ]
+    def _by_markers(
+        self, rows: list[Any], places: Sequence[int], failures: list[tuple[int, BaseException]]
+    ) -> tuple[list[Any], Sequence[int]]:
+        """Return rows of the program as the bind markers want them, and their places."""
+        is_in_order = self._places == list(range(len(self._places)))
+        if is_in_order and all(type(row) is tuple for row in rows):
+            return rows, places
+        fields = [(one.name, self._mapping.get(one.name, one.name)) for one in self._columns]
+        known = {field for _, field in fields} if self._is_closed else None
+        made: list[Any] = []
+        kept: list[int] = []
+        for place, row in zip(places, rows, strict=True):
+            found = row
+            if isinstance(row, Mapping):
+                wrong = unknown_field(row, known) if known is not None else None
+                if wrong is not None:
+                    failures.append((place, wrong))
+                    continue
+                found = {marker: row[field] for marker, field in fields if field in row}
+            elif isinstance(row, (tuple, list)):
+                if not is_in_order and len(row) == len(self._places):
+                    found = [row[at] for at in self._places]
+            elif self._mapping and not isinstance(row, (str, bytes)):
+                found = {name: getattr(row, field) for name, field in fields if hasattr(row, field)}
+            made.append(found)
+            kept.append(place)
+        return made, kept
 
     def _bind(
         self,

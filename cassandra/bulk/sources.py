@@ -13,7 +13,7 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from itertools import islice
@@ -104,6 +104,8 @@ class Reading(NamedTuple):
     :param delimiter: between fields of CSV.
     :param quote: around fields of CSV.
     :param skip: how many rows are left out, because they have been written.
+    :param is_closed: True refuses fields of JSON that are no columns; those that begin with an
+        underscore are left out.
     """
 
     format: str | None
@@ -114,6 +116,7 @@ class Reading(NamedTuple):
     delimiter: str
     quote: str
     skip: int
+    is_closed: bool = False
 
     def field(self, column: Column) -> str:
         """Return the name of a column's field.
@@ -537,16 +540,33 @@ def _json_parts(path: str, reading: Reading) -> Iterator[_Part]:
         for column in reading.columns
     ]
 
+    known = {field for _, field, _ in readers} if reading.is_closed else None
+
     def made(some: list[tuple[int, str]], cut: int, first: int) -> Chunk:
         raw = [line for _, line in some[cut:]]
         lines = [number for number, _ in some[cut:]]
-        values = [_json_row(line, readers) for line in raw]
+        values = [_json_row(line, readers, known) for line in raw]
         return Chunk(values, len(raw), path, first + cut, lines, 0, raw)
 
     with _opened(path) as file:
         numbered = ((number, line) for number, line in enumerate(file, 1) if line.strip())
         while some := _some_json(path, numbered):
             yield _Part(len(some), partial(made, some))
+
+
+def unknown_field(row: Mapping[Any, Any], known: Set[str]) -> ValueError | None:
+    """Return the error of a row with a field that is no column, or None.
+
+    :param row: the row.
+    :param known: the fields that are columns.
+    """
+    for name in row:
+        if name not in known and not str(name).startswith("_"):
+            return ValueError(
+                f"it has a field {name!r}, which is no column that is written: "
+                f"{', '.join(sorted(known))}"
+            )
+    return None
 
 
 def _some_json(path: str, numbered: Iterator[tuple[int, str]]) -> list[tuple[int, str]]:
@@ -563,13 +583,15 @@ def _some_json(path: str, numbered: Iterator[tuple[int, str]]) -> list[tuple[int
     return some
 
 
-def _json_row(line: str, readers: Sequence[tuple[str, str, Any]]) -> Any:
+def _json_row(line: str, readers: Sequence[tuple[str, str, Any]], known: Set[str] | None) -> Any:
     try:
         row = json.loads(line)
     except ValueError as error:
         return ValueError(f"it is not JSON: {error}")
     if not isinstance(row, dict):
         return TypeError(f"it is {type(row).__name__}, not an object of JSON")
+    if known is not None and not row.keys() <= known and (strange := unknown_field(row, known)):
+        return strange
     values = []
     for name, field, read in readers:
         try:
@@ -631,6 +653,17 @@ _READERS: dict[str, Callable[[str, Reading], Iterator[_Part]]] = {
     "jsonl": _json_parts,
     "parquet": _parquet_parts,
 }
+
+
+def is_file_of(source: object, path: str | os.PathLike[str]) -> bool:
+    """Return True if a file is one of those that a source reads.
+
+    :param source: the source.
+    :param path: the file.
+    """
+    return os.path.exists(path) and any(
+        os.path.samefile(one, path) for one in _paths_of(source) or ()
+    )
 
 
 def name_for_people(source: object) -> str:

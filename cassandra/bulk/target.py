@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from cassandra.bulk.sources import Column
@@ -16,11 +16,14 @@ class Plan(NamedTuple):
     """The statement that writes a row, before it is prepared.
 
     :param text: the statement.
+    :param names: the columns, in the order that they were asked for in; bind markers may stand in
+        another one.
     :param is_idempotent: True if a row may be written twice.
     :param is_counter: True if it changes counters.
     """
 
     text: str
+    names: tuple[str, ...]
     is_idempotent: bool
     is_counter: bool
 
@@ -137,7 +140,8 @@ def plan_of(
         f"INSERT INTO {protect_name(table.keyspace_name)}.{protect_name(table.name)} ({columns}) "
         f"VALUES ({', '.join('?' * len(names))})"
     )
-    return Plan(text + (f" USING {' AND '.join(using)}" if using else ""), True, False)
+    text += f" USING {' AND '.join(using)}" if using else ""
+    return Plan(text, tuple(names), True, False)
 
 
 def _checked(clause: str, value: object) -> int:
@@ -163,16 +167,12 @@ def _counter_plan(
         f"UPDATE {protect_name(table.keyspace_name)}.{protect_name(table.name)} "
         f"SET {sets} WHERE {where}"
     )
-    return Plan(text, False, True)
+    return Plan(text, tuple(names), False, True)
 
 
-def columns_of(prepared: PreparedStatement, special: Mapping[str, str]) -> list[Column]:
-    """Return the columns that a prepared statement binds, by the names of their fields.
+def columns_of(prepared: PreparedStatement) -> list[Column]:
+    """Return the columns that a prepared statement binds.
 
     :param prepared: the statement.
-    :param special: the fields of markers that are no columns: ``[ttl]`` and ``[timestamp]``.
     """
-    return [
-        Column(special.get(column.name, column.name), column.type)
-        for column in prepared.column_metadata
-    ]
+    return [Column(column.name, column.type) for column in prepared.column_metadata]

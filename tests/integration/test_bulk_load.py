@@ -92,10 +92,11 @@ def test_a_row_that_the_server_refuses_is_found_in_its_batch(session: Session) -
     moment = datetime.datetime(2026, 11, 23)
     rows: list[Any] = [("one", moment, number, 1, ["x"]) for number in range(50)]
     rows[17] = ("", moment, 17, 1, ["x"])  # an empty partition key
+    rows[18] = (None, moment, 18, 1, ["x"])
     report = session.load("orders", rows, columns=COLUMNS, max_errors=None)
-    assert (report.written, report.failed) == (49, 1)
-    assert report.failures[0].place == "row 17"
-    with pytest.raises(LoadError, match="row 17: "):
+    assert (report.written, report.failed) == (48, 2)
+    assert sorted(one.place for one in report.failures) == ["row 17", "row 18"]
+    with pytest.raises(LoadError, match="row 1[78]: "):
         session.load("orders", rows, columns=COLUMNS)
 
 
@@ -119,7 +120,20 @@ def test_counters(session: Session) -> None:
         session.load("hits", [("a", 2)])
     rows = [{"page": "a", "n": 2}, {"page": "a", "n": 3}, {"page": "b", "n": 1}]
     assert session.load("hits", rows, counters=True).written == 3
-    assert {row.page: row.n for row in session.execute("SELECT * FROM hits")} == {"a": 5, "b": 1}
+    assert session.load("hits", [("c", 4)], counters=True, columns=["page", "n"]).written == 1
+    wanted = {"a": 5, "b": 1, "c": 4}
+    assert {row.page: row.n for row in session.execute("SELECT * FROM hits")} == wanted
+
+
+def test_rows_of_the_program_with_a_field_that_is_no_column(session: Session) -> None:
+    moment = datetime.datetime(2026, 11, 23)
+    row = {"customer": "a", "placed": moment, "id": 1, "totl": 5}
+    with pytest.raises(LoadError, match="row 0: it has a field 'totl', which is no column"):
+        session.load("orders", [row])
+    columns = ["customer", "placed", "id"]
+    assert session.load("orders", [row], columns=columns).written == 1
+    (kept,) = session.execute("SELECT * FROM orders")
+    assert (kept.id, kept.total) == (1, None)
 
 
 def test_embeddings_from_parquet(session: Session, tmp_path: Path) -> None:

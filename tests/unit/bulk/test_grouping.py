@@ -81,6 +81,15 @@ def test_parts_of_rows(twins: Twins) -> None:
             rows.identities(positions)
 
 
+def test_a_row_without_a_partition_key_stands_alone(twins: Twins) -> None:
+    null = struct.pack(">i", -1)
+    rows = twins.bind.RowsBlock(2, [null + null, struct.pack(">ii", 4, 1) + null])
+    asked: list[bytes] = []
+    groups = grouped(rows, range(2), KEYS, "replica", lambda key: asked.append(key))
+    assert [group.rows for group in groups] == [[0], [1]]
+    assert asked == [struct.pack(">i", 1)]
+
+
 def test_null_and_nothing_are_not_the_same_key(twins: Twins) -> None:
     null, empty = struct.pack(">i", -1), struct.pack(">i", 0)
     rows = twins.bind.RowsBlock(2, [null + empty, empty + null])

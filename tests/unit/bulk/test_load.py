@@ -77,8 +77,12 @@ def test_rows_may_be_mappings_and_objects(node: FakeNode, load: Load) -> None:
     class Row:
         id, name = 3, "c"
 
-    source = [(1, "a"), {"number": 2, "name": "b"}, Row()]
+    class Other:
+        number, name = 4, "d"
+
+    source = [(1, "a"), {"number": 2, "name": "b"}, Other()]
     assert load(node, source, columns={"number": "id", "name": "name"}).written == 3
+    assert load(node, [Row(), {"id": 5, "name": "e", "more": 1}]).written == 2
 
 
 @LOADERS
@@ -209,6 +213,17 @@ def test_wrong_options(
 ) -> None:
     with pytest.raises(kind, match=words):
         load(node, [(1, "x")], **options)
+
+
+@LOADERS
+def test_the_file_of_failed_rows_is_not_written_while_it_is_read(
+    node: FakeNode, load: Load, tmp_path: Path
+) -> None:
+    path = tmp_path / "failed.jsonl"
+    path.write_text('{"id": "many"}\n')
+    with pytest.raises(ValueError, match="is a file of the source: it would be written while"):
+        load(node, tmp_path, failed_rows=str(path))
+    assert path.read_text() == '{"id": "many"}\n'
 
 
 @LOADERS

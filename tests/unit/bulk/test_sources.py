@@ -105,6 +105,15 @@ def test_damaged_files_say_where(tmp_path: Path, name: str, content: bytes, word
     assert words in str(caught.value)
 
 
+def test_fields_that_are_no_columns_are_refused_unless_columns_are_named(tmp_path: Path) -> None:
+    text = '{"id": 1, "nam": "a"}\n{"id": 2, "_error": "of another load"}\n'
+    path = write(tmp_path / "a.jsonl", text)
+    assert rows_of(read(path)) == [(1, UNSET_VALUE), (2, UNSET_VALUE)]
+    first, second = rows_of(read(path, is_closed=True))
+    assert str(first) == "it has a field 'nam', which is no column that is written: id, name"
+    assert second == (2, UNSET_VALUE)
+
+
 def test_empty_files_have_no_rows(tmp_path: Path) -> None:
     for name in ("a.csv", "a.jsonl"):
         assert read(write(tmp_path / name, "")) == []
