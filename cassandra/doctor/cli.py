@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import getpass
 import json
-import os
 import ssl
-import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
-from cassandra.auth import PlainTextAuthProvider
+from cassandra._connecting import add_connection_options, connection_settings, reason_of
 from cassandra.cluster.cluster import Cluster
 from cassandra.doctor.checks import CHECKS
 from cassandra.doctor.findings import NOTE, OK, PROBLEM, WARNING, Finding, found
@@ -40,20 +36,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("hosts", nargs="*", metavar="HOST", help="contact points: names or addresses")
-    add("--port", type=int, default=9042, help="of the native protocol (default: 9042)")
-    add("--user", help="user name; the password is asked for, unless it is given otherwise")
-    add("--password-env", metavar="NAME", help="environment variable that has the password")
-    add("--password-file", type=Path, metavar="FILE", help="file that has the password")
-    add("--ssl", action="store_true", help="connect by TLS")
-    add("--cafile", type=Path, metavar="FILE", help="certificates of the CA; means --ssl")
-    add("--cert", type=Path, metavar="FILE", help="client certificate; means --ssl")
-    add("--key", type=Path, metavar="FILE", help="key of the client certificate")
-    add(
-        "--no-hostname-check",
-        action="store_true",
-        help="accept a certificate of another name, from a known CA",
-    )
-    add("--cloud-bundle", type=Path, metavar="FILE", help="secure connect bundle, for HOST")
+    add_connection_options(parser)
     add("--timeout", type=float, default=5.0, help="seconds for each step (default: 5)")
     add("--strict", action="store_true", help="a warning makes the exit code 1, too")
     add("--json", action="store_true", help="print findings as JSON")
@@ -76,11 +59,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not options.timeout > 0:
         parser.error(f"--timeout must be positive, but is {options.timeout}")
     try:
-        settings, context = _settings(options)
+        settings = _settings(options)
     except (OSError, ssl.SSLError, KeyError, ValueError) as error:
-        parser.error(_reason(error))
+        parser.error(reason_of(error))
     findings = []
-    for one in _examine(options, settings, context):
+    for one in _examine(options, settings, settings.get("ssl_context")):
         findings.append(one)
         if not options.json:
             _print(one)
@@ -103,12 +86,6 @@ def _summary(problems: int, warnings: int) -> str:
     return f"{counted(problems, 'problem')}, {counted(warnings, 'warning')}"
 
 
-def _reason(error: BaseException) -> str:
-    if isinstance(error, KeyError):
-        return f"the environment has no variable {error}"
-    return str(error)
-
-
 def _print(one: Finding) -> None:
     print(f"{_MARKS[one.level]:<8} {one.subject}: {one.text}", flush=True)
     if one.do:
@@ -118,38 +95,15 @@ def _print(one: Finding) -> None:
 # -- how to connect --------------------------------------------------------------------------------
 
 
-def _settings(options: argparse.Namespace) -> tuple[dict[str, Any], ssl.SSLContext | None]:
-    context = None
-    if options.ssl or options.cafile or options.cert:
-        context = ssl.create_default_context(cafile=options.cafile)
-        context.check_hostname = not options.no_hostname_check
-        if options.cert:
-            context.load_cert_chain(options.cert, options.key)
+def _settings(options: argparse.Namespace) -> dict[str, Any]:
     # All data centres are looked at, whichever is the nearest.
     profile = ExecutionProfile(RoundRobinPolicy(), request_timeout=options.timeout)
-    settings: dict[str, Any] = {
+    return {
         "execution_profiles": {EXEC_PROFILE_DEFAULT: profile},
         "connect_timeout": options.timeout,
         "control_connection_timeout": options.timeout,
+        **connection_settings(options),
     }
-    if options.cloud_bundle is not None:
-        settings["cloud"] = {"secure_connect_bundle": str(options.cloud_bundle)}
-    else:
-        settings.update(contact_points=options.hosts, port=options.port, ssl_context=context)
-    if options.user is not None:
-        settings["auth_provider"] = PlainTextAuthProvider(options.user, _password(options))
-    return settings, context
-
-
-def _password(options: argparse.Namespace) -> str:
-    if options.password_env is not None:
-        return os.environ[options.password_env]
-    if options.password_file is not None:
-        path: Path = options.password_file
-        return path.read_text().rstrip("\n")
-    if not sys.stdin.isatty():
-        raise ValueError("--user needs a password: give --password-env or --password-file")
-    return getpass.getpass(f"password of {options.user}: ")
 
 
 # -- the examination -------------------------------------------------------------------------------

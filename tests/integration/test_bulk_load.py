@@ -96,7 +96,7 @@ def test_a_row_that_the_server_refuses_is_found_in_its_batch(session: Session) -
     report = session.load("orders", rows, columns=COLUMNS, max_errors=None)
     assert (report.written, report.failed) == (48, 2)
     assert sorted(one.place for one in report.failures) == ["row 17", "row 18"]
-    with pytest.raises(LoadError, match="row 1[78]: "):
+    with pytest.raises(LoadError, match=r"row 1[78]: "):
         session.load("orders", rows, columns=COLUMNS)
 
 
@@ -167,6 +167,23 @@ def test_a_source_with_other_columns_is_refused_before_anything_is_sent(
         session.load("orders", path)
     columns = {"id": "id", "customer": "customer", "placed": "placed", "amount": "total"}
     assert session.load("orders", path, columns=columns).written == 1
+
+
+def test_by_the_command(session: Session, node: LocalCluster, tmp_path: Path) -> None:
+    csv_file(tmp_path / "a.csv", 100)
+    command = [sys.executable, "-m", "cassandra.bulk", "load", "bulk_load.orders"]
+    done = subprocess.run(
+        [*command, str(tmp_path), "--hosts", node.contact_points[0], "--port", str(node.port)],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert done.returncode == 0, done.stderr
+    assert "100 rows written to bulk_load.orders" in done.stdout
+    assert done.stderr == ""
+    assert found(session) == wanted(100)
 
 
 KILLED = """

@@ -45,8 +45,8 @@ class Program:
         little of it.
     :param driver: the driver that the program is made for, which runs it as the control.
     :param least_lines: how much its script prints at least; less has compared nothing.
-    :param differs: lines that this driver has in place of the control's, each as
-        (the control's line, ours): a promise of ours that the program shows.
+    :param differs: texts that this driver prints in place of the control's, each as (the control's,
+        ours): a promise of ours that the program shows.
     """
 
     requirements: tuple[str, ...] = ()

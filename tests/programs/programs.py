@@ -17,11 +17,9 @@ PROGRAMS = {
         # A bound statement says its `query_string` here, and so the span has a better name.
         differs=(
             (
-                "Session.execute db cassandra query success",
-                "INSERT INTO t db cassandra query success",
-            ),
-            (
+                "Session.execute db cassandra query success\n"
                 "{'instance': 'programs_elastic_apm'} [('address'",
+                "INSERT INTO t db cassandra query success\n"
                 "{'instance': 'programs_elastic_apm', 'type': 'sql', 'statement': "
                 "'INSERT INTO t (id, v) VALUES (?, ?)'} [('address'",
             ),

@@ -76,6 +76,7 @@ LAYERS: list[set[str]] = [
     {"cluster"},
     {"concurrent"},
     {"concurrent_executors"},
+    {"_connecting"},
     {"bulk"},
     {"cqlengine"},
     {"doctor"},

@@ -65,6 +65,8 @@ GUARDED_BY = {
     "client/engine_settings.py": "drop_in/test_settings.py",
     "client/observing.py": "test_observers.py",
     "observed.py": "test_observers.py",
+    # The options of two commands, each of which is called with them.
+    "_connecting.py": "bulk/test_cli.py",
     "client/session.py": "cluster/test_session.py",
     "cluster/control_connection.py": "drop_in/test_tracers.py",
     "cluster/final_hooks.py": "drop_in/test_tracers.py",

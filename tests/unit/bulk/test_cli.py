@@ -1,0 +1,146 @@
+"""The command line of loads: its options, and what they stand for."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cassandra import ConsistencyLevel
+from cassandra.bulk import LoadError, LoadReport, RowFailure, cli
+from cassandra.errors import NoHostAvailable
+
+
+class Calls:
+    """Stands for the cluster: keeps how it was made and what was loaded."""
+
+    def __init__(self) -> None:
+        self.settings: dict[str, Any] = {}
+        self.loads: list[tuple[Any, ...]] = []
+        self.outcome: Any = LoadReport("ks.t", read=3, written=3, seconds=1.0)
+
+    def __call__(self, **settings: Any) -> Calls:
+        self.settings = settings
+        return self
+
+    def __enter__(self) -> Calls:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def connect(self) -> Calls:
+        return self
+
+    def load(self, table: str, files: list[str], **options: Any) -> Any:
+        self.loads.append((table, files, options))
+        if isinstance(self.outcome, BaseException):
+            raise self.outcome
+        return self.outcome
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
+    made = Calls()
+    monkeypatch.setattr(cli, "Cluster", made)
+    return made
+
+
+def test_the_least_that_can_be_said(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["load", "ks.t", "a.csv", "b.csv"]) == 0
+    assert calls.settings == {"contact_points": ["127.0.0.1"], "port": 9042, "ssl_context": None}
+    ((table, files, options),) = calls.loads
+    assert (table, files) == ("ks.t", ["a.csv", "b.csv"])
+    assert options == {"header": True, "counters": False, "dry_run": False}
+    assert "3 rows written to ks.t" in capsys.readouterr().out
+
+
+def test_all_options(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET", "word")
+    command = """load ks.t a.csv --hosts 10.0.0.1 10.0.0.2 --port 9999 --user ada
+        --password-env SECRET --columns id,n=total --format csv --no-header --delimiter ; --quote '
+        --null NULL --date-format %d --timestamp-format %s --batch none --concurrency 7
+        --consistency-level local_quorum --timeout 5.5 --ttl 60 --timestamp 5 --counters
+        --max-errors -1 --failed-rows failed --checkpoint point --dry-run --no-progress"""
+    assert cli.main(command.split()) == 0
+    assert calls.settings["contact_points"] == ["10.0.0.1", "10.0.0.2"]
+    assert calls.settings["auth_provider"].username == "ada"
+    ((_, _, options),) = calls.loads
+    assert options == {
+        "columns": {"id": "id", "n": "total"}, "format": "csv", "header": False, "delimiter": ";",
+        "quote": "'", "null": "NULL", "date_format": "%d", "timestamp_format": "%s", "batch": None,
+        "concurrency": 7, "consistency_level": ConsistencyLevel.LOCAL_QUORUM, "timeout": 5.5,
+        "ttl": 60, "timestamp": 5, "counters": True, "max_errors": None, "failed_rows": "failed",
+        "checkpoint": "point", "dry_run": True, "progress": False,
+    }  # fmt: skip
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="tomllib came with Python 3.11")
+def test_a_file_of_options(
+    calls: Calls, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "load.toml"
+    path.write_text('hosts = ["10.0.0.1"]\nport = 9999\nmax_errors = 5\ncolumns = ["id", "n"]\n')
+    assert cli.main(["load", "ks.t", "a.csv", "--config", str(path), "--port=9043"]) == 0
+    assert (calls.settings["contact_points"], calls.settings["port"]) == (["10.0.0.1"], 9043)
+    assert calls.loads[0][2]["columns"] == ["id", "n"]
+    for text, words in (
+        ("maxerrors = 5", "has an unknown option 'maxerrors'"),
+        ('table = "x"', "has an unknown option 'table'"),
+        ("port =", "Invalid value"),
+    ):
+        path.write_text(text)
+        with pytest.raises(SystemExit) as caught:
+            cli.main(["load", "ks.t", "a.csv", "--config", str(path)])
+        assert caught.value.code == 2
+        assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "the following arguments are required: COMMAND"),
+        (["unload"], "invalid choice: 'unload'"),
+        (["load", "ks.t"], "the following arguments are required: FILE"),
+        (["load", "ks.t", "a", "--concurrency", "0"], "concurrency must be an integer from 1 on"),
+        (["load", "ks.t", "a", "--consistency-level", "most"], "there is no consistency level 'MOST'"),
+        (["load", "ks.t", "a", "--user", "u", "--password-env", "NOT_SET"], "no variable 'NOT_SET'"),
+        (["load", "ks.t", "a", "--cafile", "/nowhere"], "No such file"),
+    ],
+)  # fmt: skip
+def test_commands_that_cannot_be_understood(
+    calls: Calls, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        cli.main(arguments)
+    assert caught.value.code == 2
+    assert words in capsys.readouterr().err
+    assert calls.loads == []
+
+
+def test_how_it_ends(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["load", "ks.t", "a.csv", "--checkpoint", "point"]
+    report = LoadReport("ks.t", read=3, written=2, seconds=1.0)
+    report.note_failure(RowFailure("a.csv, line 3", ValueError("wrong")))
+    calls.outcome = report
+    assert cli.main([*command, "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["failures"] == ["a.csv, line 3: wrong"]
+    calls.outcome = LoadError("a.csv, line 3: wrong", report)
+    assert cli.main(command) == 1
+    said = capsys.readouterr()
+    assert "2 rows written" in said.out
+    assert said.err == "error: a.csv, line 3: wrong\n"
+    for error in (
+        NoHostAvailable("nobody is there", {}),
+        FileNotFoundError("no file"),
+        ValueError("x"),
+    ):
+        calls.outcome = error
+        assert cli.main(command) == 1
+        assert capsys.readouterr().err.startswith("error: ")
+    calls.outcome = KeyboardInterrupt()
+    assert cli.main(command) == 1
+    assert capsys.readouterr().err == "stopped; run the same command again to go on\n"
