@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping, Sequen
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, overload
 
 from cassandra._impl import flight
+from cassandra._imports import import_module
 from cassandra.aio.concurrent import outcomes
 from cassandra.aio.result import ResultSet
 from cassandra.client.checks import (
@@ -32,8 +33,11 @@ from cassandra.query.settings import NOT_SET
 from cassandra.util.cql_text import escape_name
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from cassandra.aio.cluster import Cluster
     from cassandra.aio.concurrent import ExecutionResult, PlacedResult
+    from cassandra.bulk.scan import AsyncScan, ScanOptions
     from cassandra.engine.profile import ExecutionProfile
     from cassandra.engine.session import EngineSession
     from cassandra.metadata.host import Host
@@ -306,6 +310,42 @@ class Session(SessionBase):
         """
         check_keyspace(keyspace)
         await self.execute(f"USE {escape_name(keyspace)}")
+
+    def scan(
+        self,
+        table: str,
+        columns: Sequence[str] | str | None = None,
+        where: str | None = None,
+        **options: Unpack[ScanOptions],
+    ) -> AsyncScan:
+        """Read a whole table by ranges of tokens, in parallel.
+
+        Each range is read from its replicas, pages are asked for ahead, and those that fail are
+        asked for again: each row comes once. Nothing is sent before the first row is asked for.
+
+        :param table: ``keyspace.table``, or ``table`` in the session's keyspace.
+        :param columns: names of columns, or a text of selectors as in CQL; None for all.
+        :param where: a condition in CQL, with ``?`` for the option `parameters`; None for all rows.
+        :param options: see `cassandra.bulk.scan.ScanOptions`.
+        :returns: an asynchronous iterable of rows, which can also be read as Arrow batches.
+        """
+        made: AsyncScan = import_module("cassandra.bulk.scan").AsyncScan(
+            self, table, columns, where, options
+        )
+        return made
+
+    async def count(
+        self, table: str, where: str | None = None, **options: Unpack[ScanOptions]
+    ) -> int:
+        """Count the rows of a table, by ranges of tokens in parallel.
+
+        :param table: ``keyspace.table``, or ``table`` in the session's keyspace.
+        :param where: a condition in CQL, with ``?`` for the option `parameters`; None for all rows.
+        :param options: see `cassandra.bulk.scan.ScanOptions`.
+        """
+        run = import_module("cassandra.bulk.scan").acount
+        total: int = await run(self, table, where, **options)
+        return total
 
     async def wait_for_schema_agreement(
         self,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from weakref import ref
 
 from cassandra._impl import flight
+from cassandra._imports import import_module
 from cassandra.client.checks import (
     check_keyspace,
     check_vectors,
@@ -31,6 +32,9 @@ from cassandra.query.settings import NOT_SET, CallOptions
 from cassandra.util.cql_text import escape_name
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from cassandra.bulk.scan import Scan, ScanOptions
     from cassandra.cluster.cluster import Cluster
     from cassandra.engine.profile import ExecutionProfile
     from cassandra.engine.session import EngineSession
@@ -412,6 +416,38 @@ class Session(SessionBase, KnownSession):
         future.watch(request)
         self._inbox.put(request)
         future.result()
+
+    def scan(
+        self,
+        table: str,
+        columns: Sequence[str] | str | None = None,
+        where: str | None = None,
+        **options: Unpack[ScanOptions],
+    ) -> Scan:
+        """Read a whole table by ranges of tokens, in parallel.
+
+        Each range is read from its replicas, pages are asked for ahead, and those that fail are
+        asked for again: each row comes once. Nothing is sent before the first row is asked for.
+
+        :param table: ``keyspace.table``, or ``table`` in the session's keyspace.
+        :param columns: names of columns, or a text of selectors as in CQL; None for all.
+        :param where: a condition in CQL, with ``?`` for the option `parameters`; None for all rows.
+        :param options: see `cassandra.bulk.scan.ScanOptions`.
+        :returns: an iterable of rows, which can also be read as Arrow batches.
+        """
+        made: Scan = import_module("cassandra.bulk.scan").Scan(self, table, columns, where, options)
+        return made
+
+    def count(self, table: str, where: str | None = None, **options: Unpack[ScanOptions]) -> int:
+        """Count the rows of a table, by ranges of tokens in parallel.
+
+        :param table: ``keyspace.table``, or ``table`` in the session's keyspace.
+        :param where: a condition in CQL, with ``?`` for the option `parameters`; None for all rows.
+        :param options: see `cassandra.bulk.scan.ScanOptions`.
+        """
+        run = import_module("cassandra.bulk.scan").count
+        total: int = run(self, table, where, **options)
+        return total
 
     def wait_for_schema_agreement(
         self,
