@@ -24,7 +24,7 @@ from cassandra.query.settings import NOT_SET
 if TYPE_CHECKING:
     from cassandra.engine.profile import ExecutionProfile
 
-__all__ = ["AsyncScan", "Scan", "ScanOptions", "acount", "count"]
+__all__ = ["AsyncScan", "Batches", "Scan", "ScanOptions", "acount", "count"]
 
 
 class ScanOptions(TypedDict, total=False):
@@ -143,7 +143,7 @@ def _size(result: Any) -> int:
     return 0 if message.has_own_rows else len(message.rows_body[0])
 
 
-class _Batches:
+class Batches:
     """Makes record batches of pages; they have the schema of the first one."""
 
     def __init__(self, options: dict[str, Any]) -> None:
@@ -214,7 +214,7 @@ class Scan(_ScanBase):
 
         :param options: those of `cassandra.cluster.ResultSet.to_arrow`.
         """
-        maker = _Batches(options)
+        maker = Batches(options)
         return (maker.batch(page) for page in self.pages())
 
     def reader(self, **options: Any) -> Any:
@@ -222,7 +222,7 @@ class Scan(_ScanBase):
 
         :param options: those of `cassandra.cluster.ResultSet.to_arrow`.
         """
-        maker = _Batches(options)
+        maker = Batches(options)
         pages = self.pages()
         # There is one: a range without rows has an empty page.
         page = next(pages, None)
@@ -335,7 +335,7 @@ class AsyncScan(_ScanBase):
 
         :param options: those of `cassandra.cluster.ResultSet.to_arrow`.
         """
-        maker = _Batches(options)
+        maker = Batches(options)
         return (maker.batch(page) async for page in self.pages())
 
     async def to_arrow(self, **options: Any) -> Any:
@@ -343,7 +343,7 @@ class AsyncScan(_ScanBase):
 
         :param options: those of `cassandra.cluster.ResultSet.to_arrow`.
         """
-        maker = _Batches(options)
+        maker = Batches(options)
         return maker.table([maker.batch(page) async for page in self.pages()])
 
     async def to_pandas(self, **options: Any) -> Any:

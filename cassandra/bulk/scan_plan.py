@@ -207,7 +207,7 @@ def delay_before_retry(error: BaseException, attempts: int) -> float | None:
         or isinstance(error, (SessionShutdown, RequestValidationException, FunctionFailure))
     ):
         return None
-    return float(min(0.05 * 2**attempts, 5.0))
+    return float(min(0.01 * 4**attempts, 5.0))
 
 
 class Fetch:
