@@ -28,12 +28,13 @@ class Plan(NamedTuple):
     is_counter: bool
 
 
-def table_of(metadata: Any, name: str, keyspace: str | None) -> Any:
+def table_of(metadata: Any, name: str, keyspace: str | None, with_views: bool = False) -> Any:
     """Return the metadata of a table.
 
     :param metadata: of the cluster.
     :param name: ``table`` or ``keyspace.table``, quoted if need be.
     :param keyspace: the session's, for a name without one.
+    :param with_views: True finds materialized views, too.
     :raises ValueError: if there is no such table.
     """
     parts = _split(name)
@@ -51,6 +52,8 @@ def table_of(metadata: Any, name: str, keyspace: str | None) -> Any:
     if known is None:
         raise ValueError(f"there is no keyspace {keyspace!r}")
     table = known.tables.get(name)
+    if table is None and with_views:
+        table = known.views.get(name)
     if table is None:
         raise ValueError(f"keyspace {keyspace!r} has no table {name!r}")
     return table

@@ -333,7 +333,7 @@ def json_of(value: Any) -> Any:
     if isinstance(value, datetime.datetime):
         return _in_utc(value).isoformat(" ")
     if isinstance(value, Mapping) or hasattr(value, "items"):
-        return _json_of_map(value)
+        return {_json_key(key): json_of(one) for key, one in value.items()}
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return {name: json_of(one) for name, one in zip(value._fields, value, strict=True)}
     if isinstance(value, Iterable):
@@ -341,8 +341,7 @@ def json_of(value: Any) -> Any:
     return str(value)
 
 
-def _json_of_map(value: Any) -> Any:
-    pairs = [(json_of(key), json_of(one)) for key, one in value.items()]
-    if all(isinstance(key, str) for key, _ in pairs):
-        return dict(pairs)
-    return [list(pair) for pair in pairs]
+def _json_key(key: Any) -> str:
+    # Names of JSON are texts; readers of maps know what their keys are.
+    made = json_of(key)
+    return made if isinstance(made, str) else json.dumps(made, ensure_ascii=False)

@@ -32,10 +32,14 @@ from cassandra.query.settings import NOT_SET, CallOptions
 from cassandra.util.cql_text import escape_name
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from typing_extensions import Unpack
 
     from cassandra.bulk.options import LoadSettings
     from cassandra.bulk.report import LoadReport
+    from cassandra.bulk.scan import Scan, ScanOptions
+    from cassandra.bulk.unload import UnloadReport
     from cassandra.cluster.cluster import Cluster
     from cassandra.engine.profile import ExecutionProfile
     from cassandra.engine.session import EngineSession
@@ -417,6 +421,75 @@ class Session(SessionBase, KnownSession):
         future.watch(request)
         self._inbox.put(request)
         future.result()
+
+    def scan(
+        self,
+        table: str,
+        columns: Sequence[str] | str | None = None,
+        where: str | None = None,
+        **options: Unpack[ScanOptions],
+    ) -> Scan:
+        """Read a whole table by ranges of tokens, in parallel.
+
+        Each range is read from its replicas, pages are asked for ahead, and those that fail are
+        asked for again: each row comes once. Nothing is sent before the first row is asked for.
+
+        :param table: ``keyspace.table``, or ``table`` in the session's keyspace.
+        :param columns: names of columns, or a text of selectors as in CQL; None for all.
+        :param where: a condition in CQL, with ``?`` for the option `parameters`; None for all rows.
+        :param options: see `cassandra.bulk.scan.ScanOptions`.
+        :returns: an iterable of rows, which can also be read as Arrow batches.
+        """
+        made: Scan = import_module("cassandra.bulk.scan").Scan(self, table, columns, where, options)
+        return made
+
+    def count(self, table: str, where: str | None = None, **options: Unpack[ScanOptions]) -> int:
+        """Count the rows of a table, by ranges of tokens in parallel.
+
+        :param table: ``keyspace.table``, or ``table`` in the session's keyspace.
+        :param where: a condition in CQL, with ``?`` for the option `parameters`; None for all rows.
+        :param options: see `cassandra.bulk.scan.ScanOptions`.
+        """
+        run = import_module("cassandra.bulk.scan").count
+        total: int = run(self, table, where, **options)
+        return total
+
+    def unload(
+        self,
+        table: str,
+        target: str | Path,
+        *,
+        format: str = "parquet",
+        columns: Sequence[str] | str | None = None,
+        where: str | None = None,
+        compression: str | None = None,
+        **options: Any,
+    ) -> UnloadReport:
+        """Write a whole table into the files of a folder, and ``manifest.json`` when all is there.
+
+        :param table: ``keyspace.table``, or ``table`` in the session's keyspace.
+        :param target: a folder, which must be empty or not be there yet.
+        :param format: "parquet" (by pyarrow), "csv" or "jsonl".
+        :param columns: names of columns, or a text of selectors as in CQL; None for all.
+        :param where: a condition in CQL, with ``?`` for the option `parameters`; None for all rows.
+        :param compression: "gzip" for CSV and JSON lines, a codec of pyarrow for Parquet.
+        :param options: see `cassandra.bulk.scan.ScanOptions`; `file_bytes`, the bytes of the
+            servers' pages after which a further file is begun, 256 MiB by default.
+        :returns: a `cassandra.bulk.unload.UnloadReport`.
+        :raises FileExistsError: if the folder is not empty.
+        """
+        run = import_module("cassandra.bulk.unload").unload
+        report: UnloadReport = run(
+            self,
+            table,
+            target,
+            format=format,
+            columns=columns,
+            where=where,
+            compression=compression,
+            **options,
+        )
+        return report
 
     def wait_for_schema_agreement(
         self,

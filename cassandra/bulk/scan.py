@@ -1,0 +1,406 @@
+"""Whole tables, range by range, on both faces."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Sequence
+from contextlib import aclosing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from cassandra.bulk.ranges import TokenRange
+from cassandra.bulk.scan_plan import (
+    Fetch,
+    PageQueue,
+    ScanStatement,
+    delay_before_retry,
+    plan_steps,
+)
+from cassandra.client.columnar import column_plans, columnar_module, rows_message
+from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
+from cassandra.query.settings import NOT_SET
+
+if TYPE_CHECKING:
+    from cassandra.engine.profile import ExecutionProfile
+
+__all__ = ["AsyncScan", "Batches", "Scan", "ScanOptions", "acount", "count"]
+
+
+class ScanOptions(TypedDict, total=False):
+    """The options of `Session.scan`."""
+
+    parameters: Sequence[Any]
+    """Values for the ``?`` of `where`."""
+    splits: int | None
+    """About how many ranges to cut the table into; None for ranges of about 32 MiB."""
+    concurrency: int
+    """Pages in flight at most; 16 by default."""
+    page_size: int
+    """Rows of a page; 5000 by default."""
+    max_buffered_bytes: int
+    """Bytes of pages that were asked for and are not used yet; 64 MiB by default."""
+    in_order: bool
+    """Take ranges in the order of their tokens."""
+    checkpoint: str | Path | None
+    """A file that says what was read. A scan that finds it goes on there."""
+    consistency_level: int | None
+    """None for the profile's."""
+    execution_profile: ExecutionProfile | str
+    """A profile or its name."""
+    timeout: float | None
+    """Seconds for a page."""
+    row_type: type[Any] | None
+    """The class to make rows of, as in `Session.execute`."""
+    ranges: Sequence[TokenRange] | None
+    """Read these ranges only, as they are."""
+
+
+class _ScanBase:
+    """The options of a scan, and its parts that neither wait nor send.
+
+    :param session: the session that reads.
+    :param table: ``keyspace.table``, or ``table`` in the session's keyspace.
+    :param columns: names of columns, or a text of selectors as in CQL; None for all.
+    :param where: a condition in CQL with ``?`` for ``parameters``; None for all rows.
+    :param options: see `ScanOptions`.
+    :raises TypeError: for an option that does not exist.
+    """
+
+    def __init__(
+        self,
+        session: Any,
+        table: str,
+        columns: Sequence[str] | str | None = None,
+        where: str | None = None,
+        options: ScanOptions | None = None,
+    ) -> None:
+        given: dict[str, Any] = dict(options or {})
+        self.session = session
+        self.table = table
+        self.columns = columns
+        self.where = where
+        self.parameters = tuple(given.pop("parameters", None) or ())
+        self.splits = given.pop("splits", None)
+        self.concurrency = _positive("concurrency", given.pop("concurrency", 16))
+        self.page_size = _positive("page_size", given.pop("page_size", 5000))
+        self.max_bytes = _positive("max_buffered_bytes", given.pop("max_buffered_bytes", 64 << 20))
+        self.in_order = bool(given.pop("in_order", False))
+        self.checkpoint: str | Path | None = given.pop("checkpoint", None)
+        self.level: int | None = given.pop("consistency_level", None)
+        self.ranges: Sequence[TokenRange] | None = given.pop("ranges", None)
+        self._call: dict[str, Any] = {
+            "execution_profile": given.pop("execution_profile", EXEC_PROFILE_DEFAULT),
+            "timeout": given.pop("timeout", NOT_SET),
+            "row_type": given.pop("row_type", None),
+        }
+        if given:
+            raise TypeError(f"a scan does not have the option {next(iter(given))!r}")
+        if self.splits is not None:
+            _positive("splits", self.splits)
+
+    def _steps(self) -> Generator[Callable[[Any], Any], Any, ScanStatement]:
+        return plan_steps(
+            self.session,
+            self.table,
+            self.columns,
+            self.where,
+            self.parameters,
+            self.splits,
+            self.concurrency,
+        )
+
+    @property
+    def _description(self) -> str:
+        return f"{self.table} {self.columns!r} {self.where!r} {self.parameters!r}"
+
+    def _queue(self, statement: ScanStatement) -> PageQueue:
+        ranges = statement.ranges if self.ranges is None else self.ranges
+        queue = PageQueue(ranges, self.concurrency, self.max_bytes, self.in_order)
+        if self.checkpoint is not None:
+            queue.resume(self.checkpoint, self._description)
+        return queue
+
+    def _send(self, statement: ScanStatement, queue: PageQueue, fetch: Fetch) -> None:
+        send = getattr(self.session, "execute_async", None) or self.session.execute
+        bound = statement.bind(queue.ranges[fetch.number], self.page_size, self.level)
+        fetch.handle = send(bound, paging_state=fetch.state, **self._call)
+
+    def _used(self, queue: PageQueue, fetch: Fetch, state: bytes | None) -> None:
+        queue.used(fetch, state)
+        if self.checkpoint is not None:
+            queue.save(self.checkpoint, self._description)
+
+
+def _positive(name: str, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError(f"{name} is a number from 1 on, not {value!r} ({type(value).__name__})")
+    return value
+
+
+def _size(result: Any) -> int:
+    message = result._message
+    return 0 if message.has_own_rows else len(message.rows_body[0])
+
+
+class Batches:
+    """Makes record batches of pages; they have the schema of the first one."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        self._options = options
+        self._columnar = columnar_module()
+        self._pyarrow = self._columnar.pyarrow_module("arrow_batches")
+        self._layout: Any = None
+        self.schema: Any = None
+
+    def batch(self, result: Any) -> Any:
+        message = rows_message(result._message)
+        plan, _ = column_plans(message, self._options)
+        if self.schema is None:
+            self._layout = plan.layout
+            self.schema = self._columnar.arrow_schema(self._pyarrow, plan.layout)
+        self._columnar.check_same(self._layout, plan.layout)
+        return self._columnar.arrow_batch(self._pyarrow, self.schema, message.columns(plan))
+
+    def table(self, batches: list[Any]) -> Any:
+        return self._pyarrow.Table.from_batches(batches, self.schema)
+
+
+class Scan(_ScanBase):
+    """All rows of a table, read by ranges of tokens in parallel. Each iteration reads it anew.
+
+    Pages are asked for ahead. A page that fails is asked for again, from the place that it begins
+    at: each row comes once while nodes die and come back.
+    """
+
+    def pages(self) -> Iterator[Any]:
+        """Yield the pages, each a `ResultSet` of which only the page at hand is to be used."""
+        steps = self._steps()
+        statement = _run(steps, self.session)
+        queue = self._queue(statement)
+        while True:
+            for fetch in queue.to_send():
+                self._send(statement, queue, fetch)
+            following = queue.oldest()
+            if following is None:
+                return
+            result = self._result(statement, queue, following)
+            state = result.paging_state
+            queue.arrived(following, state, _size(result))
+            # On their way while this page is used.
+            for fetch in queue.to_send():
+                self._send(statement, queue, fetch)
+            yield result
+            self._used(queue, following, state)
+
+    def _result(self, statement: ScanStatement, queue: PageQueue, fetch: Fetch) -> Any:
+        while True:
+            try:
+                return fetch.handle.result()
+            except Exception as error:
+                fetch.attempts += 1
+                delay = delay_before_retry(error, fetch.attempts)
+                if delay is None:
+                    raise
+                time.sleep(delay)
+                self._send(statement, queue, fetch)
+
+    def __iter__(self) -> Iterator[Any]:
+        for page in self.pages():
+            yield from page.current_rows
+
+    def arrow_batches(self, **options: Any) -> Iterator[Any]:
+        """Return an iterator of `pyarrow.RecordBatch`, one for each page.
+
+        :param options: those of `cassandra.cluster.ResultSet.to_arrow`.
+        """
+        maker = Batches(options)
+        return (maker.batch(page) for page in self.pages())
+
+    def reader(self, **options: Any) -> Any:
+        """Return a `pyarrow.RecordBatchReader`, which DuckDB, polars and pandas read.
+
+        :param options: those of `cassandra.cluster.ResultSet.to_arrow`.
+        """
+        maker = Batches(options)
+        pages = self.pages()
+        # There is one: a range without rows has an empty page.
+        page = next(pages, None)
+        if page is None:
+            raise ValueError(f"the checkpoint {self.checkpoint!r} says that all was read already")
+        first = maker.batch(page)
+
+        def batches() -> Iterator[Any]:
+            yield first
+            for page in pages:
+                yield maker.batch(page)
+
+        return maker._pyarrow.RecordBatchReader.from_batches(maker.schema, batches())
+
+    def to_arrow(self, **options: Any) -> Any:
+        """Return the whole table as a `pyarrow.Table`.
+
+        :param options: those of `cassandra.cluster.ResultSet.to_arrow`.
+        """
+        return self.reader(**options).read_all()
+
+    def to_pandas(self, **options: Any) -> Any:
+        """Return the whole table as a `pandas.DataFrame`.
+
+        :param options: keywords of ``pyarrow.Table.to_pandas``.
+        """
+        return self.to_arrow().to_pandas(**options)
+
+    def to_polars(self, **options: Any) -> Any:
+        """Return the whole table as a `polars.DataFrame`.
+
+        :param options: those of `cassandra.cluster.ResultSet.to_polars`.
+        """
+        polars = columnar_module().polars_module()
+        return polars.from_arrow(self.to_arrow(**{"durations": "struct", **options}))
+
+    def token_ranges(self) -> list[TokenRange]:
+        """Return the ranges that it reads, in the order of their tokens."""
+        if self.ranges is not None:
+            return list(self.ranges)
+        return list(_run(self._steps(), self.session).ranges)
+
+
+def _run(steps: Generator[Callable[[Any], Any], Any, ScanStatement], session: Any) -> ScanStatement:
+    try:
+        call = next(steps)
+        while True:
+            try:
+                outcome = call(session)
+            except Exception as error:
+                call = steps.throw(error)
+            else:
+                call = steps.send(outcome)
+    except StopIteration as end:
+        statement: ScanStatement = end.value
+        return statement
+
+
+class AsyncScan(_ScanBase):
+    """All rows of a table, read by ranges of tokens in parallel, on asyncio.
+
+    ``async for row in scan``. See `Scan`.
+    """
+
+    async def pages(self) -> AsyncGenerator[Any, None]:
+        """Yield the pages, each a `ResultSet` of which only the page at hand is to be used."""
+        statement = await _arun(self._steps(), self.session)
+        queue = self._queue(statement)
+        try:
+            while True:
+                for fetch in queue.to_send():
+                    self._send(statement, queue, fetch)
+                following = queue.oldest()
+                if following is None:
+                    return
+                result = await self._result(statement, queue, following)
+                state = result.paging_state
+                queue.arrived(following, state, _size(result))
+                for fetch in queue.to_send():
+                    self._send(statement, queue, fetch)
+                yield result
+                self._used(queue, following, state)
+        finally:
+            for fetch in queue.rest():
+                # Nobody will await it: its request is given up.
+                if fetch.handle is not None:
+                    fetch.handle.cancel()
+
+    async def _result(self, statement: ScanStatement, queue: PageQueue, fetch: Fetch) -> Any:
+        while True:
+            try:
+                return await fetch.handle
+            except Exception as error:
+                fetch.attempts += 1
+                delay = delay_before_retry(error, fetch.attempts)
+                if delay is None:
+                    raise
+                await asyncio.sleep(delay)
+                self._send(statement, queue, fetch)
+
+    async def __aiter__(self) -> AsyncGenerator[Any, None]:
+        # Closed with this one, if the caller leaves early.
+        async with aclosing(self.pages()) as pages:
+            async for page in pages:
+                for row in page.current_rows:
+                    yield row
+
+    def arrow_batches(self, **options: Any) -> AsyncIterator[Any]:
+        """Return an iterator of `pyarrow.RecordBatch`, one for each page.
+
+        :param options: those of `cassandra.cluster.ResultSet.to_arrow`.
+        """
+        maker = Batches(options)
+        return (maker.batch(page) async for page in self.pages())
+
+    async def to_arrow(self, **options: Any) -> Any:
+        """Return the whole table as a `pyarrow.Table`.
+
+        :param options: those of `cassandra.cluster.ResultSet.to_arrow`.
+        """
+        maker = Batches(options)
+        return maker.table([maker.batch(page) async for page in self.pages()])
+
+    async def to_pandas(self, **options: Any) -> Any:
+        """Return the whole table as a `pandas.DataFrame`.
+
+        :param options: keywords of ``pyarrow.Table.to_pandas``.
+        """
+        return (await self.to_arrow()).to_pandas(**options)
+
+    async def to_polars(self, **options: Any) -> Any:
+        """Return the whole table as a `polars.DataFrame`.
+
+        :param options: those of `cassandra.cluster.ResultSet.to_polars`.
+        """
+        polars = columnar_module().polars_module()
+        return polars.from_arrow(await self.to_arrow(**{"durations": "struct", **options}))
+
+
+async def _arun(
+    steps: Generator[Callable[[Any], Any], Any, ScanStatement], session: Any
+) -> ScanStatement:
+    try:
+        call = next(steps)
+        while True:
+            try:
+                outcome = await call(session)
+            except Exception as error:
+                call = steps.throw(error)
+            else:
+                call = steps.send(outcome)
+    except StopIteration as end:
+        statement: ScanStatement = end.value
+        return statement
+
+
+def count(session: Any, table: str, where: str | None = None, **options: Any) -> int:
+    """Count the rows of a table by ranges.
+
+    :param session: a blocking session.
+    :param table: the table.
+    :param where: a condition in CQL; None for all rows.
+    :param options: see `ScanOptions`.
+    """
+    pages = Scan(session, table, "count(*)", where, options).pages()  # type: ignore[arg-type]
+    return sum(page.all_tuples()[0][0] for page in pages)
+
+
+async def acount(session: Any, table: str, where: str | None = None, **options: Any) -> int:
+    """Count the rows of a table by ranges, on asyncio.
+
+    :param session: a session of `cassandra.aio`.
+    :param table: the table.
+    :param where: a condition in CQL; None for all rows.
+    :param options: see `ScanOptions`.
+    """
+    scan = AsyncScan(session, table, "count(*)", where, options)  # type: ignore[arg-type]
+    total = 0
+    async for page in scan.pages():
+        total += page.all_tuples()[0][0]
+    return total

@@ -1,0 +1,81 @@
+"""A scan in pieces that other processes, or machines, can read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from cassandra.bulk.ranges import TokenRange
+from cassandra.bulk.scan import Scan
+
+__all__ = ["ScanTask", "scan_tasks"]
+
+
+@dataclass(frozen=True, slots=True)
+class ScanTask:
+    """A range of a table. It can be pickled, and read as often as one likes.
+
+    :param table: ``keyspace.table``.
+    :param columns: names of columns, or a text of selectors; None for all.
+    :param where: a condition in CQL; None for all rows.
+    :param range: the tokens.
+    :param options: see `cassandra.bulk.scan.ScanOptions`.
+    """
+
+    table: str
+    columns: tuple[str, ...] | str | None
+    where: str | None
+    range: TokenRange
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def scan(self, session: Any) -> Scan:
+        """Return the scan of this range.
+
+        :param session: a blocking session of the process that reads.
+        """
+        options: Any = {**self.options, "ranges": [self.range]}
+        return Scan(session, self.table, self.columns, self.where, options)
+
+    def rows(self, session: Any) -> Iterator[Any]:
+        """Return an iterator over the rows.
+
+        :param session: a blocking session of the process that reads.
+        """
+        return iter(self.scan(session))
+
+    def arrow_batches(self, session: Any, **options: Any) -> Iterator[Any]:
+        """Return an iterator of `pyarrow.RecordBatch`, one for each page.
+
+        :param session: a blocking session of the process that reads.
+        :param options: those of `cassandra.cluster.ResultSet.to_arrow`.
+        """
+        return self.scan(session).arrow_batches(**options)
+
+
+def scan_tasks(
+    session: Any,
+    table: str,
+    columns: Sequence[str] | str | None = None,
+    where: str | None = None,
+    **options: Any,
+) -> list[ScanTask]:
+    """Cut a table into tasks; together they have each row once.
+
+    :param session: a blocking session.
+    :param table: ``keyspace.table``, or ``table`` in the session's keyspace.
+    :param columns: names of columns, or a text of selectors as in CQL; None for all.
+    :param where: a condition in CQL, with ``?`` for the option `parameters`; None for all rows.
+    :param options: see `cassandra.bulk.scan.ScanOptions`. `splits` is about how many tasks are
+        wanted. A checkpoint is not possible: each task is read anew.
+    """
+    if options.get("checkpoint") is not None:
+        raise TypeError("tasks do not have the option 'checkpoint'")
+    if columns is not None and not isinstance(columns, str):
+        columns = tuple(columns)
+    if "." not in table:
+        # Sessions of other processes may have another keyspace.
+        table = f"{session.keyspace}.{table}" if session.keyspace else table
+    ranges = Scan(session, table, columns, where, options).token_ranges()  # type: ignore[arg-type]
+    kept = {name: value for name, value in options.items() if name not in ("splits", "ranges")}
+    return [ScanTask(table, columns, where, one, kept) for one in ranges]

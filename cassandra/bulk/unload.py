@@ -1,0 +1,251 @@
+"""Whole tables into files of Parquet, CSV or JSON lines, and a manifest when all is there."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import gzip
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, aclosing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cassandra.bulk.scan import AsyncScan, Batches, Scan
+from cassandra.bulk.texts import json_of, text_of
+
+__all__ = ["UnloadReport", "aunload", "unload"]
+
+FORMATS = ("parquet", "csv", "jsonl")
+MANIFEST = "manifest.json"
+BYTES_OF_A_FILE = 256 << 20
+
+
+@dataclass(slots=True)
+class UnloadReport:
+    """The outcome of an unload.
+
+    :param rows: rows that were written.
+    :param files: the files, in the order that they were written in.
+    :param bytes: bytes of the files.
+    :param seconds: how long it took.
+    """
+
+    rows: int = 0
+    files: list[Path] = field(default_factory=list)
+    bytes: int = 0
+    seconds: float = 0.0
+
+    @property
+    def rows_per_second(self) -> float:
+        """Rows written in a second."""
+        return self.rows / self.seconds if self.seconds else 0.0
+
+    def __str__(self) -> str:
+        return (
+            f"{self.rows} rows in {len(self.files)} files, {self.bytes} bytes, "
+            f"{self.seconds:.1f} s ({self.rows_per_second:.0f} rows/s)"
+        )
+
+
+class _Writer:
+    """Writes pages into files, each under a temporary name until it is complete."""
+
+    def __init__(
+        self, target: str | Path, format: str, compression: str | None, file_bytes: int
+    ) -> None:
+        if format not in FORMATS:
+            raise ValueError(f"format is one of {', '.join(FORMATS)}, not {format!r}")
+        if format != "parquet" and compression not in (None, "gzip"):
+            raise ValueError(f"compression of {format} is None or 'gzip', not {compression!r}")
+        self.folder = Path(target)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if any(self.folder.iterdir()):
+            raise FileExistsError(f"the folder {os.fspath(self.folder)!r} is not empty")
+        self.report = UnloadReport()
+        self.rows_of: dict[str, int] = {}
+        self._format = format
+        self._compression = compression
+        self._file_bytes = file_bytes
+        self._batches = Batches({}) if format == "parquet" else None
+        self._begun = time.monotonic()
+        self._path: Path | None = None
+        self._rows = self._written = 0
+        self._stack = ExitStack()
+        self._write: Callable[[Any], int] | None = None
+
+    def add(self, result: Any) -> None:
+        """Write a page.
+
+        :param result: the `ResultSet` whose page at hand is written.
+        """
+        if self._write is None:
+            self._open(result)
+        assert self._write is not None
+        self._rows += self._write(result)
+        self._written += len(result._message.rows_body[0])
+        if self._written >= self._file_bytes:
+            self._end_file()
+
+    def _open(self, result: Any) -> None:
+        ending = self._format + (".gz" if self._compression == "gzip" and not self._batches else "")
+        self._path = self.folder / f"part-{len(self.report.files):05}.{ending}"
+        temporary = f"{self._path}.tmp"
+        if self._batches is not None:
+            self._write = self._parquet(temporary, result)
+            return
+        opener: Any = gzip.open if self._compression else open
+        file = self._stack.enter_context(opener(temporary, "wt", encoding="utf-8", newline=""))
+        names = result.column_names
+        if self._format == "csv":
+            lines = csv.writer(file, lineterminator="\n")
+            lines.writerow(names)
+
+            def write(page: Any) -> int:
+                rows = page.current_rows
+                lines.writerows([text_of(value) for value in row] for row in rows)
+                return len(rows)
+        else:
+
+            def write(page: Any) -> int:
+                rows = page.current_rows
+                for row in rows:
+                    content = dict(zip(names, map(json_of, row), strict=True))
+                    file.write(json.dumps(content, ensure_ascii=False) + "\n")
+                return len(rows)
+
+        self._write = write
+
+    def _parquet(self, temporary: str, result: Any) -> Callable[[Any], int]:
+        from pyarrow import parquet
+
+        batches = self._batches
+        assert batches is not None
+        first = batches.batch(result)
+        options = {"compression": self._compression} if self._compression else {}
+        file = self._stack.enter_context(
+            parquet.ParquetWriter(temporary, batches.schema, **options)
+        )
+
+        def write(page: Any) -> int:
+            batch = first if page is result else batches.batch(page)
+            file.write_batch(batch)
+            return int(batch.num_rows)
+
+        return write
+
+    def _end_file(self) -> None:
+        self._stack.close()
+        path = self._path
+        assert path is not None
+        os.replace(f"{path}.tmp", path)
+        self.report.files.append(path)
+        self.report.rows += self._rows
+        self.report.bytes += path.stat().st_size
+        self.rows_of[path.name] = self._rows
+        self._write, self._rows, self._written = None, 0, 0
+
+    def end(self, table: str) -> UnloadReport:
+        """Write the manifest, and return the report.
+
+        :param table: the table's name.
+        """
+        if self._write is not None:
+            self._end_file()
+        report = self.report
+        report.seconds = time.monotonic() - self._begun
+        content = {
+            "table": table,
+            "format": self._format,
+            "rows": report.rows,
+            "files": [{"name": name, "rows": rows} for name, rows in self.rows_of.items()],
+        }
+        path = self.folder / MANIFEST
+        temporary = Path(f"{path}.tmp")
+        temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        # The last step: a folder with a manifest is complete.
+        os.replace(temporary, path)
+        return report
+
+    def abandon(self) -> None:
+        """Close the file at hand, which is not complete."""
+        self._stack.close()
+
+
+def unload(
+    session: Any,
+    table: str,
+    target: str | Path,
+    *,
+    format: str = "parquet",
+    columns: Sequence[str] | str | None = None,
+    where: str | None = None,
+    compression: str | None = None,
+    file_bytes: int = BYTES_OF_A_FILE,
+    **options: Any,
+) -> UnloadReport:
+    """Write a table into the files of a folder.
+
+    :param session: a blocking session.
+    :param table: the table.
+    :param target: a folder, which must be empty or not be there yet.
+    :param format: "parquet", "csv" or "jsonl".
+    :param columns: names of columns; None for all.
+    :param where: a condition in CQL; None for all rows.
+    :param compression: "gzip" for CSV and JSON lines, a codec of pyarrow for Parquet.
+    :param file_bytes: bytes of the servers' pages after which a further file is begun.
+    :param options: see `cassandra.bulk.scan.ScanOptions`.
+    """
+    scan = Scan(session, table, columns, where, _of_tuples(options))  # type: ignore[arg-type]
+    writer = _Writer(target, format, compression, file_bytes)
+    try:
+        for page in scan.pages():
+            writer.add(page)
+        return writer.end(table)
+    finally:
+        writer.abandon()
+
+
+async def aunload(
+    session: Any,
+    table: str,
+    target: str | Path,
+    *,
+    format: str = "parquet",
+    columns: Sequence[str] | str | None = None,
+    where: str | None = None,
+    compression: str | None = None,
+    file_bytes: int = BYTES_OF_A_FILE,
+    **options: Any,
+) -> UnloadReport:
+    """Write a table into the files of a folder, on asyncio; files are written in a thread.
+
+    :param session: a session of `cassandra.aio`.
+    :param table: the table.
+    :param target: a folder, which must be empty or not be there yet.
+    :param format: "parquet", "csv" or "jsonl".
+    :param columns: names of columns; None for all.
+    :param where: a condition in CQL; None for all rows.
+    :param compression: "gzip" for CSV and JSON lines, a codec of pyarrow for Parquet.
+    :param file_bytes: bytes of the servers' pages after which a further file is begun.
+    :param options: see `cassandra.bulk.scan.ScanOptions`.
+    """
+    scan = AsyncScan(session, table, columns, where, _of_tuples(options))  # type: ignore[arg-type]
+    writer = _Writer(target, format, compression, file_bytes)
+    try:
+        async with aclosing(scan.pages()) as pages:
+            async for page in pages:
+                await asyncio.to_thread(writer.add, page)
+        return await asyncio.to_thread(writer.end, table)
+    finally:
+        writer.abandon()
+
+
+def _of_tuples(options: dict[str, Any]) -> dict[str, Any]:
+    for name in ("row_type", "checkpoint"):
+        if options.get(name) is not None:
+            raise TypeError(f"an unload does not have the option {name!r}")
+    return options

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import itertools
+import random
+from typing import Any
+
+import pytest
+
+from cassandra.bulk.ranges import (
+    FIRST,
+    LAST,
+    Estimate,
+    TokenRange,
+    key_of_token,
+    ring_ranges,
+    split_ranges,
+    weigh,
+)
+from cassandra.metadata.placement.tokens import Murmur3Token
+
+
+class Host:
+    def __init__(self, number: int) -> None:
+        self.endpoint = f"10.0.0.{number}:9042"
+
+
+class Ring:
+    """A token map of SimpleStrategy with two replicas."""
+
+    token_class: type[Any] = Murmur3Token
+
+    def __init__(self, owners: dict[int, Host]) -> None:
+        self.owners = sorted(owners.items())
+        self.ring = [Murmur3Token(token) for token, _ in self.owners]
+
+    def get_replicas(self, keyspace: str, token: Any) -> list[Host]:
+        at = next((i for i, (own, _) in enumerate(self.owners) if own >= token.value), 0)
+        return list({id(h): h for _, h in (self.owners * 2)[at : at + 2]}.values())
+
+
+class Tablets:
+    def __init__(self, used: bool) -> None:
+        self.used = used
+
+    def has_keyspace(self, keyspace: str) -> bool:
+        return self.used
+
+
+class Metadata:
+    def __init__(self, token_map: Ring | None, tablets: bool = False) -> None:
+        self.token_map = token_map
+        self.tablets = Tablets(tablets)
+
+
+def check_cover(ranges: list[TokenRange]) -> None:
+    """Each token but the first, which no key has, is in exactly one range."""
+    assert ranges[0].start == FIRST
+    assert ranges[-1].end == LAST
+    assert all(one.start < one.end for one in ranges)
+    assert all(a.end == b.start for a, b in itertools.pairwise(ranges))
+
+
+def random_ring(seed: int) -> Ring:
+    rng = random.Random(seed)
+    hosts = [Host(i) for i in range(rng.randint(1, 6))]
+    tokens = [rng.choice([FIRST, LAST, 0, rng.randint(FIRST, LAST)]) for _ in range(50)]
+    return Ring({token: rng.choice(hosts) for token in tokens})
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_ranges_of_any_ring_cover_it_once_and_so_do_their_splits(seed: int) -> None:
+    ring = random_ring(seed)
+    rng = random.Random(seed)
+    ranges = ring_ranges(Metadata(ring), "ks")  # type: ignore[arg-type]
+    check_cover(ranges)
+    for one in ranges:
+        for token in (one.start + 1, one.end, rng.randint(one.start + 1, one.end)):
+            hosts = {h.endpoint for h in ring.get_replicas("ks", Murmur3Token(token))}
+            assert set(one.replicas) == hosts
+    for parts in (1, 2, 7, 64, 1000):
+        weights = [rng.choice([0.0, 1.0, rng.random() * 1000]) for _ in ranges]
+        split = split_ranges(ranges, weights, parts)
+        check_cover(split)
+        assert len(split) <= parts * 2 + len(ranges)
+        for piece in split:
+            for one in ranges:
+                if max(piece.start, one.start) < min(piece.end, one.end):
+                    assert set(piece.replicas) <= set(one.replicas)
+
+
+def test_without_a_ring_and_with_tablets_there_is_one_range() -> None:
+    for metadata in (Metadata(None), Metadata(random_ring(1), tablets=True)):
+        assert ring_ranges(metadata, "ks") == [(FIRST, LAST, ())]  # type: ignore[arg-type]
+
+
+def test_another_partitioner_has_one_range() -> None:
+    ring = random_ring(1)
+    ring.token_class = object
+    assert ring_ranges(Metadata(ring), "ks") == [(FIRST, LAST, ())]  # type: ignore[arg-type]
+
+
+def test_heavy_ranges_are_cut_and_light_ones_joined() -> None:
+    ranges = [TokenRange(FIRST, 0, ("a",)), TokenRange(0, 100, ("a", "b")), TokenRange(100, LAST)]
+    assert len(split_ranges(ranges, [98.0, 1.0, 1.0], 10)) == 12
+    assert split_ranges(ranges, [1.0, 1.0, 1.0], 1) == [(FIRST, LAST, ())]
+
+
+def test_weights_are_those_of_the_estimates_also_of_a_range_that_wraps_around() -> None:
+    ranges = [TokenRange(FIRST, 0), TokenRange(0, LAST)]
+    assert weigh(ranges, []) == [float(one.width) for one in ranges]
+    half = 1 << 62
+    first, second = weigh(ranges, [Estimate(half, -half, 800), Estimate(-half, half, 100)])
+    assert first == pytest.approx(450)
+    assert second == pytest.approx(450)
+
+
+def test_an_estimate_of_three_replicas_counts_once() -> None:
+    same = [Estimate(FIRST, LAST, 90)] * 3
+    assert weigh([TokenRange(FIRST, LAST)], same) == [90]
+
+
+@pytest.mark.parametrize("token", [FIRST + 1, -1, 0, 1, LAST, 1 << 62, -(1 << 62)])
+def test_a_key_has_the_token_that_it_was_made_for(token: int) -> None:
+    assert Murmur3Token.hash_fn(key_of_token(token)) == token
+
+
+def test_keys_of_random_tokens() -> None:
+    rng = random.Random(5)
+    for token in (rng.randint(FIRST + 1, LAST) for _ in range(500)):
+        assert Murmur3Token.hash_fn(key_of_token(token)) == token
+        assert TokenRange(FIRST, token).routing_key == key_of_token(token)

@@ -1,0 +1,179 @@
+"""Scans of fake nodes that fail in the middle."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.bulk.ranges import LAST
+from cassandra.cluster import Cluster
+from cassandra.errors import InvalidRequest
+from cassandra.policies.reconnection import ConstantReconnectionPolicy
+from cassandra.testing.fake import (
+    Answer,
+    ErrorCode,
+    FakeCluster,
+    Request,
+    close,
+    error,
+    paged,
+    reset,
+    rows,
+)
+from tests.unit.metadata.schema.rows import schema
+
+QUERY = 'SELECT "id", "c0" FROM "a"."t0" WHERE token("id") > ? AND token("id") <= ?'
+COLUMNS = [("id", "int"), ("c0", "int")]
+ROWS = 1000
+# Row n has a token of its own; tokens are spread over the ring.
+TOKENS = {n: n * ((1 << 64) // ROWS) - LAST for n in range(ROWS)}
+
+
+class Table:
+    """Answers a scan by the range that is asked for; `faults` decides what fails instead."""
+
+    def __init__(self, faults: Callable[[int], Answer | None]) -> None:
+        self.asked = 0
+        self.ranges: Counter[tuple[int, int]] = Counter()
+        self._faults = faults
+
+    def __call__(self, request: Request) -> Answer:
+        self.asked += 1
+        fault = self._faults(self.asked)
+        if fault is not None:
+            return fault
+        assert request.values is not None
+        start, end = (int.from_bytes(value, "big", signed=True) for value in request.values)  # type: ignore[arg-type]
+        if request.paging_state is None:
+            self.ranges[start, end] += 1
+        found = [(n, n * 2) for n, token in TOKENS.items() if start < token <= end]
+        return paged(COLUMNS, found, keyspace="a", table="t0")
+
+
+@pytest.fixture
+def nodes() -> Iterator[FakeCluster]:
+    with FakeCluster(3) as running:
+        for node in running:
+            node.schema = schema("a")
+            prepared = node.prime_prepare(QUERY, [("a", "bigint"), ("b", "bigint")], COLUMNS)
+            prepared.keyspace, prepared.table = "a", "t0"
+        yield running
+
+
+def settings(nodes: FakeCluster) -> dict[str, Any]:
+    return {
+        "contact_points": nodes.contact_points,
+        "port": nodes.port,
+        "reconnection_policy": ConstantReconnectionPolicy(0.01, None),
+    }
+
+
+def no_fault(_: int) -> None:
+    return None
+
+
+def each_fifth(asked: int) -> Answer | None:
+    if asked % 5:
+        return None
+    kinds = [
+        close(),
+        error(ErrorCode.OVERLOADED),
+        reset(),
+        error(ErrorCode.READ_TIMEOUT, consistency=1, received=0, block_for=1, data_present=False),
+    ]
+    return kinds[asked // 5 % len(kinds)]
+
+
+EXPECTED = [(n, n * 2) for n in range(ROWS)]
+
+
+@pytest.mark.parametrize("faults", [no_fault, each_fifth])
+@pytest.mark.parametrize("in_order", [False, True])
+def test_each_row_comes_once(
+    nodes: FakeCluster, faults: Callable[[int], Answer | None], in_order: bool
+) -> None:
+    table = Table(faults)
+    nodes.prime(QUERY, table)
+    with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
+        scan = session.scan("a.t0", page_size=20, splits=20, in_order=in_order)
+        got = [tuple(row) for row in scan]
+    if not in_order:
+        got.sort()
+    assert got == EXPECTED
+
+
+async def test_each_row_comes_once_on_asyncio(nodes: FakeCluster) -> None:
+    nodes.prime(QUERY, Table(each_fifth))
+    async with aio.Cluster(**settings(nodes)) as cluster, await cluster.connect() as session:
+        got = [tuple(row) async for row in session.scan("a.t0", page_size=20, splits=20)]
+    assert sorted(got) == EXPECTED
+
+
+def test_a_range_is_asked_of_a_replica(nodes: FakeCluster) -> None:
+    tables = [Table(no_fault) for _ in nodes]
+    for node, table in zip(nodes, tables, strict=True):
+        node.prime(QUERY, table)
+    with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
+        scan = session.scan("a.t0", splits=30)
+        ranges = scan.token_ranges()
+        assert len(list(scan)) == ROWS
+        owners = {(one.start, one.end): one.replicas for one in ranges}
+    for node, table in zip(nodes, tables, strict=True):
+        assert table.ranges
+        for asked in table.ranges:
+            assert [at.rpartition(":")[0] for at in owners[asked]] == [node.address]
+
+
+def test_an_error_that_will_stay_ends_the_scan(nodes: FakeCluster) -> None:
+    nodes.prime(QUERY, error(ErrorCode.INVALID, "no such thing"))
+    with (
+        Cluster(**settings(nodes)) as cluster,
+        cluster.connect() as session,
+        pytest.raises(InvalidRequest, match="no such thing"),
+    ):
+        list(session.scan("a.t0"))
+
+
+def test_pages_ahead_are_bounded_by_their_bytes(nodes: FakeCluster) -> None:
+    table = Table(no_fault)
+    nodes.prime(QUERY, table)
+    with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
+        pages = session.scan("a.t0", page_size=10, max_buffered_bytes=1, concurrency=4).pages()
+        for _ in range(8):
+            next(pages)
+        # The first ones were asked for before anything was known of their size.
+        assert table.asked <= 8 + 4
+        pages.close()  # type: ignore[attr-defined]
+
+
+def test_count_adds_the_ranges(nodes: FakeCluster) -> None:
+    query = QUERY.replace('"id", "c0"', "count(*)")
+    for node in nodes:
+        node.prime_prepare(query, [("a", "bigint"), ("b", "bigint")], [("count", "bigint")])
+    nodes.prime(query, rows([("count", "bigint")], [(7,)]))
+    with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
+        ranges = session.scan("a.t0", splits=9).token_ranges()
+        assert session.count("a.t0", splits=9) == 7 * len(ranges)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"page_size": 0}, "page_size is a number from 1 on, not 0"),
+        ({"splits": "x"}, "splits is a number from 1 on, not 'x'"),
+        ({"concurrency": True}, "concurrency is a number from 1 on, not True"),
+        ({"pagesize": 3}, "a scan does not have the option 'pagesize'"),
+    ],
+)
+def test_options_are_checked_at_once(
+    nodes: FakeCluster, options: dict[str, Any], text: str
+) -> None:
+    with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
+        with pytest.raises((TypeError, ValueError), match=text):
+            session.scan("a.t0", **options)
+        with pytest.raises(ValueError, match=r"table 't0' is of no keyspace"):
+            list(session.scan("t0"))
