@@ -10,7 +10,8 @@ from typing import Any
 from cassandra.bulk.scan import Scan
 from cassandra.bulk.scan_plan import table_of
 from cassandra.concurrent import execute_concurrent
-from cassandra.query import UNSET_VALUE, tuple_factory
+from cassandra.query.row_factories import tuple_factory
+from cassandra.sentinels import UNSET_VALUE
 from cassandra.util.cql_text import escape_name
 
 __all__ = ["CopyReport", "copy"]
