@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cassandra import aio
+from cassandra.bulk.copy import copy
 from cassandra.cluster import Session
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.testing import LocalCluster
@@ -39,7 +40,7 @@ def session(node: LocalCluster) -> Iterator[Session]:
     [{}, {"splits": 1}, {"splits": 100, "page_size": 7}, {"page_size": 100, "concurrency": 1}],
 )
 def test_each_row_comes_once(session: Session, options: dict[str, Any]) -> None:
-    assert sorted(tuple(row) for row in session.scan("t", **options)) == ROWS  # type: ignore[misc]
+    assert sorted(tuple(row) for row in session.scan("t", **options)) == ROWS
 
 
 def test_rows_in_order_have_the_order_of_their_tokens(session: Session) -> None:
@@ -100,3 +101,35 @@ async def test_asyncio(session: Session, node: LocalCluster) -> None:
 def test_a_table_that_is_not_there(session: Session) -> None:
     with pytest.raises(ValueError, match="has no table 'nowhere'"):
         list(session.scan("nowhere"))
+
+
+def test_copy(session: Session) -> None:
+    session.execute("CREATE TABLE t2 (x int PRIMARY KEY)")
+    session.execute('CREATE TABLE t3 ("P" int, c int, t text, PRIMARY KEY ("P", c))')
+    report = copy(session, "t", session, "t3")
+    assert (report.read, report.written) == (COUNT, COUNT)
+    assert sorted(tuple(row) for row in session.scan("t3")) == ROWS
+    with pytest.raises(ValueError, match="t2 has no column 'P'"):
+        copy(session, "t", session, "t2")
+
+
+def test_copy_keeps_ttl_and_write_time_of_each_column(session: Session) -> None:
+    for name in ("k1", "k2"):
+        session.execute(
+            f"CREATE TABLE {name} (p int, c int, s int static, a int, b text, PRIMARY KEY (p, c)) "
+            "WITH default_time_to_live = 50"
+        )
+    session.execute("INSERT INTO k1 (p, c, a) VALUES (1, 1, 5) USING TTL 5000 AND TIMESTAMP 77")
+    session.execute("INSERT INTO k1 (p, c, b) VALUES (1, 1, 'x') USING TTL 0 AND TIMESTAMP 99")
+    session.execute("INSERT INTO k1 (p, c) VALUES (1, 2) USING TTL 0")
+    session.execute("INSERT INTO k1 (p, s) VALUES (2, 3) USING TTL 0 AND TIMESTAMP 11")
+    copy(session, "k1", session, "k2", keep_ttl=True, keep_write_time=True)
+    query = "SELECT p, c, s, a, b, writetime(a), writetime(b), writetime(s), ttl(b) FROM {}"
+    assert session.execute(query.format("k2")).all() == session.execute(query.format("k1")).all()
+    assert 4000 < session.execute("SELECT ttl(a) FROM k2 WHERE p = 1 AND c = 1").one()[0] <= 5000
+
+
+def test_copy_refuses_what_cannot_be_kept(session: Session) -> None:
+    session.execute("CREATE TABLE l (p int PRIMARY KEY, tags set<text>)")
+    with pytest.raises(ValueError, match="'tags' is set<text>"):
+        copy(session, "l", session, "l", keep_ttl=True)

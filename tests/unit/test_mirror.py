@@ -67,7 +67,6 @@ GUARDED_BY = {
     "observed.py": "test_observers.py",
     # The options of two commands, each of which is called with them.
     "_connecting.py": "bulk/test_cli.py",
-    "bulk/scan_plan.py": "bulk/test_scan.py",
     "client/session.py": "cluster/test_session.py",
     "cluster/control_connection.py": "drop_in/test_tracers.py",
     "cluster/final_hooks.py": "drop_in/test_tracers.py",

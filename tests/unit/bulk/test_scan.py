@@ -57,7 +57,7 @@ class Table:
 @pytest.fixture
 def nodes() -> Iterator[FakeCluster]:
     with FakeCluster(3) as running:
-        for node in running:
+        for node in running.nodes:
             node.schema = schema("a")
             prepared = node.prime_prepare(QUERY, [("a", "bigint"), ("b", "bigint")], COLUMNS)
             prepared.keyspace, prepared.table = "a", "t0"
@@ -114,15 +114,15 @@ async def test_each_row_comes_once_on_asyncio(nodes: FakeCluster) -> None:
 
 
 def test_a_range_is_asked_of_a_replica(nodes: FakeCluster) -> None:
-    tables = [Table(no_fault) for _ in nodes]
-    for node, table in zip(nodes, tables, strict=True):
+    tables = [Table(no_fault) for _ in nodes.nodes]
+    for node, table in zip(nodes.nodes, tables, strict=True):
         node.prime(QUERY, table)
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         scan = session.scan("a.t0", splits=30)
         ranges = scan.token_ranges()
         assert len(list(scan)) == ROWS
         owners = {(one.start, one.end): one.replicas for one in ranges}
-    for node, table in zip(nodes, tables, strict=True):
+    for node, table in zip(nodes.nodes, tables, strict=True):
         assert table.ranges
         for asked in table.ranges:
             assert [at.rpartition(":")[0] for at in owners[asked]] == [node.address]
@@ -152,7 +152,7 @@ def test_pages_ahead_are_bounded_by_their_bytes(nodes: FakeCluster) -> None:
 
 def test_count_adds_the_ranges(nodes: FakeCluster) -> None:
     query = QUERY.replace('"id", "c0"', "count(*)")
-    for node in nodes:
+    for node in nodes.nodes:
         node.prime_prepare(query, [("a", "bigint"), ("b", "bigint")], [("count", "bigint")])
     nodes.prime(query, rows([("count", "bigint")], [(7,)]))
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:

@@ -73,7 +73,7 @@ async def test_asyncio(nodes: FakeCluster, tmp_path: Path) -> None:
 
 
 def test_what_fails_has_no_manifest(session: Any, nodes: FakeCluster, tmp_path: Path) -> None:
-    for node in nodes:
+    for node in nodes.nodes:
         node.clear_primes()
     nodes.prime(QUERY, error(ErrorCode.INVALID, "no"))
     with pytest.raises(InvalidRequest):
