@@ -115,24 +115,7 @@ def plan_steps(
     keyspace, own = table.keyspace_name, table.name
     token_map = metadata.token_map
     has_tokens = token_map is not None and token_map.token_class is Murmur3Token
-    if columns is None:
-        chosen = ", ".join(escape_name(column) for column in table.columns)
-    elif isinstance(columns, str):
-        chosen = columns
-    else:
-        chosen = ", ".join(escape_name(column) for column in columns)
-    conditions = []
-    if has_tokens:
-        key = ", ".join(escape_name(column.name) for column in table.partition_key)
-        conditions = [f"token({key}) > ? AND token({key}) <= ?"]
-    if where:
-        conditions.append(where)
-    query = f"SELECT {chosen} FROM {escape_name(keyspace)}.{escape_name(own)}"
-    if conditions:
-        query += f" WHERE {' AND '.join(conditions)}"
-    if where:
-        # The whole table is read all the same: its servers need not refuse it.
-        query += " ALLOW FILTERING"
+    query = _query_of(table, columns, where, has_tokens)
     prepared = yield lambda on: on.prepare(query)
     if not has_tokens:
         return ScanStatement(prepared, [TokenRange(FIRST, LAST)], False, parameters)
@@ -155,6 +138,30 @@ def plan_steps(
         total = sum(weights) if any(one.bytes for one in estimates) else 0
         splits = max(int(total / BYTES_OF_A_RANGE), concurrency * 4)
     return ScanStatement(prepared, split_ranges(ranges, weights, splits), True, parameters)
+
+
+def _query_of(
+    table: Any, columns: Sequence[str] | str | None, where: str | None, has_tokens: bool
+) -> str:
+    if columns is None:
+        chosen = ", ".join(escape_name(column) for column in table.columns)
+    elif isinstance(columns, str):
+        chosen = columns
+    else:
+        chosen = ", ".join(escape_name(column) for column in columns)
+    conditions = []
+    if has_tokens:
+        key = ", ".join(escape_name(column.name) for column in table.partition_key)
+        conditions = [f"token({key}) > ? AND token({key}) <= ?"]
+    if where:
+        conditions.append(where)
+    query = f"SELECT {chosen} FROM {escape_name(table.keyspace_name)}.{escape_name(table.name)}"
+    if conditions:
+        query += f" WHERE {' AND '.join(conditions)}"
+    if where:
+        # The whole table is read all the same: its servers need not refuse it.
+        query += " ALLOW FILTERING"
+    return query
 
 
 def _estimates_of(host: Any, keyspace: str, table: str) -> Callable[[Any], Any]:

@@ -177,3 +177,20 @@ def test_options_are_checked_at_once(
             session.scan("a.t0", **options)
         with pytest.raises(ValueError, match=r"table 't0' is of no keyspace"):
             list(session.scan("t0"))
+
+
+def test_each_row_comes_once_if_a_node_dies_in_the_middle(nodes: FakeCluster) -> None:
+    nodes.prime(QUERY, Table(no_fault))
+    got: list[Any] = []
+    with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
+        scan = session.scan("a.t0", page_size=20, splits=20, concurrency=4)
+        for number, page in enumerate(scan.pages()):
+            got += page.current_rows
+            if number == 5:
+                nodes.nodes[1].refuse_connections()
+                nodes.nodes[1].drop_connections(reset=True)
+            if number == 15:
+                nodes.nodes[1].accept_connections()
+                nodes.nodes[2].refuse_connections()
+                nodes.nodes[2].drop_connections()
+    assert sorted(tuple(row) for row in got) == EXPECTED
