@@ -1,4 +1,4 @@
-"""The command ``python -m cassandra.bulk load TABLE FILE...``."""
+"""The command ``python -m cassandra.bulk``: load, unload, count."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import json
 import os
 import ssl
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,14 @@ from cassandra.errors import DriverException
 
 __all__ = ["main"]
 
-DESCRIPTION = "Write whole files into tables of a Cassandra or ScyllaDB cluster."
+DESCRIPTION = (
+    "Whole files into tables of a Cassandra or ScyllaDB cluster, and whole tables into files."
+)
+UNLOAD = """\
+Write a whole table into the files of a folder, which must be empty or not be there yet. When all is
+there, manifest.json is written.
+"""
+COUNT = "Count the rows of a table, by ranges of its tokens in parallel."
 LOAD = """\
 Write all rows of files (CSV, JSON lines, Parquet; also .gz and .zst) into a table. Columns are
 found by their names.
@@ -31,26 +38,62 @@ EPILOG = """\
 A file of TOML gives any of these options by its long name, with underscores: hosts = ["10.0.0.1"],
 max_errors = 10. What stands in the command comes first.
 
-exit codes: 0 if all rows were written, 1 if some were not, 2 if the command cannot be understood
+exit codes: 0 if all went well, 1 if not, 2 if the command cannot be understood
 """
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m cassandra.bulk", description=DESCRIPTION)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    load = commands.add_parser(
-        "load",
-        help="files into a table",
-        description=LOAD,
+    _add_load(_command(commands, "load", "files into a table", LOAD))
+    _add_unload(_command(commands, "unload", "a table into files", UNLOAD))
+    _add_scan(_command(commands, "count", "the number of rows", COUNT))
+    return parser
+
+
+def _command(commands: Any, name: str, text: str, description: str) -> argparse.ArgumentParser:
+    """Return the parser of a command, with the options of all of them."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=text,
+        description=description,
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add = load.add_argument
+    add = parser.add_argument
     add("table", metavar="TABLE", help="keyspace.table")
-    add("files", nargs="+", metavar="FILE", help="files, folders or globs")
     add("--hosts", nargs="+", metavar="HOST", help="contact points (default: 127.0.0.1)")
-    add_connection_options(load)
+    add_connection_options(parser)
     add("--config", type=Path, metavar="FILE", help="a file of TOML with options")
+    add("--consistency-level", metavar="LEVEL", help="for example LOCAL_QUORUM")
+    add("--timeout", type=float, metavar="SECONDS", help="for each request")
+    add("--concurrency", type=int, metavar="N", help="requests in flight at most")
+    add("--json", action="store_true", help="print the report as JSON")
+    return parser
+
+
+def _add_scan(parser: argparse.ArgumentParser) -> None:
+    """Add the options of what reads tables."""
+    add = parser.add_argument
+    add("--where", metavar="CONDITION", help="a condition in CQL")
+    add("--page-size", type=int, metavar="ROWS", help="rows of a page (default: 5000)")
+    add("--splits", type=int, metavar="N", help="ranges of tokens (default: of about 32 MiB)")
+
+
+def _add_unload(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``unload``."""
+    add = parser.add_argument
+    add("folder", metavar="FOLDER", help="where the files are written")
+    _add_scan(parser)
+    add("--columns", metavar="NAMES", help="columns to write: a,b,c")
+    add("--format", choices=("csv", "jsonl", "parquet"), help="default: parquet")
+    add("--compression", metavar="CODEC", help="gzip, or a codec of Parquet")
+
+
+def _add_load(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``load``."""
+    add = parser.add_argument
+    add("files", nargs="+", metavar="FILE", help="files, folders or globs")
     add("--columns", metavar="NAMES", help="columns to write: a,b,c, or field=column,field=column")
     add("--format", choices=("csv", "jsonl", "parquet"), help="by default by the files' names")
     add("--no-header", dest="header", action="store_false", help="the files have no line of names")
@@ -60,9 +103,6 @@ def _parser() -> argparse.ArgumentParser:
     add("--date-format", metavar="FORMAT", help="as for strptime (default: ISO 8601)")
     add("--timestamp-format", metavar="FORMAT", help="as for strptime (default: ISO 8601)")
     add("--batch", choices=("replica", "partition", "none"), help="which rows go together")
-    add("--concurrency", type=int, metavar="N", help="requests in flight at most (default: 1024)")
-    add("--consistency-level", metavar="LEVEL", help="for example LOCAL_QUORUM")
-    add("--timeout", type=float, metavar="SECONDS", help="for each request")
     add("--ttl", type=int, metavar="SECONDS", help="how long all values live")
     add("--ttl-column", metavar="FIELD", help="the field that has it for each row")
     add("--timestamp", type=int, metavar="MICROSECONDS", help="the write time of all rows")
@@ -73,10 +113,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--checkpoint", metavar="FILE", help="go on from there if the command is run again")
     add("--dry-run", action="store_true", help="read and check all rows, send none")
     add("--no-progress", dest="progress", action="store_false", help="do not show how far it is")
-    add("--json", action="store_true", help="print the report as JSON")
     # Shown at a terminal, unless it is refused.
-    load.set_defaults(header=True, progress=None)
-    return parser
+    parser.set_defaults(header=True, progress=None)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -90,12 +128,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _add_file(parser, options, arguments)
         options.hosts = options.hosts or ([] if options.cloud_bundle else ["127.0.0.1"])
         settings = connection_settings(options)
-        wanted = _load_options(options)
+        run = {"load": _load, "unload": _unload, "count": _count}[options.command](options)
     except (OSError, ssl.SSLError, KeyError, ValueError, TypeError) as error:
         parser.error(reason_of(error))
     try:
         with Cluster(**settings) as cluster:
-            report = cluster.connect().load(options.table, options.files, **wanted)
+            return run(cluster.connect())
     except LoadError as error:
         _show(error.report, options)
         print(f"error: {error}", file=sys.stderr)
@@ -106,12 +144,57 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("stopped" + _how_to_go_on(options), file=sys.stderr)
         return 1
-    _show(report, options)
-    return int(report.failed > 0)
 
 
 def _how_to_go_on(options: argparse.Namespace) -> str:
-    return "; run the same command again to go on" if options.checkpoint else ""
+    has_place = getattr(options, "checkpoint", None) is not None
+    return "; run the same command again to go on" if has_place else ""
+
+
+Run = Callable[[Any], int]  # by a session, to the exit code
+
+
+def _load(options: argparse.Namespace) -> Run:
+    wanted = _load_options(options)
+
+    def run(session: Any) -> int:
+        report = session.load(options.table, options.files, **wanted)
+        _show(report, options)
+        return int(report.failed > 0)
+
+    return run
+
+
+def _unload(options: argparse.Namespace) -> Run:
+    wanted = _scan_options(options, "format", "compression")
+    if isinstance(options.columns, str):
+        wanted["columns"] = [part.strip() for part in options.columns.split(",")]
+
+    def run(session: Any) -> int:
+        _show(session.unload(options.table, options.folder, **wanted), options)
+        return 0
+
+    return run
+
+
+def _count(options: argparse.Namespace) -> Run:
+    wanted = _scan_options(options)
+
+    def run(session: Any) -> int:
+        count = session.count(options.table, **wanted)
+        print(json.dumps({"rows": count}) if options.json else count)
+        return 0
+
+    return run
+
+
+def _scan_options(options: argparse.Namespace, *more: str) -> dict[str, Any]:
+    """Return the options of `Session.scan` that were given."""
+    names = ("where", "page_size", "splits", "concurrency", "timeout", *more)
+    found = {name: value for name in names if (value := getattr(options, name, None)) is not None}
+    if options.consistency_level is not None:
+        found["consistency_level"] = _level(options.consistency_level)
+    return found
 
 
 def _show(report: Any, options: argparse.Namespace) -> None:
@@ -132,13 +215,17 @@ def _load_options(options: argparse.Namespace) -> dict[str, Any]:
     if options.max_errors == -1:
         found["max_errors"] = None
     if options.consistency_level is not None:
-        level = str(options.consistency_level).upper()
-        known = ConsistencyLevel.name_to_value
-        if level not in known:
-            raise ValueError(f"there is no consistency level {level!r}: {', '.join(known)}")
-        found["consistency_level"] = known[level]
+        found["consistency_level"] = _level(options.consistency_level)
     LoadOptions(**found)  # which checks them, before anything is connected
     return found
+
+
+def _level(name: str) -> int:
+    level = name.upper()
+    known = ConsistencyLevel.name_to_value
+    if level not in known:
+        raise ValueError(f"there is no consistency level {level!r}: {', '.join(known)}")
+    return known[level]
 
 
 def _columns(text: str) -> dict[str, str] | list[str]:
@@ -163,7 +250,7 @@ def _add_file(
         found: Mapping[str, Any] = tomllib.load(file)
     given = set(sys.argv[1:] if arguments is None else arguments)
     for name, value in found.items():
-        if not hasattr(options, name) or name in ("command", "table", "files", "config"):
+        if not hasattr(options, name) or name in _NOT_IN_FILES:
             raise ValueError(f"{os.fspath(options.config)} has an unknown option {name!r}")
         if "password" in name and name not in ("password_env", "password_file"):
             raise ValueError("a password does not stand in a file of options")
@@ -172,4 +259,5 @@ def _add_file(
             setattr(options, name, Path(value) if name in _PATHS else value)
 
 
+_NOT_IN_FILES = frozenset({"command", "table", "files", "folder", "config"})
 _PATHS = frozenset({"password_file", "cafile", "cert", "key", "cloud_bundle"})

@@ -39,6 +39,16 @@ class UnloadReport:
     bytes: int = 0
     seconds: float = 0.0
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {
+            "rows": self.rows,
+            "files": [os.fspath(one) for one in self.files],
+            "bytes": self.bytes,
+            "seconds": self.seconds,
+            "rows_per_second": self.rows_per_second,
+        }
+
     @property
     def rows_per_second(self) -> float:
         """Rows written in a second."""

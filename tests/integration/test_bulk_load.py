@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from cassandra import aio
-from cassandra.bulk import LoadError, sources
+from cassandra.bulk import LoadError, cli, sources
 from cassandra.cluster import Cluster, Session
 from cassandra.testing import LocalCluster
 
@@ -169,7 +169,9 @@ def test_a_source_with_other_columns_is_refused_before_anything_is_sent(
     assert session.load("orders", path, columns=columns).written == 1
 
 
-def test_by_the_command(session: Session, node: LocalCluster, tmp_path: Path) -> None:
+def test_by_the_command(
+    session: Session, node: LocalCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     csv_file(tmp_path / "a.csv", 100)
     command = [sys.executable, "-m", "cassandra.bulk", "load", "bulk_load.orders"]
     done = subprocess.run(
@@ -184,6 +186,15 @@ def test_by_the_command(session: Session, node: LocalCluster, tmp_path: Path) ->
     assert "100 rows written to bulk_load.orders" in done.stdout
     assert done.stderr == ""
     assert found(session) == wanted(100)
+    place = ["--hosts", node.contact_points[0], "--port", str(node.port)]
+    assert cli.main(["count", "bulk_load.orders", *place]) == 0
+    assert capsys.readouterr().out == "100\n"
+    for form in ("csv", "jsonl"):  # what is unloaded can be loaded
+        folder = str(tmp_path / form)
+        assert cli.main(["unload", "bulk_load.orders", folder, "--format", form, *place]) == 0
+        session.execute("TRUNCATE orders", timeout=60)
+        assert cli.main(["load", "bulk_load.orders", folder, *place]) == 0
+        assert found(session) == wanted(100)
 
 
 KILLED = """

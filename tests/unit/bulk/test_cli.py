@@ -11,6 +11,7 @@ import pytest
 
 from cassandra import ConsistencyLevel
 from cassandra.bulk import LoadError, LoadReport, RowFailure, cli
+from cassandra.bulk.unload import UnloadReport
 from cassandra.errors import NoHostAvailable
 
 
@@ -34,6 +35,14 @@ class Calls:
 
     def connect(self) -> Calls:
         return self
+
+    def unload(self, table: str, folder: str, **options: Any) -> UnloadReport:
+        self.loads.append((table, folder, options))
+        return UnloadReport(3)
+
+    def count(self, table: str, **options: Any) -> int:
+        self.loads.append((table, "count", options))
+        return 42
 
     def load(self, table: str, files: list[str], **options: Any) -> Any:
         self.loads.append((table, files, options))
@@ -103,7 +112,8 @@ def test_a_file_of_options(
     ("arguments", "words"),
     [
         ([], "the following arguments are required: COMMAND"),
-        (["unload"], "invalid choice: 'unload'"),
+        (["copy"], "invalid choice: 'copy'"),
+        (["unload", "ks.t"], "the following arguments are required: FOLDER"),
         (["load", "ks.t"], "the following arguments are required: FILE"),
         (["load", "ks.t", "a", "--concurrency", "0"], "concurrency must be an integer from 1 on"),
         (["load", "ks.t", "a", "--consistency-level", "most"], "there is no consistency level 'MOST'"),
@@ -119,6 +129,33 @@ def test_commands_that_cannot_be_understood(
     assert caught.value.code == 2
     assert words in capsys.readouterr().err
     assert calls.loads == []
+
+
+def test_tables_into_files(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
+    command = "unload ks.t out --format csv --compression gzip --columns a,b --where a>1"
+    assert cli.main([*command.split(), "--consistency-level", "one", "--json"]) == 0
+    assert calls.loads == [
+        (
+            "ks.t",
+            "out",
+            {
+                "format": "csv",
+                "compression": "gzip",
+                "columns": ["a", "b"],
+                "where": "a>1",
+                "consistency_level": ConsistencyLevel.ONE,
+            },
+        )
+    ]
+    assert json.loads(capsys.readouterr().out)["rows"] == 3
+
+
+def test_counts(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["count", "ks.t", "--page-size", "7", "--splits", "9"]) == 0
+    assert calls.loads == [("ks.t", "count", {"page_size": 7, "splits": 9})]
+    assert capsys.readouterr().out == "42\n"
+    assert cli.main(["count", "ks.t", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"rows": 42}
 
 
 def test_how_it_ends(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
