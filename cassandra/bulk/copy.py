@@ -106,11 +106,11 @@ class _Copy:
         asked = [f"{kept}({escape_name(name)})" for kept in self._kept for name in values]
         self.selectors = ", ".join([*map(escape_name, self._names), *asked])
         self._insert = other.prepare(self._query(target, self._names))
-        statics = [name for name in values if target.columns[name].is_static]
-        self._statics = [self._names.index(name) for name in statics]
+        of_partition = [name for name in values if target.columns[name].is_static]
+        self._statics = [self._names.index(name) for name in of_partition]
         self._insert_static = None
-        if statics and self._key > self._partition:
-            names = [*key[: self._partition], *statics]
+        if of_partition and self._key > self._partition:
+            names = [*key[: self._partition], *of_partition]
             self._insert_static = other.prepare(self._query(target, names))
         for prepared in (self._insert, self._insert_static):
             if prepared is not None:

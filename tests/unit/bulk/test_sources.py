@@ -106,11 +106,11 @@ def test_damaged_files_say_where(tmp_path: Path, name: str, content: bytes, word
 
 
 def test_fields_that_are_no_columns_are_refused_unless_columns_are_named(tmp_path: Path) -> None:
-    text = '{"id": 1, "nam": "a"}\n{"id": 2, "_error": "of another load"}\n'
+    text = '{"id": 1, "title": "a"}\n{"id": 2, "_error": "of another load"}\n'
     path = write(tmp_path / "a.jsonl", text)
     assert rows_of(read(path)) == [(1, UNSET_VALUE), (2, UNSET_VALUE)]
     first, second = rows_of(read(path, is_closed=True))
-    assert str(first) == "it has a field 'nam', which is no column that is written: id, name"
+    assert str(first) == "it has a field 'title', which is no column that is written: id, name"
     assert second == (2, UNSET_VALUE)
 
 
