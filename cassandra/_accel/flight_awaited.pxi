@@ -430,7 +430,7 @@ cdef class ResultFuture:
 
 @cython.final
 cdef class HappyPath:
-    """The usual execution of a prepared statement, in one pass (see the Python twin)."""
+    """The usual execution of a prepared or bound statement, in one pass (see the Python twin)."""
 
     cdef readonly object session
     cdef readonly object loop
@@ -484,21 +484,24 @@ cdef class HappyPath:
         return _settings_of(_option(self._options, _PROFILE, "profile"))[S_ROW_FACTORY]
 
     def request(self, query, parameters, on_done):
-        """Make the request for a prepared statement; return None if something is not usual."""
+        """Make the request for a prepared or bound statement; return None if something is not
+        usual.
+        """
         return self._request(query, parameters, on_done)
 
     cdef RequestBase _request(self, query, parameters, on_done):
         cdef RequestBase request
-        if type(query) is not _PreparedStatement:
-            return None
-        if type(parameters) is not tuple and type(parameters) is not list:
+        if type(query) is _PreparedStatement:
+            if type(parameters) is not tuple and type(parameters) is not list:
+                return None
+        elif type(query) is not _BoundStatement or parameters is not None:
             return None
         session = self.session
         if session.client_protocol_handler is not _ProtocolHandler:
             return None
         if session._request_init_listeners:
             return None
-        statement = query.bind(parameters)
+        statement = query if parameters is None else query.bind(parameters)
         if type(statement) is not _BoundStatement:
             return None
         request = _bound_request(
@@ -510,7 +513,7 @@ cdef class HappyPath:
         return request
 
     def execute(self, query, parameters):
-        """Execute a prepared statement; return None if something about it is not usual."""
+        """Execute a prepared or bound statement; return None if something is not usual."""
         cdef ResultFuture future
         cdef RequestBase request
         if _running_loop() is not self.loop:

@@ -194,13 +194,16 @@ class HappyPath:
         return self._options.profile.row_factory
 
     def request(self, query: object, parameters: object, on_done: Callable[[Any], None]) -> Any:
-        """Make the request for a prepared statement; return None if something about it is not
-        usual.
+        """Make the request for a prepared or bound statement; return None if something about it is
+        not usual.
 
         :param on_done: called with the request when it is over.
         """
         kind = type(parameters)
-        if type(query) is not PreparedStatement or (kind is not tuple and kind is not list):
+        if type(query) is PreparedStatement:
+            if kind is not tuple and kind is not list:
+                return None
+        elif type(query) is not BoundStatement or parameters is not None:
             return None
         session = self.session
         if (
@@ -208,7 +211,7 @@ class HappyPath:
             or session._request_init_listeners
         ):
             return None
-        statement = query.bind(parameters)
+        statement: Any = query if parameters is None else query.bind(parameters)
         if type(statement) is not BoundStatement:
             return None
         request = bound_request(
@@ -226,7 +229,7 @@ class HappyPath:
         return request
 
     def execute(self, query: object, parameters: object) -> ResultFuture | None:
-        """Execute a prepared statement; return None if something about it is not usual.
+        """Execute a prepared or bound statement; return None if something about it is not usual.
 
         Nothing was sent then, and the caller takes the other way.
 

@@ -19,7 +19,7 @@ from cassandra.cluster.session import Session
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.errors import DecodeError
 from cassandra.protocol.handler import ProtocolHandler
-from cassandra.query import BatchStatement, dict_factory, tuple_factory
+from cassandra.query import BatchStatement, BoundStatement, dict_factory, tuple_factory
 from cassandra.testing.fake import FakeNode, rows
 from tests.unit.engine.faults import connected, profile
 
@@ -44,17 +44,27 @@ class Handler(ProtocolHandler):
     """One of a program."""
 
 
+class OwnBound(BoundStatement):
+    """A program's."""
+
+
 Calls = dict[str, Callable[[aio.Session, Any], Any]]
 
 USUAL: Calls = {
     "tuple": lambda session, select: session.execute(select, (7,)),
     "list": lambda session, select: session.execute(select, [7]),
+    "bound statement": lambda session, select: session.execute(select.bind((7,))),
 }
 
 UNUSUAL: Calls = {
     "text": lambda session, select: session.execute("SELECT k FROM t"),
     "text with a marker": lambda session, select: session.execute(QUERY, (7,)),
-    "bound statement": lambda session, select: session.execute(select.bind((7,))),
+    "bound statement of a class of its own": lambda session, select: session.execute(
+        OwnBound(select).bind((7,))
+    ),
+    "bound statement with values beside it": lambda session, select: session.execute(
+        select.bind((7,)), (8,)
+    ),
     "dict": lambda session, select: session.execute(select, {"k": 7}),
     "object": lambda session, select: session.execute(select, SimpleNamespace(k=7)),
     "timeout": lambda session, select: session.execute(select, (7,), timeout=5.0),
