@@ -28,6 +28,7 @@ from cassandra.sentinels import UNSET_VALUE
 __all__ = ["Chunk", "Column", "Place", "Reading", "chunks_of", "kind_of"]
 
 CHUNK_ROWS = 20_000
+OBJECT_ROWS = 5_000  # of rows of the program, whose size is not known: vectors take kilobytes
 CHUNK_BYTES = 8 << 20
 LONGEST_LINE = 16 << 20  # of a file: what is longer is no row, but damage
 
@@ -237,13 +238,23 @@ def _chunks(parts: Iterable[_Part], skip: int, first: int = 0) -> Generator[Chun
         at = end
 
 
+def _rows_of_a_chunk(size: int, rows: int) -> int:
+    """Return how many rows of a table are bound together.
+
+    :param size: the bytes of its columns.
+    :param rows: how many rows it has.
+    """
+    # Four times as much and more as objects of Python.
+    return max(1, min(CHUNK_ROWS, CHUNK_BYTES // 4 * max(rows, 1) // max(size, 1)))
+
+
 def _parts_of_rows(rows: Iterable[Any]) -> Iterator[_Part]:
     taken = iter(rows)
 
     def made(some: list[Any], cut: int, first: int) -> Chunk:
         return Chunk(some[cut:], len(some) - cut, None, first + cut, None, 0, None)
 
-    while some := list(islice(taken, CHUNK_ROWS)):
+    while some := list(islice(taken, min(OBJECT_ROWS, CHUNK_ROWS))):
         yield _Part(len(some), partial(made, some))
 
 
@@ -253,8 +264,11 @@ def _parts_of_table(table: Any, reading: Reading) -> Iterator[_Part]:
         return Chunk(some, len(some), None, first + cut, None, 0, None)
 
     for whole in _tables_of(table):
-        for start in range(0, len(whole), CHUNK_ROWS):
-            some = slice_of(whole, start, CHUNK_ROWS)
+        # Of a frame, whose objects may be of any size, as of rows of the program.
+        size = getattr(whole, "nbytes", None)
+        count = min(OBJECT_ROWS, CHUNK_ROWS) if size is None else _rows_of_a_chunk(size, len(whole))
+        for start in range(0, len(whole), count):
+            some = slice_of(whole, start, count)
             yield _Part(len(some), partial(made, some))
 
 
@@ -628,7 +642,10 @@ def _parquet_parts(path: str, reading: Reading) -> Iterator[_Part]:
         missing = [name for name in wanted if name not in names]
         if missing:
             raise ValueError(_no_column(path, missing[0], names))
-        batches = file.iter_batches(batch_size=CHUNK_ROWS, columns=wanted)
+        groups = [file.metadata.row_group(at) for at in range(file.num_row_groups)]
+        size = sum(group.total_byte_size for group in groups)
+        count = _rows_of_a_chunk(size, file.metadata.num_rows)
+        batches = file.iter_batches(batch_size=count, columns=wanted)
         at = 0
         while True:
             try:

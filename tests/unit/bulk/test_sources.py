@@ -199,6 +199,19 @@ def test_frames_and_arrow(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
         read(tmp_path / "a.parquet")
 
 
+def test_wide_rows_come_in_smaller_chunks(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    name = ["x" * 10_000] * 1000
+    table = pyarrow.table({"id": list(range(1000)), "name": name})
+    chunks = read(table)
+    assert len(chunks) > 3
+    assert [row["id"] for chunk in chunks for row in chunk.rows.to_pylist()] == list(range(1000))
+    parquet.write_table(table, tmp_path / "a.parquet", compression="none", use_dictionary=False)
+    assert [chunk.size for chunk in read(tmp_path / "a.parquet")] == [c.size for c in chunks]
+    assert [chunk.size for chunk in read([(n, "") for n in range(12_000)])] == [5000, 5000, 2000]
+
+
 def test_names_of_fields(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", "name,id\n")
     assert field_names(path, reading()) == ["name", "id"]
