@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import struct
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,7 +16,8 @@ from cassandra import ConsistencyLevel, aio
 from cassandra.bulk import LoadError, LoadReport, load as load_module, sources
 from cassandra.cluster import Cluster
 from cassandra.errors import InvalidRequest
-from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error
+from cassandra.policies import RoundRobinPolicy
+from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, Opcode, error
 from tests.unit.engine.faults import WAIT
 
 INSERT = "INSERT INTO t (id, name) VALUES (?, ?)"
@@ -238,3 +240,27 @@ def test_an_error_of_the_source_is_that_of_the_load(node: FakeNode, load: Load) 
         if "cassandra-load" in thread.name:
             thread.join(WAIT)
             assert not thread.is_alive()
+
+
+def test_a_node_that_dies_in_the_middle_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "CHUNK_ROWS", 20)
+    with FakeCluster(2) as nodes:
+        for node in nodes:
+            node.prime_prepare(INSERT, COLUMNS, pk_indexes=[0])
+
+        def rows() -> Iterator[Any]:
+            for number in range(400):
+                if number == 150:
+                    nodes[0].refuse_connections()
+                    nodes[0].drop_connections(reset=True)
+                yield number, "x"
+
+        settings: dict[str, Any] = {"load_balancing_policy": RoundRobinPolicy()}
+        with Cluster([nodes[0].address], port=nodes.port, **settings) as cluster:
+            session = cluster.connect()
+            prepared = session.prepare(INSERT)
+            prepared.is_idempotent = True
+            report = session.load(prepared, rows())
+        assert (report.read, report.written, report.failed) == (400, 400, 0)
+        written = {one.values[0] for node in nodes for one in node.requests if one.values}
+        assert written == {struct.pack(">i", number) for number in range(400)}
