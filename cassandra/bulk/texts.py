@@ -28,6 +28,7 @@ _FALSE = frozenset({"false", "f", "no", "n", "0"})
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _MICROSECOND = datetime.timedelta(microseconds=1)
 _OFFSET = re.compile(r"([+-]\d{2})(\d{2})$")
+_FRACTION = re.compile(r"\.\d+")
 _PART = re.compile(r"(\d+)(mo|ms|us|µs|ns|y|w|d|h|m|s)", re.IGNORECASE)
 _NANOSECONDS = {
     "h": 3_600_000_000_000,
@@ -243,9 +244,11 @@ def _timestamp(text: str) -> datetime.datetime:
     stripped = text.strip()
     if stripped.lstrip("-").isdigit():
         return _since_epoch(int(stripped))
-    # Before Python 3.11, `fromisoformat` knows neither Z nor an offset without a colon.
+    # Before Python 3.11, `fromisoformat` knows neither Z, nor an offset without a colon, nor
+    # fractions of other than three or six digits.
     if stripped.endswith(("Z", "z")):
         stripped = stripped[:-1] + "+00:00"
+    stripped = _FRACTION.sub(lambda found: found[0].ljust(7, "0")[:7], stripped)
     try:
         return _in_utc(datetime.datetime.fromisoformat(_OFFSET.sub(r"\1:\2", stripped)))
     except ValueError:

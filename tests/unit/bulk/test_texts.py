@@ -48,6 +48,11 @@ PERSON = (
             "2026-11-23 12:30:00.250+0100",
             datetime.datetime(2026, 11, 23, 11, 30, 0, 250000, tzinfo=UTC),
         ),
+        (
+            "TimestampType",
+            " 2026-11-23 12:30:00.5Z",
+            datetime.datetime(2026, 11, 23, 12, 30, 0, 500000, tzinfo=UTC),
+        ),
         ("TimestampType", "-1000", datetime.datetime(1969, 12, 31, 23, 59, 59, tzinfo=UTC)),
         ("DurationType", "1y2mo3w4d5h6m7s8ms9us10ns", Duration(14, 25, 18367008009010)),
         ("DurationType", "-2d", Duration(0, -2, 0)),
