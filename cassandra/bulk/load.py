@@ -19,23 +19,14 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from cassandra.bulk.checkpoint import Checkpoint
+from cassandra.bulk.chunks import Chunk, Column, Place, Reading, slice_of
+from cassandra.bulk.files import unknown_field
 from cassandra.bulk.grouping import Group, Keys, grouped, single, waves
 from cassandra.bulk.options import LoadOptions, load_options
 from cassandra.bulk.pacing import Pace
 from cassandra.bulk.progress import Progress
 from cassandra.bulk.report import LoadError, LoadReport, RowFailure
-from cassandra.bulk.sources import (
-    Chunk,
-    Column,
-    Place,
-    Reading,
-    chunks_of,
-    field_names,
-    is_file_of,
-    name_for_people,
-    slice_of,
-    unknown_field,
-)
+from cassandra.bulk.sources import chunks_of, field_names, is_file_of, name_for_people
 from cassandra.bulk.target import Plan, columns_of, plan_of, table_of
 from cassandra.bulk.texts import Formats, json_of
 from cassandra.concurrent import execute_concurrent

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from cassandra.bulk.sources import Column
+from cassandra.bulk.chunks import Column
 from cassandra.query.prepared import PreparedStatement
 from cassandra.util.cql_text import protect_name
 

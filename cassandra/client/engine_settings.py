@@ -39,9 +39,7 @@ def settings_of(cluster: ClusterBase) -> Settings:
         first_protocol_version=cluster.protocol_version,
         allow_beta_protocol_version=cluster.allow_beta_protocol_version,
         auth_provider=cluster.auth_provider,
-        compression=bool(cluster.compression)
-        if not isinstance(cluster.compression, str)
-        else cluster.compression,
+        compression=_compression(cluster.compression),
         cql_version=cluster.cql_version,
         startup_options=_startup_options(cluster),
         scylla_options=partial(scylla_options, weakref.proxy(cluster)),
@@ -58,9 +56,7 @@ def settings_of(cluster: ClusterBase) -> Settings:
         token_metadata_enabled=cluster.token_metadata_enabled,
         schema_metadata_page_size=cluster.schema_metadata_page_size,
         request_throttler=cluster.request_throttler,
-        max_waiting_requests=(
-            math.inf if cluster.max_waiting_requests is None else cluster.max_waiting_requests
-        ),
+        max_waiting_requests=_limit(cluster.max_waiting_requests),
         schema_read_timeout=cluster.schema_read_timeout,
         schema_metadata_keyspaces=cluster.schema_metadata_keyspaces,
         column_encryption_policy=cluster.column_encryption_policy,
@@ -89,3 +85,11 @@ def _startup_options(cluster: ClusterBase) -> dict[str, str]:
     if cluster.application_info is not None:
         cluster.application_info.add_startup_options(options)
     return options
+
+
+def _compression(wanted: bool | str | None) -> bool | str:
+    return wanted if isinstance(wanted, str) else bool(wanted)
+
+
+def _limit(most: int | None) -> float:
+    return math.inf if most is None else most

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from cassandra import aio
-from cassandra.bulk import LoadError, cli, sources
+from cassandra.bulk import LoadError, chunks, cli
 from cassandra.cluster import Cluster, Session
 from cassandra.testing import LocalCluster
 
@@ -199,9 +199,9 @@ def test_by_the_command(
 
 KILLED = """
 import os, signal, sys
-from cassandra.bulk import load, sources
+from cassandra.bulk import chunks, load
 from cassandra.cluster import Cluster
-sources.CHUNK_ROWS = 500
+chunks.CHUNK_ROWS = 500
 chunks = 0
 end_of = load.Load._end_of
 def end(self, chunk):
@@ -235,7 +235,7 @@ def test_a_loader_that_is_killed_goes_on_from_its_checkpoint(
     assert done.returncode == -signal.SIGKILL, done.stderr
     written = int(done.stdout.split()[-1])
     assert found(session) >= wanted(written)
-    monkeypatch.setattr(sources, "CHUNK_ROWS", 500)
+    monkeypatch.setattr(chunks, "CHUNK_ROWS", 500)
     report = session.load("orders", str(path), checkpoint=checkpoint)
     assert (report.skipped, report.written) == (written, 4000 - written)
     assert found(session) == wanted(4000)

@@ -67,6 +67,10 @@ GUARDED_BY = {
     "observed.py": "test_observers.py",
     # The options of two commands, each of which is called with them.
     "_connecting.py": "bulk/test_cli.py",
+    # What sources read, piece by piece.
+    "bulk/chunks.py": "bulk/test_sources.py",
+    "bulk/files.py": "bulk/test_sources.py",
+    "engine/attempts.py": "engine/test_flight.py",
     "client/session.py": "cluster/test_session.py",
     "cluster/control_connection.py": "drop_in/test_tracers.py",
     "cluster/final_hooks.py": "drop_in/test_tracers.py",

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from cassandra import ConsistencyLevel, aio
-from cassandra.bulk import LoadError, LoadReport, load as load_module, sources
+from cassandra.bulk import LoadError, LoadReport, chunks, load as load_module
 from cassandra.cluster import Cluster
 from cassandra.errors import InvalidRequest
 from cassandra.policies import RoundRobinPolicy
@@ -173,7 +173,7 @@ def test_a_dry_run_sends_nothing(node: FakeNode, load: Load) -> None:
 def test_it_goes_on_from_its_checkpoint(
     node: FakeNode, load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sources, "CHUNK_ROWS", 10)
+    monkeypatch.setattr(chunks, "CHUNK_ROWS", 10)
     path, checkpoint = tmp_path / "a.csv", tmp_path / "point"
     lines = [f"{n},x" for n in range(35)]
     lines[27] = "many,x"
@@ -243,9 +243,9 @@ def test_an_error_of_the_source_is_that_of_the_load(node: FakeNode, load: Load) 
 
 
 def test_a_node_that_dies_in_the_middle_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "CHUNK_ROWS", 20)
+    monkeypatch.setattr(chunks, "CHUNK_ROWS", 20)
     with FakeCluster(2) as nodes:
-        for node in nodes:
+        for node in nodes.nodes:
             node.prime_prepare(INSERT, COLUMNS, pk_indexes=[0])
 
         def rows() -> Iterator[Any]:
@@ -262,5 +262,5 @@ def test_a_node_that_dies_in_the_middle_loses_nothing(monkeypatch: pytest.Monkey
             prepared.is_idempotent = True
             report = session.load(prepared, rows())
         assert (report.read, report.written, report.failed) == (400, 400, 0)
-        written = {one.values[0] for node in nodes for one in node.requests if one.values}
+        written = {one.values[0] for node in nodes.nodes for one in node.requests if one.values}
         assert written == {struct.pack(">i", number) for number in range(400)}

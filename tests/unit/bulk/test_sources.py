@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from cassandra.bulk import sources
-from cassandra.bulk.sources import Chunk, Column, Reading, chunks_of, field_names, kind_of
+from cassandra.bulk import chunks
+from cassandra.bulk.chunks import Chunk, Column, Reading
+from cassandra.bulk.sources import chunks_of, field_names, kind_of
 from cassandra.bulk.texts import Formats
 from cassandra.cqltypes import Int32Type, UTF8Type
 from cassandra.sentinels import UNSET_VALUE
@@ -28,8 +29,8 @@ def read(source: object, **changes: Any) -> list[Chunk]:
     return list(chunks_of(source, reading(**changes)))
 
 
-def rows_of(chunks: Sequence[Chunk]) -> list[Any]:
-    return [row for chunk in chunks for row in chunk.rows]
+def rows_of(found: Sequence[Chunk]) -> list[Any]:
+    return [row for chunk in found for row in chunk.rows]
 
 
 def write(path: Path, text: str) -> Path:
@@ -121,7 +122,7 @@ def test_empty_files_have_no_rows(tmp_path: Path) -> None:
 
 
 def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "LONGEST_LINE", 100_000)
+    monkeypatch.setattr(chunks, "LONGEST_LINE", 100_000)
     for name in ("a.csv", "a.jsonl"):
         path = write(tmp_path / name, "id,name\n" + "x" * 300_000)
         with pytest.raises(ValueError, match="has a line of more than 100,000 bytes"):
@@ -136,9 +137,9 @@ def test_compressed_files_and_globs(tmp_path: Path) -> None:
     everything = [(1, "a"), (2, "b"), (3, "c")]
     assert rows_of(read(str(tmp_path / "part-*"))) == everything
     assert rows_of(read(tmp_path)) == everything
-    chunks = read([tmp_path / "part-3.jsonl", str(tmp_path / "part-1.csv.gz")])
-    assert rows_of(chunks) == [(3, "c"), (1, "a")]
-    assert [chunk.position for chunk in chunks] == [1, 2]
+    found = read([tmp_path / "part-3.jsonl", str(tmp_path / "part-1.csv.gz")])
+    assert rows_of(found) == [(3, "c"), (1, "a")]
+    assert [chunk.position for chunk in found] == [1, 2]
     for skip in range(4):
         assert rows_of(read(tmp_path, skip=skip)) == everything[skip:]
     with pytest.raises(FileNotFoundError, match="no file is named"):
@@ -152,12 +153,12 @@ def test_compressed_files_and_globs(tmp_path: Path) -> None:
 
 
 def test_rows_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "CHUNK_ROWS", 2)
+    monkeypatch.setattr(chunks, "CHUNK_ROWS", 2)
     rows = [(n, str(n)) for n in range(5)]
-    chunks = read(iter(rows))
-    assert [chunk.size for chunk in chunks] == [2, 2, 1]
-    assert rows_of(chunks) == rows
-    assert str(chunks[1].place(1)) == "row 3"
+    found = read(iter(rows))
+    assert [chunk.size for chunk in found] == [2, 2, 1]
+    assert rows_of(found) == rows
+    assert str(found[1].place(1)) == "row 3"
     for skip in range(6):
         left = read(iter(rows), skip=skip)
         assert rows_of(left) == rows[skip:]
@@ -171,7 +172,7 @@ def test_frames_and_arrow(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     pandas = pytest.importorskip("pandas")
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
-    monkeypatch.setattr(sources, "CHUNK_ROWS", 2)
+    monkeypatch.setattr(chunks, "CHUNK_ROWS", 2)
     frame = pandas.DataFrame({"number": [1, 2, 3], "name": ["a", "b", "c"]})
     table = pyarrow.Table.from_pandas(frame)
     parquet.write_table(table, tmp_path / "a.parquet")
@@ -182,17 +183,17 @@ def test_frames_and_arrow(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
         "batch": table.to_batches()[0],
     }
     for name, source in made.items():
-        chunks = read(source, mapping={"id": "number"})
-        assert [chunk.size for chunk in chunks] == [2, 1], name
-        rows = chunks[0].rows
+        found = read(source, mapping={"id": "number"})
+        assert [chunk.size for chunk in found] == [2, 1], name
+        rows = found[0].rows
         names = list(rows.columns) if name == "frame" else rows.schema.names
         assert names == ["id", "name"]
-    chunks = read(tmp_path / "a.parquet", mapping={"id": "number"})
-    assert [str(chunk.place(0)) for chunk in chunks] == [
+    found = read(tmp_path / "a.parquet", mapping={"id": "number"})
+    assert [str(chunk.place(0)) for chunk in found] == [
         f"{tmp_path / 'a.parquet'}, row 1",
         f"{tmp_path / 'a.parquet'}, row 3",
     ]
-    assert chunks[0].rows.to_pylist() == [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
+    assert found[0].rows.to_pylist() == [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
     (last,) = read(table, mapping={"id": "number"}, skip=2)
     assert last.rows.to_pylist() == [{"id": 3, "name": "c"}]
     with pytest.raises(ValueError, match="has no column 'id', but number, name"):
@@ -204,11 +205,11 @@ def test_wide_rows_come_in_smaller_chunks(tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     name = ["x" * 10_000] * 1000
     table = pyarrow.table({"id": list(range(1000)), "name": name})
-    chunks = read(table)
-    assert len(chunks) > 3
-    assert [row["id"] for chunk in chunks for row in chunk.rows.to_pylist()] == list(range(1000))
+    found = read(table)
+    assert len(found) > 3
+    assert [row["id"] for chunk in found for row in chunk.rows.to_pylist()] == list(range(1000))
     parquet.write_table(table, tmp_path / "a.parquet", compression="none", use_dictionary=False)
-    assert [chunk.size for chunk in read(tmp_path / "a.parquet")] == [c.size for c in chunks]
+    assert [chunk.size for chunk in read(tmp_path / "a.parquet")] == [c.size for c in found]
     assert [chunk.size for chunk in read([(n, "") for n in range(12_000)])] == [5000, 5000, 2000]
 
 

@@ -1,0 +1,156 @@
+"""Chunks: rows that are read and bound together, and where each of them stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from cassandra.bulk.texts import Formats
+
+__all__ = ["Chunk", "Column", "Part", "Place", "Reading", "renamed", "rows_of_a_chunk", "slice_of"]
+
+CHUNK_ROWS = 20_000
+OBJECT_ROWS = 5_000  # of rows of the program, whose size is not known: vectors take kilobytes
+CHUNK_BYTES = 8 << 20
+LONGEST_LINE = 16 << 20  # of a file: what is longer is no row, but damage
+
+
+class Place(NamedTuple):
+    """Where a row stands, for people.
+
+    :param source: the file's name; None for rows of the program.
+    :param row: its number, from 0 for rows of the program and from 1 in a file, without the header.
+    :param line: the line that it begins on, from 1; None if the source has no lines.
+    """
+
+    source: str | None
+    row: int
+    line: int | None
+
+    def __str__(self) -> str:
+        if self.source is None:
+            return f"row {self.row}"
+        if self.line is None:
+            return f"{self.source}, row {self.row}"
+        return f"{self.source}, line {self.line}"
+
+
+class Column(NamedTuple):
+    """A column that is written.
+
+    :param name: that of its bind marker.
+    :param type: its CQL type.
+    """
+
+    name: str
+    type: Any
+
+
+class Chunk(NamedTuple):
+    """Rows that are bound together.
+
+    :param rows: a list of tuples by position of the columns, or a table that has columns by name.
+        A row that could not be read is the error.
+    :param size: how many rows.
+    :param source: the file's name, or None.
+    :param first: the number of the first row in its source.
+    :param lines: the line of each row; None if there are none.
+    :param position: how many rows of all sources are read when this chunk is.
+    :param raw: the texts of each row, for the file of failed rows; None if the rows are those.
+    """
+
+    rows: Any
+    size: int
+    source: str | None
+    first: int
+    lines: Sequence[int] | None
+    position: int
+    raw: Sequence[Any] | None
+
+    def place(self, index: int) -> Place:
+        """Return where a row stands.
+
+        :param index: its number in the chunk, from 0.
+        """
+        line = self.lines[index] if self.lines is not None else None
+        return Place(self.source, self.first + index, line)
+
+
+class Reading(NamedTuple):
+    """How files are read.
+
+    :param format: "csv", "jsonl" or "parquet"; None goes by the file's name.
+    :param columns: the columns that are written, in their order.
+    :param mapping: names of fields by names of columns; columns that are not in it are named alike.
+    :param formats: how values are written.
+    :param header: True if the first line of CSV has the names, a list of names if it has none.
+    :param delimiter: between fields of CSV.
+    :param quote: around fields of CSV.
+    :param skip: how many rows are left out, because they have been written.
+    :param is_closed: True refuses fields of JSON that are no columns; those that begin with an
+        underscore are left out.
+    """
+
+    format: str | None
+    columns: Sequence[Column]
+    mapping: Mapping[str, str]
+    formats: Formats
+    header: bool | Sequence[str]
+    delimiter: str
+    quote: str
+    skip: int
+    is_closed: bool = False
+
+    def field(self, column: Column) -> str:
+        """Return the name of a column's field.
+
+        :param column: the column.
+        """
+        return self.mapping.get(column.name, column.name)
+
+
+class Part(NamedTuple):
+    """Rows that were read, and are made chunks of unless they are left out.
+
+    :param size: how many rows.
+    :param made: returns the chunk, without the rows before the one that is given.
+    """
+
+    size: int
+    made: Callable[[int, int], Chunk]
+
+
+def rows_of_a_chunk(size: int, rows: int) -> int:
+    """Return how many rows of a table are bound together.
+
+    :param size: the bytes of its columns.
+    :param rows: how many rows it has.
+    """
+    # Four times as much and more as objects of Python.
+    return max(1, min(CHUNK_ROWS, CHUNK_BYTES // 4 * max(rows, 1) // max(size, 1)))
+
+
+def slice_of(table: Any, start: int, count: int) -> Any:
+    """Return some rows of a list or a table.
+
+    :param table: the rows.
+    :param start: the number of the first one.
+    :param count: how many at most.
+    """
+    if hasattr(table, "iloc"):
+        return table.iloc[start : start + count]
+    if hasattr(table, "slice"):
+        return table.slice(start, count)
+    return table[start : start + count]
+
+
+def renamed(table: Any, reading: Reading) -> Any:
+    """Return a table whose columns have the names of the bind markers."""
+    if not reading.mapping:
+        return table
+    names = {reading.field(column): column.name for column in reading.columns}
+    if hasattr(table, "iloc"):
+        return table.rename(columns=names)
+    if hasattr(table, "rename_columns"):
+        return table.rename_columns([names.get(name, name) for name in table.schema.names])
+    raise ValueError("columns= is for tables with named columns: an array goes by position")
