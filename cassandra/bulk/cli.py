@@ -11,14 +11,18 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra._connecting import add_connection_options, connection_settings, reason_of
 from cassandra.bulk.options import LoadOptions
-from cassandra.bulk.report import LoadError
+from cassandra.bulk.report import LoadError, LoadReport
 from cassandra.cluster.cluster import Cluster
 from cassandra.consistency import ConsistencyLevel
 from cassandra.errors import DriverException
+
+if TYPE_CHECKING:
+    from cassandra.bulk.unload import UnloadReport
+    from cassandra.cluster.session import Session
 
 __all__ = ["main"]
 
@@ -151,13 +155,13 @@ def _how_to_go_on(options: argparse.Namespace) -> str:
     return "; run the same command again to go on" if has_place else ""
 
 
-Run = Callable[[Any], int]  # by a session, to the exit code
+Run = Callable[["Session"], int]  # by a session, to the exit code
 
 
 def _load(options: argparse.Namespace) -> Run:
     wanted = _load_options(options)
 
-    def run(session: Any) -> int:
+    def run(session: Session) -> int:
         report = session.load(options.table, options.files, **wanted)
         _show(report, options)
         return int(report.failed > 0)
@@ -170,7 +174,7 @@ def _unload(options: argparse.Namespace) -> Run:
     if isinstance(options.columns, str):
         wanted["columns"] = [part.strip() for part in options.columns.split(",")]
 
-    def run(session: Any) -> int:
+    def run(session: Session) -> int:
         _show(session.unload(options.table, options.folder, **wanted), options)
         return 0
 
@@ -180,7 +184,7 @@ def _unload(options: argparse.Namespace) -> Run:
 def _count(options: argparse.Namespace) -> Run:
     wanted = _scan_options(options)
 
-    def run(session: Any) -> int:
+    def run(session: Session) -> int:
         count = session.count(options.table, **wanted)
         print(json.dumps({"rows": count}) if options.json else count)
         return 0
@@ -197,7 +201,7 @@ def _scan_options(options: argparse.Namespace, *more: str) -> dict[str, Any]:
     return found
 
 
-def _show(report: Any, options: argparse.Namespace) -> None:
+def _show(report: LoadReport | UnloadReport, options: argparse.Namespace) -> None:
     print(json.dumps(report.as_dict(), indent=2) if options.json else report)
 
 

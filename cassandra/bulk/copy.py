@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra.bulk.scan import Scan
 from cassandra.bulk.target import table_of
@@ -13,6 +13,10 @@ from cassandra.concurrent import execute_concurrent
 from cassandra.query.row_factories import tuple_factory
 from cassandra.sentinels import UNSET_VALUE
 from cassandra.util.cql_text import escape_name
+
+if TYPE_CHECKING:
+    from cassandra.cluster.session import Session
+    from cassandra.metadata.schema.tables import TableMetadata
 
 __all__ = ["CopyReport", "copy"]
 
@@ -34,9 +38,9 @@ class CopyReport:
 
 
 def copy(
-    session: Any,
+    session: Session,
     table: str,
-    other: Any,
+    other: Session,
     other_table: str,
     *,
     columns: Sequence[str] | None = None,
@@ -81,9 +85,9 @@ class _Copy:
 
     def __init__(
         self,
-        session: Any,
+        session: Session,
         table: str,
-        other: Any,
+        other: Session,
         other_table: str,
         columns: Sequence[str] | None,
         keep_ttl: bool,
@@ -116,7 +120,7 @@ class _Copy:
             if prepared is not None:
                 prepared.is_idempotent = True
 
-    def _query(self, target: Any, names: Sequence[str]) -> str:
+    def _query(self, target: TableMetadata, names: Sequence[str]) -> str:
         where = f"{escape_name(target.keyspace_name)}.{escape_name(target.name)}"
         using = " AND ".join(f"{'TIMESTAMP' if k == 'WRITETIME' else k} ?" for k in self._kept)
         return (
@@ -156,7 +160,7 @@ class _Copy:
             yield statement, (*values, *using)
 
 
-def _check(source: Any, target: Any, chosen: Sequence[str]) -> None:
+def _check(source: TableMetadata, target: TableMetadata, chosen: Sequence[str]) -> None:
     for name in chosen:
         if name not in source.columns or name not in target.columns:
             lacks = source if name not in source.columns else target
@@ -171,7 +175,7 @@ def _check(source: Any, target: Any, chosen: Sequence[str]) -> None:
             raise ValueError(f"the key column {column.name!r} is not among the columns to copy")
 
 
-def _check_kept(source: Any, values: Sequence[str]) -> None:
+def _check_kept(source: TableMetadata, values: Sequence[str]) -> None:
     key = {column.name for column in source.primary_key}
     for name in values:
         kind = source.columns[name].cql_type

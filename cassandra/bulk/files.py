@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, Protocol
 
 from cassandra.bulk import chunks
 from cassandra.bulk.chunks import Chunk, Part, Reading, renamed, rows_of_a_chunk
@@ -23,6 +23,16 @@ from cassandra.errors import DependencyException
 from cassandra.sentinels import UNSET_VALUE
 
 __all__ = ["READERS", "fields_of_file", "unknown_field"]
+
+
+class _Lines(Protocol):
+    """A reader of `csv`."""
+
+    @property
+    def line_num(self) -> int:
+        """How many lines were read."""
+
+    def __iter__(self) -> Iterator[list[str]]: ...
 
 
 @contextmanager
@@ -112,7 +122,7 @@ def _csv_parts(path: str, reading: Reading) -> Iterator[Part]:
             yield Part(len(some), partial(made, some, lines))
 
 
-def _header(path: str, rows: Any, reading: Reading) -> list[str] | None:
+def _header(path: str, rows: _Lines, reading: Reading) -> list[str] | None:
     if reading.header is True:
         while found := _checked(path, rows, 1):
             if found[0]:
@@ -167,7 +177,7 @@ class _FieldReader:
         return texts if self._read is str else map(self._read, texts)
 
 
-def _checked(path: str, rows: Any, count: int) -> list[list[str]]:
+def _checked(path: str, rows: _Lines, count: int) -> list[list[str]]:
     """Return the next rows of CSV; errors say where."""
     try:
         return list(islice(rows, count))
@@ -175,7 +185,7 @@ def _checked(path: str, rows: Any, count: int) -> list[list[str]]:
         raise ValueError(f"{path}, line {rows.line_num}: {error}") from error
 
 
-def _some_lines(path: str, rows: Any) -> tuple[list[list[str]], list[int]]:
+def _some_lines(path: str, rows: _Lines) -> tuple[list[list[str]], list[int]]:
     """Return the rows of a chunk, and the lines that they begin on."""
     some: list[list[str]] = []
     lines: list[int] = []

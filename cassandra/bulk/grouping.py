@@ -7,7 +7,10 @@ statements of a batch have one timestamp, and a request that is tried again has 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from cassandra.protocol.bind import RowsBlock
 
 __all__ = ["Group", "Keys", "grouped", "single", "waves"]
 
@@ -56,7 +59,7 @@ def single(row: int, size: int) -> Group:
     return Group([row], size)
 
 
-def waves(block: Any, keys: Keys) -> Iterator[Sequence[int]]:
+def waves(block: RowsBlock, keys: Keys) -> Iterator[Sequence[int]]:
     """Return the numbers of rows in lists, in each of which a primary key stands once.
 
     :param block: the rows.
@@ -88,7 +91,7 @@ def waves(block: Any, keys: Keys) -> Iterator[Sequence[int]]:
 
 
 def grouped(
-    block: Any,
+    block: RowsBlock,
     rows: Sequence[int],
     keys: Keys,
     by: str | None,

@@ -16,7 +16,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from cassandra.bulk.checkpoint import Checkpoint
 from cassandra.bulk.chunks import Chunk, Column, Place, Reading, slice_of
@@ -47,6 +47,12 @@ from cassandra.protocol.messages.errors import (
 from cassandra.query.batch import BatchStatement, BatchType, BoundRows, bind_rows
 from cassandra.query.bound import BoundStatement
 from cassandra.query.prepared import PreparedStatement
+
+if TYPE_CHECKING:
+    from cassandra.aio.session import Session as AsyncSession
+    from cassandra.cluster.session import Session
+    from cassandra.metadata.schema.tables import TableMetadata
+    from cassandra.protocol.bind import RowsBlock
 
 __all__ = ["Load", "aload", "load", "load_options"]
 
@@ -119,7 +125,13 @@ class Load:
     :param options: see `LoadOptions`.
     """
 
-    def __init__(self, session: Any, target: Any, source: Any, options: LoadOptions) -> None:
+    def __init__(
+        self,
+        session: Session | AsyncSession,
+        target: str | PreparedStatement,
+        source: object,
+        options: LoadOptions,
+    ) -> None:
         self._session = session
         self._target = target
         self._source = source
@@ -191,7 +203,7 @@ class Load:
     def _planned(self) -> Plan:
         options = self._options
         metadata = self._session.cluster.metadata
-        table = table_of(metadata, self._target, self._session.keyspace)
+        table = table_of(metadata, str(self._target), self._session.keyspace)
         self._mapping, wanted = _mapping_of(options.columns)
         special = (options.ttl_column, options.timestamp_column)
         if not wanted:
@@ -206,7 +218,7 @@ class Load:
             counters=options.counters,
         )
 
-    def _columns_of_source(self, table: Any, special: Sequence[str]) -> list[str]:
+    def _columns_of_source(self, table: TableMetadata, special: Sequence[str]) -> list[str]:
         """Return the columns of the table that a source with names has; [] for all."""
         names = field_names(self._source, self._reading(0))
         if names is None:
@@ -428,7 +440,7 @@ class Load:
             return self._plan.is_idempotent
         return bool(self._prepared.is_idempotent)
 
-    def _statement(self, block: Any, group: Group) -> Any:
+    def _statement(self, block: RowsBlock, group: Group) -> Any:
         prepared, rows = self._prepared, group.rows
         statement: Any
         if len(rows) == 1:
@@ -534,7 +546,7 @@ def _mapping_of(
 # -- the faces -------------------------------------------------------------------------------------
 
 
-def _profile_of(session: Any, options: LoadOptions) -> Any:
+def _profile_of(session: Session | AsyncSession, options: LoadOptions) -> Any:
     """Return the profile of the requests; None for the session's."""
     profile = options.execution_profile
     if options.timeout is None:
@@ -544,7 +556,9 @@ def _profile_of(session: Any, options: LoadOptions) -> Any:
     )
 
 
-def load(session: Any, target: Any, source: Any, options: LoadOptions) -> LoadReport:
+def load(
+    session: Session, target: str | PreparedStatement, source: object, options: LoadOptions
+) -> LoadReport:
     """Load rows by a blocking session; see `LoadOptions`.
 
     :param session: the session.
@@ -565,7 +579,7 @@ def load(session: Any, target: Any, source: Any, options: LoadOptions) -> LoadRe
             outcome = _done(session, step, profile)
 
 
-def _done(session: Any, step: Step, profile: Any) -> Any:
+def _done(session: Session, step: Step, profile: Any) -> Any:
     if isinstance(step, Requests):
         pairs: Iterable[Any] = ((statement, None) for statement in step.statements)
         return execute_concurrent(
@@ -578,7 +592,9 @@ def _done(session: Any, step: Step, profile: Any) -> Any:
     return session.prepare(step.text)
 
 
-async def aload(session: Any, target: Any, source: Any, options: LoadOptions) -> LoadReport:
+async def aload(
+    session: AsyncSession, target: str | PreparedStatement, source: object, options: LoadOptions
+) -> LoadReport:
     """Load rows by a session of `cassandra.aio`; see `LoadOptions`.
 
     :param session: the session.
@@ -599,7 +615,7 @@ async def aload(session: Any, target: Any, source: Any, options: LoadOptions) ->
             outcome = await _adone(session, step, profile)
 
 
-async def _adone(session: Any, step: Step, profile: Any) -> Any:
+async def _adone(session: AsyncSession, step: Step, profile: Any) -> Any:
     if isinstance(step, Requests):
         pairs: Iterable[Any] = ((statement, None) for statement in step.statements)
         outcomes = session.execute_concurrent(

@@ -22,6 +22,8 @@ from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.query.settings import NOT_SET
 
 if TYPE_CHECKING:
+    from cassandra.aio.session import Session as AsyncSession
+    from cassandra.cluster.session import Session
     from cassandra.engine.profile import ExecutionProfile
 
 __all__ = ["AsyncScan", "Batches", "Scan", "ScanOptions", "acount", "count"]
@@ -379,7 +381,7 @@ async def _arun(
         return statement
 
 
-def count(session: Any, table: str, where: str | None = None, **options: Any) -> int:
+def count(session: Session, table: str, where: str | None = None, **options: Any) -> int:
     """Count the rows of a table by ranges.
 
     :param session: a blocking session.
@@ -391,7 +393,9 @@ def count(session: Any, table: str, where: str | None = None, **options: Any) ->
     return sum(page.all_tuples()[0][0] for page in pages)
 
 
-async def acount(session: Any, table: str, where: str | None = None, **options: Any) -> int:
+async def acount(
+    session: AsyncSession, table: str, where: str | None = None, **options: Any
+) -> int:
     """Count the rows of a table by ranges, on asyncio.
 
     :param session: a session of `cassandra.aio`.

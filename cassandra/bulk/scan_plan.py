@@ -36,6 +36,8 @@ from cassandra.util.cql_text import escape_name
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from cassandra.metadata.host import Host
+    from cassandra.metadata.schema.tables import TableMetadata
     from cassandra.query import PreparedStatement
     from cassandra.query.bound import BoundStatement
 
@@ -141,7 +143,7 @@ def plan_steps(
 
 
 def _query_of(
-    table: Any, columns: Sequence[str] | str | None, where: str | None, has_tokens: bool
+    table: TableMetadata, columns: Sequence[str] | str | None, where: str | None, has_tokens: bool
 ) -> str:
     if columns is None:
         chosen = ", ".join(escape_name(column) for column in table.columns)
@@ -164,7 +166,7 @@ def _query_of(
     return query
 
 
-def _estimates_of(host: Any, keyspace: str, table: str) -> Callable[[Any], Any]:
+def _estimates_of(host: Host, keyspace: str, table: str) -> Callable[[Any], Any]:
     # Each node knows its own ranges only.
     return lambda session: session.execute(_ESTIMATES, (keyspace, table), timeout=10.0, host=host)
 

@@ -94,7 +94,7 @@ def _paths_of(source: object) -> list[str] | None:
     return None
 
 
-def _expanded(path: Any) -> list[str]:
+def _expanded(path: str) -> list[str]:
     if os.path.exists(path):
         if os.path.isdir(path):
             found = [entry.path for entry in os.scandir(path) if entry.name[:1] not in "._"]

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra.bulk.chunks import Column
 from cassandra.query.prepared import PreparedStatement
 from cassandra.util.cql_text import protect_name
+
+if TYPE_CHECKING:
+    from cassandra.metadata.cluster_metadata import Metadata
+    from cassandra.metadata.schema.tables import TableMetadata
 
 __all__ = ["Plan", "plan_of", "table_of"]
 
@@ -28,7 +32,7 @@ class Plan(NamedTuple):
     is_counter: bool
 
 
-def table_of(metadata: Any, name: str, keyspace: str | None, with_views: bool = False) -> Any:
+def table_of(metadata: Metadata, name: str, keyspace: str | None, with_views: bool = False) -> Any:
     """Return the metadata of a table.
 
     :param metadata: of the cluster.
@@ -85,7 +89,7 @@ def _split(name: str) -> list[str]:
 
 
 def plan_of(
-    table: Any,
+    table: TableMetadata,
     wanted: Sequence[str],
     *,
     ttl: int | None,
@@ -154,7 +158,7 @@ def _checked(clause: str, value: object) -> int:
 
 
 def _counter_plan(
-    table: Any, names: Sequence[str], key: Sequence[str], counters: bool, ttl: object
+    table: TableMetadata, names: Sequence[str], key: Sequence[str], counters: bool, ttl: object
 ) -> Plan:
     if not counters:
         raise ValueError(

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra.bulk.ranges import TokenRange
 from cassandra.bulk.scan import Scan
+
+if TYPE_CHECKING:
+    from cassandra.cluster.session import Session
 
 __all__ = ["ScanTask", "scan_tasks"]
 
@@ -29,7 +32,7 @@ class ScanTask:
     range: TokenRange
     options: dict[str, Any] = field(default_factory=dict)
 
-    def scan(self, session: Any) -> Scan:
+    def scan(self, session: Session) -> Scan:
         """Return the scan of this range.
 
         :param session: a blocking session of the process that reads.
@@ -44,14 +47,14 @@ class ScanTask:
         """
         return replace(self, columns=tuple(columns))
 
-    def rows(self, session: Any) -> Iterator[Any]:
+    def rows(self, session: Session) -> Iterator[Any]:
         """Return an iterator over the rows.
 
         :param session: a blocking session of the process that reads.
         """
         return iter(self.scan(session))
 
-    def arrow_batches(self, session: Any, **options: Any) -> Iterator[Any]:
+    def arrow_batches(self, session: Session, **options: Any) -> Iterator[Any]:
         """Return an iterator of `pyarrow.RecordBatch`, one for each page.
 
         :param session: a blocking session of the process that reads.
@@ -61,7 +64,7 @@ class ScanTask:
 
 
 def scan_tasks(
-    session: Any,
+    session: Session,
     table: str,
     columns: Sequence[str] | str | None = None,
     where: str | None = None,

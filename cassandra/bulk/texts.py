@@ -110,7 +110,7 @@ def _parsed(text: str) -> Any:
 
 
 # JSON's own types serve as they are: an integer for a float, say. All else is a text.
-def _scalar(kind: str, read: Reader, value: Any) -> Any:
+def _scalar(kind: str, read: Reader, value: object) -> Any:
     if not isinstance(value, str):
         if kind in _TEXTS:
             raise TypeError(f"{value!r} ({type(value).__name__}) is not a text")
@@ -122,16 +122,16 @@ def _scalar(kind: str, read: Reader, value: Any) -> Any:
     return read(value)
 
 
-def _elements(read: Reader, value: Any) -> list[Any]:
+def _elements(read: Reader, value: object) -> list[Any]:
     value = _parsed(value) if isinstance(value, str) else value
     if not isinstance(value, list):
         raise TypeError(f"{value!r} is not a list of JSON, as a list, set or vector is written")
     return [read(one) for one in value]
 
 
-def _pairs(read_key: Reader, read: Reader, value: Any) -> Any:
+def _pairs(read_key: Reader, read: Reader, value: object) -> Any:
     value = _parsed(value) if isinstance(value, str) else value
-    pairs = value.items() if isinstance(value, dict) else value
+    pairs: Any = value.items() if isinstance(value, dict) else value
     if not isinstance(value, dict) and not (
         isinstance(value, list) and all(isinstance(one, list) and len(one) == 2 for one in value)
     ):
@@ -151,14 +151,14 @@ class _Pairs(list[Any]):
         return self
 
 
-def _tuple(readers: Sequence[Reader], value: Any) -> tuple[Any, ...]:
+def _tuple(readers: Sequence[Reader], value: object) -> tuple[Any, ...]:
     value = _parsed(value) if isinstance(value, str) else value
     if not isinstance(value, list) or len(value) > len(readers):
         raise TypeError(f"{value!r} is not a list of JSON with {len(readers)} values at most")
     return tuple(read(one) for read, one in zip(readers, value, strict=False))
 
 
-def _user_type(readers: Mapping[str, Reader], value: Any) -> tuple[Any, ...]:
+def _user_type(readers: Mapping[str, Reader], value: object) -> tuple[Any, ...]:
     value = _parsed(value) if isinstance(value, str) else value
     if not isinstance(value, dict):
         raise TypeError(f"{value!r} is not an object of JSON, as a user-defined type is written")
@@ -344,7 +344,7 @@ def json_of(value: Any) -> Any:
     return str(value)
 
 
-def _json_key(key: Any) -> str:
+def _json_key(key: object) -> str:
     # Names of JSON are texts; readers of maps know what their keys are.
     made = json_of(key)
     return made if isinstance(made, str) else json.dumps(made, ensure_ascii=False)

@@ -12,10 +12,14 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra.bulk.scan import AsyncScan, Batches, Scan
 from cassandra.bulk.texts import json_of, text_of
+
+if TYPE_CHECKING:
+    from cassandra.aio.session import Session as AsyncSession
+    from cassandra.cluster.session import Session
 
 __all__ = ["UnloadReport", "aunload", "unload"]
 
@@ -186,7 +190,7 @@ class _Writer:
 
 
 def unload(
-    session: Any,
+    session: Session,
     table: str,
     target: str | Path,
     *,
@@ -220,7 +224,7 @@ def unload(
 
 
 async def aunload(
-    session: Any,
+    session: AsyncSession,
     table: str,
     target: str | Path,
     *,

@@ -34,7 +34,7 @@ def text(made: TableMetadata, *wanted: str, **options: Any) -> str:
 def test_tables_are_found_by_their_names() -> None:
     keyspace = KeyspaceMetadata("ks", True, "SimpleStrategy", {"replication_factor": "1"})
     keyspace.tables = {"orders": ORDERS, "Or.d\"ers": ORDERS}  # fmt: skip
-    metadata = SimpleNamespace(keyspaces={"ks": keyspace})
+    metadata: Any = SimpleNamespace(keyspaces={"ks": keyspace})
     for name in ("ks.orders", "KS.Orders", "orders", '"ks"."orders"', 'ks."Or.d""ers"'):
         assert table_of(metadata, name, "ks") is ORDERS, name
     for name, words in (
