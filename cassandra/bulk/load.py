@@ -51,6 +51,7 @@ from cassandra.query.prepared import PreparedStatement
 if TYPE_CHECKING:
     from cassandra.aio.session import Session as AsyncSession
     from cassandra.cluster.session import Session
+    from cassandra.engine.profile import ExecutionProfile
     from cassandra.metadata.schema.tables import TableMetadata
     from cassandra.protocol.bind import RowsBlock
 
@@ -579,7 +580,7 @@ def load(
             outcome = _done(session, step, profile)
 
 
-def _done(session: Session, step: Step, profile: Any) -> Any:
+def _done(session: Session, step: Step, profile: ExecutionProfile | str | None) -> Any:
     if isinstance(step, Requests):
         pairs: Iterable[Any] = ((statement, None) for statement in step.statements)
         return execute_concurrent(
@@ -615,7 +616,7 @@ async def aload(
             outcome = await _adone(session, step, profile)
 
 
-async def _adone(session: AsyncSession, step: Step, profile: Any) -> Any:
+async def _adone(session: AsyncSession, step: Step, profile: ExecutionProfile | str | None) -> Any:
     if isinstance(step, Requests):
         pairs: Iterable[Any] = ((statement, None) for statement in step.statements)
         outcomes = session.execute_concurrent(
