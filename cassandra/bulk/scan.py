@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Sequence
 from contextlib import aclosing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 from cassandra.bulk.ranges import TokenRange
 from cassandra.bulk.scan_plan import (
@@ -22,9 +22,14 @@ from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.query.settings import NOT_SET
 
 if TYPE_CHECKING:
+    from cassandra.aio.result import ResultSet as AsyncResultSet
     from cassandra.aio.session import Session as AsyncSession
+    from cassandra.cluster.result_set import ResultSet
     from cassandra.cluster.session import Session
     from cassandra.engine.profile import ExecutionProfile
+
+# A result of either face, of which the page at hand is used.
+Page: TypeAlias = "ResultSet[Any] | AsyncResultSet[Any]"
 
 __all__ = ["AsyncScan", "Batches", "Scan", "ScanOptions", "acount", "count"]
 
@@ -140,9 +145,13 @@ def _positive(name: str, value: object) -> int:
     return value
 
 
-def _size(result: Any) -> int:
+def size_of(result: Page) -> int:
+    """Return the bytes of the page at hand.
+
+    :param result: the result.
+    """
     message = result._message
-    return 0 if message.has_own_rows else len(message.rows_body[0])
+    return 0 if message is None or message.has_own_rows else len(message.rows_body[0])
 
 
 class Batches:
@@ -155,7 +164,7 @@ class Batches:
         self._layout: Any = None
         self.schema: Any = None
 
-    def batch(self, result: Any) -> Any:
+    def batch(self, result: Page) -> Any:
         message = rows_message(result._message)
         plan, _ = column_plans(message, self._options)
         if self.schema is None:
@@ -188,7 +197,7 @@ class Scan(_ScanBase):
                 return
             result = self._result(statement, queue, following)
             state = result.paging_state
-            queue.arrived(following, state, _size(result))
+            queue.arrived(following, state, size_of(result))
             # On their way while this page is used.
             for fetch in queue.to_send():
                 self._send(statement, queue, fetch)
@@ -302,7 +311,7 @@ class AsyncScan(_ScanBase):
                     return
                 result = await self._result(statement, queue, following)
                 state = result.paging_state
-                queue.arrived(following, state, _size(result))
+                queue.arrived(following, state, size_of(result))
                 for fetch in queue.to_send():
                     self._send(statement, queue, fetch)
                 yield result

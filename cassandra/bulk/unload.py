@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cassandra.bulk.scan import AsyncScan, Batches, Scan
+from cassandra.bulk.scan import AsyncScan, Batches, Scan, size_of
 from cassandra.bulk.texts import json_of, text_of
 
 if TYPE_CHECKING:
     from cassandra.aio.session import Session as AsyncSession
+    from cassandra.bulk.scan import Page
     from cassandra.cluster.session import Session
 
 __all__ = ["UnloadReport", "aunload", "unload"]
@@ -91,7 +92,7 @@ class _Writer:
         self._stack = ExitStack()
         self._write: Callable[[Any], int] | None = None
 
-    def add(self, result: Any) -> None:
+    def add(self, result: Page) -> None:
         """Write a page.
 
         :param result: the `ResultSet` whose page at hand is written.
@@ -100,11 +101,11 @@ class _Writer:
             self._open(result)
         assert self._write is not None
         self._rows += self._write(result)
-        self._written += len(result._message.rows_body[0])
+        self._written += size_of(result)
         if self._written >= self._file_bytes:
             self._end_file()
 
-    def _open(self, result: Any) -> None:
+    def _open(self, result: Page) -> None:
         ending = self._format + (".gz" if self._compression == "gzip" and not self._batches else "")
         self._path = self.folder / f"part-{len(self.report.files):05}.{ending}"
         temporary = f"{self._path}.tmp"
@@ -113,18 +114,18 @@ class _Writer:
             return
         opener: Any = gzip.open if self._compression else open
         file = self._stack.enter_context(opener(temporary, "wt", encoding="utf-8", newline=""))
-        names = result.column_names
+        names = result.column_names or []
         if self._format == "csv":
             lines = csv.writer(file, lineterminator="\n")
             lines.writerow(names)
 
-            def write(page: Any) -> int:
+            def write(page: Page) -> int:
                 rows = page.current_rows
                 lines.writerows([text_of(value) for value in row] for row in rows)
                 return len(rows)
         else:
 
-            def write(page: Any) -> int:
+            def write(page: Page) -> int:
                 rows = page.current_rows
                 for row in rows:
                     content = dict(zip(names, map(json_of, row), strict=True))
@@ -133,7 +134,7 @@ class _Writer:
 
         self._write = write
 
-    def _parquet(self, temporary: str, result: Any) -> Callable[[Any], int]:
+    def _parquet(self, temporary: str, result: Page) -> Callable[[Any], int]:
         from pyarrow import parquet
 
         batches = self._batches
@@ -144,7 +145,7 @@ class _Writer:
             parquet.ParquetWriter(temporary, batches.schema, **options)
         )
 
-        def write(page: Any) -> int:
+        def write(page: Page) -> int:
             batch = first if page is result else batches.batch(page)
             file.write_batch(batch)
             return int(batch.num_rows)
