@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from cassandra import clock, observed
+    from cassandra.bulk import grouping
     from cassandra.cqltypes import codecs
     from cassandra.engine import flight
     from cassandra.metadata.placement import ring, tablets
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from cassandra.protocol import bind, bodies, frame, rows
     from cassandra.protocol.columnar import arrow_capsules, column_buffers
     from cassandra.query import binding
+    from cassandra.query.tables import column_binding
 
 __all__ = [
     "TWINS",
@@ -44,11 +46,13 @@ __all__ = [
     "bodies",
     "clock",
     "codecs",
+    "column_binding",
     "column_buffers",
     "column_rows",
     "fallback_reason",
     "flight",
     "frame",
+    "grouping",
     "implementation",
     "observed",
     "plans",
@@ -66,9 +70,11 @@ TWINS: dict[str, str] = {
     "bind": "cassandra.protocol.bind",
     "binding": "cassandra.query.binding",
     "bodies": "cassandra.protocol.bodies",
+    "column_binding": "cassandra.query.tables.column_binding",
     "column_buffers": "cassandra.protocol.columnar.column_buffers",
     "column_rows": "cassandra.metadata.schema.column_rows",
     "frame": "cassandra.protocol.frame",
+    "grouping": "cassandra.bulk.grouping",
     "ring": "cassandra.metadata.placement.ring",
     "tablets": "cassandra.metadata.placement.tablets",
     "plans": "cassandra.policies.plans",

@@ -29,6 +29,7 @@ TESTS = [
     f"tests/unit/{name}"
     for name in (
         "aio/test_concurrent.py",
+        "bulk",
         "cqltypes",
         "engine/pools/test_shard_table.py",
         "engine/test_awaited.py",
@@ -45,6 +46,7 @@ TESTS = [
         "metadata/schema/test_column_rows.py",
         "policies/test_plans.py",
         "protocol",
+        "query/tables/test_column_binding.py",
         "query/test_binding.py",
         "test_careless_callers.py",
         "test_compiled_objects.py",
@@ -61,6 +63,7 @@ WEEKLY = [
         f"tests/unit/{room}"
         for room in (
             "aio",
+            "bulk",
             "client",
             "cluster",
             "column_encryption",

@@ -19,6 +19,8 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
+from cassandra._accel.arrow_c cimport ArrowArray, ArrowArrayStream, ArrowSchema
+
 import struct as _struct
 
 __all__ = ["RELEASES_SAFELY", "array_capsule", "held_count", "schema_capsule", "stream_capsule"]
@@ -37,37 +39,6 @@ cdef extern from *:
     }
     """
     bint turbocql_has_python() noexcept nogil
-
-cdef extern from "arrow_c.h" nogil:
-    struct ArrowSchema:
-        const char* format
-        const char* name
-        const char* metadata
-        int64_t flags
-        int64_t n_children
-        ArrowSchema** children
-        ArrowSchema* dictionary
-        void (*release)(ArrowSchema*) noexcept nogil
-        void* private_data
-
-    struct ArrowArray:
-        int64_t length
-        int64_t null_count
-        int64_t offset
-        int64_t n_buffers
-        int64_t n_children
-        const void** buffers
-        ArrowArray** children
-        ArrowArray* dictionary
-        void (*release)(ArrowArray*) noexcept nogil
-        void* private_data
-
-    struct ArrowArrayStream:
-        int (*get_schema)(ArrowArrayStream*, ArrowSchema*) noexcept
-        int (*get_next)(ArrowArrayStream*, ArrowArray*) noexcept
-        const char* (*get_last_error)(ArrowArrayStream*) noexcept
-        void (*release)(ArrowArrayStream*) noexcept nogil
-        void* private_data
 
 cdef int64_t NULLABLE = 2  # ARROW_FLAG_NULLABLE
 cdef int EIO = 5

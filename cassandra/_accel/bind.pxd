@@ -28,9 +28,6 @@ cdef class RowsBlock:
     cdef int _append(self, const uint8_t* data, Py_ssize_t size) except -1
     cdef int _take(self, wbuf* out) except -1
     cdef int _place_rows(self) except -1
-    cdef int _add_value(
-        self, wbuf* out, Py_ssize_t pos, Py_ssize_t end, Py_ssize_t index
-    ) except -1
 
 
 cdef class BindPlan:

@@ -226,65 +226,6 @@ cdef class RowsBlock:
             pos += 4 + size
         return found
 
-    def sizes(self):
-        """Return the bytes of each row's values."""
-        cdef list found = []
-        cdef Py_ssize_t pos = 0
-        cdef Py_ssize_t size
-        while pos < self.used:
-            size = get_be32(self.start + pos)
-            found.append(size)
-            pos += 4 + size
-        return found
-
-    def routing_keys(self, indexes):
-        """Return the partition key of each row: see `ValuesBlock.routing_key`."""
-        return [row.routing_key(indexes) for row in self.rows()]
-
-    def identities(self, indexes):
-        """Return the values at `indexes` of each row as they travel (see the Python twin)."""
-        cdef list found = []
-        cdef tuple wanted = tuple(indexes)
-        cdef Py_ssize_t pos = 0
-        cdef Py_ssize_t size, end
-        cdef wbuf out
-        for index in wanted:
-            if index < 0 or index >= self.width:
-                raise ValueError(f"positions {wanted} of {self.width} values")
-        # No code of the program runs below: the rows stay where they are.
-        while pos < self.used:
-            size = get_be32(self.start + pos)
-            pos += 4
-            end = pos + size
-            wbuf_open(&out)
-            try:
-                for index in wanted:
-                    self._add_value(&out, pos, end, index)
-                found.append(wbuf_bytes(&out))
-            finally:
-                wbuf_close(&out)
-            pos = end
-        return found
-
-    cdef int _add_value(
-        self, wbuf* out, Py_ssize_t pos, Py_ssize_t end, Py_ssize_t index
-    ) except -1:
-        """Append the value at `index` of the row from `pos` to `end`, with its length."""
-        cdef Py_ssize_t passed
-        cdef Py_ssize_t size
-        cdef uint8_t* p
-        for passed in range(index + 1):
-            if end - pos < 4:
-                raise ValueError(f"a block of {self.width} values ends in the middle of one")
-            size = max(<Py_ssize_t> <int32_t> get_be32(self.start + pos), 0) + 4
-            if size > end - pos:
-                raise ValueError(f"a block of {self.width} values ends in the middle of one")
-            if passed == index:
-                p = wbuf_extend(out, size)
-                memcpy(p, self.start + pos, size)
-            pos += size
-        return 0
-
     def take(self, rows):
         """Return a block of some of the rows (see the Python twin)."""
         cdef RowsBlock made = RowsBlock.__new__(RowsBlock)

@@ -9,7 +9,8 @@ from cassandra.bulk.texts import Formats
 
 __all__ = ["Chunk", "Column", "Part", "Place", "Reading", "renamed", "rows_of_a_chunk", "slice_of"]
 
-CHUNK_ROWS = 20_000
+CHUNK_ROWS = 100_000  # many: rows of one partition are found among those of a chunk
+TEXT_ROWS = 20_000  # of texts that become objects of Python, each of which takes more
 OBJECT_ROWS = 5_000  # of rows of the program, whose size is not known: vectors take kilobytes
 CHUNK_BYTES = 8 << 20
 LONGEST_LINE = 16 << 20  # of a file: what is longer is no row, but damage
@@ -126,8 +127,7 @@ def rows_of_a_chunk(size: int, rows: int) -> int:
     :param size: the bytes of its columns.
     :param rows: how many rows it has.
     """
-    # Four times as much and more as objects of Python.
-    return max(1, min(CHUNK_ROWS, CHUNK_BYTES // 4 * max(rows, 1) // max(size, 1)))
+    return max(1, min(CHUNK_ROWS, CHUNK_BYTES * max(rows, 1) // max(size, 1)))
 
 
 def slice_of(table: Any, start: int, count: int) -> Any:

@@ -191,7 +191,8 @@ def _some_lines(path: str, rows: _Lines) -> tuple[list[list[str]], list[int]]:
     lines: list[int] = []
     size = 0
     count = 10
-    while len(some) < chunks.CHUNK_ROWS and size < chunks.CHUNK_BYTES:
+    most = min(chunks.TEXT_ROWS, chunks.CHUNK_ROWS)
+    while len(some) < most and size < chunks.CHUNK_BYTES:
         before = rows.line_num
         found = _checked(path, rows, count)
         if not found:
@@ -210,7 +211,7 @@ def _some_lines(path: str, rows: _Lines) -> tuple[list[list[str]], list[int]]:
         size += sum([len("".join(row)) for row in found[::step]]) * step
         # As many as are below the limit if they are like those before: rows may be large.
         rest = (chunks.CHUNK_BYTES - size) * max(len(some), 1) // max(size, 1)
-        count = max(1, min(1000, rest, chunks.CHUNK_ROWS - len(some)))
+        count = max(1, min(1000, rest, most - len(some)))
     return some, lines
 
 
@@ -288,11 +289,12 @@ def unknown_field(row: Mapping[Any, Any], known: Set[str]) -> ValueError | None:
 def _some_json(path: str, numbered: Iterator[tuple[int, str]]) -> list[tuple[int, str]]:
     some: list[tuple[int, str]] = []
     size = 0
+    most = min(chunks.TEXT_ROWS, chunks.CHUNK_ROWS)
     try:
         for number, line in numbered:
             some.append((number, line))
             size += len(line)
-            if len(some) >= chunks.CHUNK_ROWS or size >= chunks.CHUNK_BYTES:
+            if len(some) >= most or size >= chunks.CHUNK_BYTES:
                 break
     except (UnicodeDecodeError, EOFError, OSError) as error:
         raise ValueError(f"{path}, after line {some[-1][0] if some else 0}: {error}") from error

@@ -1,80 +1,67 @@
 """Rows of one load as requests: rows of one partition, then of one replica, in one batch.
 
 Rows of one primary key never stand in one wave, so that the one that came last is written last: the
-statements of a batch have one timestamp, and a request that is tried again has a new one.
+statements of a batch have one timestamp, and a request that is tried again has a new one. The
+compiled twin is ``cassandra._accel.grouping``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cassandra.bulk import groups
+from cassandra.bulk.groups import Group, Keys, Owners
+from cassandra.protocol.bind import composite_key
 
 if TYPE_CHECKING:
     from cassandra.protocol.bind import RowsBlock
 
-__all__ = ["Group", "Keys", "grouped", "single", "waves"]
-
-# Servers warn of batches from 5 KB on, and of more than ten partitions.
-MOST_BYTES = 4000
-MOST_PARTITIONS = 10
+__all__ = ["request_waves"]
 
 
-class Keys(NamedTuple):
-    """Where the primary key stands among the values of a row.
-
-    :param partition: the positions of the partition key.
-    :param clustering: those of the clustering columns; None if they are not known.
-    """
-
-    partition: Sequence[int]
-    clustering: Sequence[int] | None
-
-    @property
-    def are_known(self) -> bool:
-        """True if rows of one primary key can be told."""
-        return bool(self.partition) and self.clustering is not None
-
-
-class Group:
-    """Rows that are sent in one request.
-
-    :param rows: their numbers.
-    :param size: the bytes of their values.
-    """
-
-    __slots__ = ("rows", "size", "tries")
-
-    def __init__(self, rows: list[int], size: int) -> None:
-        self.rows = rows
-        self.size = size
-        self.tries = 0
-
-
-def single(row: int, size: int) -> Group:
-    """Return a group of one row.
-
-    :param row: its number.
-    :param size: the bytes of its values.
-    """
-    return Group([row], size)
-
-
-def waves(block: RowsBlock, keys: Keys) -> Iterator[Sequence[int]]:
-    """Return the numbers of rows in lists, in each of which a primary key stands once.
+def request_waves(
+    block: RowsBlock, keys: Keys, by: str | None, owners: Owners | None
+) -> list[list[Group]]:
+    """Return the requests for rows, in lists in each of which a primary key stands once.
 
     :param block: the rows.
-    :param keys: where the primary key stands. All rows are one wave if it is not known.
+    :param keys: where the primary key stands. Each row is a request if it is not known.
+    :param by: "partition" or "replica"; None for a request for each row.
+    :param owners: has the replicas of partitions; None if they are not known.
+    :raises ValueError: if a key's position is none, or the block is damaged.
     """
-    left: Sequence[int] = range(len(block))
+    rows = [(row.data, row._spans()) for row in block.rows()]
+    sizes = [len(data) for data, _ in rows]
     if not keys.are_known:
-        if left:
-            yield left
-        return
-    names = block.identities((*keys.partition, *(keys.clustering or ())))
-    # The usual source has each key once.
-    if left and len(set(names)) == len(names):
-        yield left
-        return
+        return [[Group([row], size) for row, size in enumerate(sizes)]] if sizes else []
+    places = (*keys.partition, *(keys.clustering or ()))
+    if any(not 0 <= place < block.width for place in places):
+        raise ValueError(f"positions {places} of {block.width} values")
+    # A value with its length is itself: null is not the same as nothing.
+    names = [
+        b"".join([data[at - 4 : at + max(size, 0)] for at, size in map(spans.__getitem__, places)])
+        for data, spans in rows
+    ]
+    partitions = [_partition(data, spans, keys.partition) for data, spans in rows]
+    return [_grouped(wave, partitions, sizes, by, owners) for wave in _waves(names)]
+
+
+def _partition(
+    data: bytes, spans: Sequence[tuple[int, int]], places: Sequence[int]
+) -> bytes | None:
+    """Return the routing key of a row; None for one that no server takes."""
+    parts = [
+        data[at : at + size] if size >= 0 else None for at, size in map(spans.__getitem__, places)
+    ]
+    found = [part for part in parts if part is not None]
+    if len(found) < len(parts) or (len(found) > 1 and max(map(len, found)) > 0xFFFF):
+        return None
+    return composite_key(found)
+
+
+def _waves(names: Sequence[bytes]) -> Iterator[Sequence[int]]:
+    left: Sequence[int] = range(len(names))
     while left:
         seen: set[bytes] = set()
         wave: list[int] = []
@@ -90,49 +77,40 @@ def waves(block: RowsBlock, keys: Keys) -> Iterator[Sequence[int]]:
         left = later
 
 
-def grouped(
-    block: RowsBlock,
+def _grouped(
     rows: Sequence[int],
-    keys: Keys,
+    names: Sequence[bytes | None],
+    sizes: Sequence[int],
     by: str | None,
-    owner_of: Callable[[bytes], Any],
+    owners: Owners | None,
 ) -> list[Group]:
-    """Return the requests for rows.
-
-    :param block: all rows.
-    :param rows: the numbers of those of one wave.
-    :param keys: where the primary key stands.
-    :param by: "partition" or "replica"; None for a request for each row.
-    :param owner_of: returns the replicas of a routing key.
-    """
-    sizes = block.sizes()
-    if by is None or not keys.are_known:
-        return [Group([row], sizes[row]) for row in rows]
-    names = block.routing_keys(keys.partition)
+    """Return the requests for the rows of one wave."""
     found: list[Group] = []
     partitions: dict[bytes, list[int]] = {}
     for row in rows:
         name = names[row]
-        if name is None:  # no partition: the server says so
+        if by is None or name is None:  # no partition: the server says so
             found.append(Group([row], sizes[row]))
-            continue
-        known = partitions.get(name)
-        if known is None:
-            partitions[name] = [row]
         else:
-            known.append(row)
+            partitions.setdefault(name, []).append(row)
     # By owner: the group that is filled, and how many partitions it has.
     filled: dict[Any, tuple[Group, int]] = {}
     for name, members in partitions.items():
-        owner = owner_of(name) if by == "replica" else name
+        owner: Any = name
+        if by == "replica" and owners is not None:
+            owner = tuple(map(id, owners.of_key(name))) or name
         group, count = filled.get(owner, (None, 0))
-        size = sum([sizes[row] for row in members]) if len(members) > 1 else sizes[members[0]]
-        if group is not None and count < MOST_PARTITIONS and group.size + size <= MOST_BYTES:
+        size = sum([sizes[row] for row in members])
+        if (
+            group is not None
+            and count < groups.MOST_PARTITIONS
+            and group.size + size <= groups.MOST_BYTES
+        ):
             group.rows += members
             group.size += size
             filled[owner] = (group, count + 1)
             continue
-        parts = list(_parted(members, sizes)) if size > MOST_BYTES else [Group(members, size)]
+        parts = list(_parted(members, sizes))
         found += parts
         filled[owner] = (parts[-1], 1)
     return found
@@ -142,7 +120,7 @@ def _parted(members: Sequence[int], sizes: Sequence[int]) -> Iterator[Group]:
     """Return the groups of a partition that is too large for one."""
     group = Group([], 0)
     for row in members:
-        if group.rows and group.size + sizes[row] > MOST_BYTES:
+        if group.rows and group.size + sizes[row] > groups.MOST_BYTES:
             yield group
             group = Group([], 0)
         group.rows.append(row)

@@ -18,10 +18,11 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
+from cassandra._impl import grouping
 from cassandra.bulk.checkpoint import Checkpoint
 from cassandra.bulk.chunks import Chunk, Column, Place, Reading, slice_of
 from cassandra.bulk.files import unknown_field
-from cassandra.bulk.grouping import Group, Keys, grouped, single, waves
+from cassandra.bulk.groups import Group, Keys, Owners
 from cassandra.bulk.options import LoadOptions, load_options
 from cassandra.bulk.pacing import Pace
 from cassandra.bulk.progress import Progress
@@ -372,8 +373,8 @@ class Load:
             self._progress.add(len(bound.block))
             self.report.bytes += bound.block.size
             return
-        for wave in waves(bound.block, self._keys):
-            groups = grouped(bound.block, wave, self._keys, self._batch, self._owner_of)
+        waves = grouping.request_waves(bound.block, self._keys, self._batch, self._owners())
+        for groups in waves:
             while groups:
                 again: list[Group] = []
                 at = 0
@@ -394,10 +395,9 @@ class Load:
             return None
         return self._options.batch
 
-    def _owner_of(self, key: bytes) -> Any:
-        keyspace = self._prepared.table_keyspace
-        replicas = self._session.cluster.metadata.get_replicas(keyspace, key)
-        return tuple(map(id, replicas)) or key
+    def _owners(self) -> Owners | None:
+        routing = self._session.cluster.metadata.routing()
+        return routing.map_of(self._prepared.table_keyspace) if routing is not None else None
 
     def _send(self, bound: Bound, groups: Sequence[Group]) -> Generator[Step, Any, list[Group]]:
         """Execute requests; return those that are to be tried again."""
@@ -429,8 +429,7 @@ class Load:
             return [group]
         if is_final and len(group.rows) > 1 and self._is_idempotent:
             # One row of it may be wrong: which one is found by sending each alone.
-            sizes = bound.block.sizes()
-            return [single(row, sizes[row]) for row in group.rows]
+            return [Group([row], bound.block.take([row]).size) for row in group.rows]
         for row in group.rows:
             self._fail(bound.chunk, bound.places[row], error)
         return []

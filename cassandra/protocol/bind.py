@@ -159,38 +159,6 @@ class RowsBlock:
         """Return the values of all rows, one by one."""
         return [ValuesBlock(self.width, data, self.has_unset) for data in self._rows]
 
-    def sizes(self) -> list[int]:
-        """Return the bytes of each row's values."""
-        return list(map(len, self._rows))
-
-    def routing_keys(self, indexes: Sequence[int]) -> list[bytes | None]:
-        """Return the partition key of each row: see `ValuesBlock.routing_key`.
-
-        :param indexes: the positions of its columns among the values.
-        """
-        return [row.routing_key(indexes) for row in self.rows()]
-
-    def identities(self, indexes: Sequence[int]) -> list[bytes]:
-        """Return the values at `indexes` of each row as they travel, joined, with their lengths.
-
-        Two rows have equal ones if, and only if, they are equal there.
-
-        :param indexes: positions of values.
-        :raises ValueError: if there is no such position.
-        """
-        found = []
-        for row in self.rows():
-            spans = row._spans()
-            if any(not 0 <= index < len(spans) for index in indexes):
-                raise ValueError(f"positions {tuple(indexes)} of {len(spans)} values")
-            # The length stands before the body.
-            parts = [
-                row.data[start - 4 : start + max(size, 0)]
-                for start, size in map(spans.__getitem__, indexes)
-            ]
-            found.append(b"".join(parts))
-        return found
-
     def take(self, rows: Iterable[int]) -> RowsBlock:
         """Return a block of some of the rows.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from cassandra import _impl
 from cassandra._impl import bind
 from cassandra.consistency import ConsistencyLevel
 from cassandra.encoder import Encoder
@@ -21,7 +22,7 @@ from cassandra.query.statement import (
     bind_params,
     query_head,
 )
-from cassandra.query.tables.rows import counted, rows_of, snapshot
+from cassandra.query.tables.rows import TableRows, counted, rows_of, snapshot
 
 if TYPE_CHECKING:
     from cassandra.policies.retry import RetryPolicy
@@ -132,7 +133,11 @@ def bind_rows(prepared: PreparedStatement, rows: object) -> RowsBlock:
     """Bind all `rows` at once; see `BatchStatement.add_many`."""
     bind_plan = prepared.bind_plan
     try:
-        return bind_plan.bind_many(rows_of(rows, bind_plan.columns), prepared.protocol_version)
+        found = rows_of(rows, bind_plan.columns)
+        if type(found) is TableRows:
+            # Imported at the first table: most programs bind none.
+            return _impl.column_binding.bind_table(bind_plan, found, prepared.protocol_version)
+        return bind_plan.bind_many(found, prepared.protocol_version)
     except (TypeError, ValueError, KeyError) as error:
         name_statement(error, prepared.query_string)
         raise

@@ -70,6 +70,7 @@ GUARDED_BY = {
     # What sources read, piece by piece.
     "bulk/chunks.py": "bulk/test_sources.py",
     "bulk/files.py": "bulk/test_sources.py",
+    "bulk/groups.py": "bulk/test_grouping.py",
     "engine/attempts.py": "engine/test_flight.py",
     "client/session.py": "cluster/test_session.py",
     "cluster/control_connection.py": "drop_in/test_tracers.py",

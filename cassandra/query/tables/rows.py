@@ -7,7 +7,7 @@ bound as null. NaN is a value for float and double, and missing for every other 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
@@ -16,7 +16,7 @@ from cassandra.errors import DependencyException
 if TYPE_CHECKING:
     from cassandra.query.tables.shapes import Array, Column, Frame
 
-__all__ = ["counted", "rows_of"]
+__all__ = ["TableRows", "counted", "rows_of"]
 
 Columns: TypeAlias = "Sequence[Column]"
 
@@ -83,16 +83,12 @@ def rows_of(rows: object, columns: Columns) -> Iterable[Any]:
     if is_array(rows):
         return _array_rows(rows, columns)
     if is_frame(rows):
-        series_values = values_module().series_values
-        return _zipped(
-            columns, list(rows.columns), lambda name, kind: series_values(rows[name], kind)
-        )
+        found = values_module().series_values
+        return _by_name(columns, list(rows.columns), rows.__getitem__, found)
     if is_arrow(rows):
         table = arrow_table(rows)
-        arrow_values = values_module().arrow_values
-        return _zipped(
-            columns, table.schema.names, lambda name, kind: arrow_values(table.column(name), kind)
-        )
+        found = values_module().arrow_values
+        return _by_name(columns, table.schema.names, table.column, found)
     if not isinstance(rows, Iterable):
         raise TypeError(f"rows are a table or an iterable of rows, not {kind.__name__}: {rows!r}")
     return rows
@@ -105,9 +101,43 @@ def values_module() -> ModuleType:
     return table_values
 
 
-def _zipped(
-    columns: Columns, names: Sequence[Any], values: Callable[[str, Any], Iterable[Any]]
-) -> Iterable[tuple[Any, ...]]:
+class TableRows:
+    """The rows of a table, for the bind markers of a statement.
+
+    :param columns: the bind markers.
+    :param sources: for each its column of the table: an array, or a series of pandas.
+    :param values: returns the values of a column for a CQL type, as a list.
+    """
+
+    __slots__ = ("_values", "columns", "sources")
+
+    def __init__(
+        self, columns: Columns, sources: Sequence[Any], values: Callable[[Any, Any], Iterable[Any]]
+    ) -> None:
+        self.columns = columns
+        self.sources = sources
+        self._values = values
+
+    def __len__(self) -> int:
+        return len(self.sources[0]) if self.sources else 0
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        return zip(*map(self.values, range(len(self.sources))), strict=True)
+
+    def values(self, place: int) -> Iterable[Any]:
+        """Return the values of a column.
+
+        :param place: the number of its bind marker.
+        """
+        return self._values(self.sources[place], self.columns[place].type)
+
+
+def _by_name(
+    columns: Columns,
+    names: Sequence[Any],
+    source: Callable[[str], Any],
+    values: Callable[[Any, Any], Iterable[Any]],
+) -> TableRows:
     wanted = [column.name for column in columns]
     missing = [name for name in wanted if name not in names]
     if missing:
@@ -126,7 +156,7 @@ def _zipped(
         raise ValueError(
             f"two columns of the table have the same name: {', '.join(map(str, names))}"
         )
-    return zip(*[values(column.name, column.type) for column in columns], strict=True)
+    return TableRows(columns, list(map(source, wanted)), values)
 
 
 # -- NumPy -----------------------------------------------------------------------------------------
@@ -138,7 +168,7 @@ def _array_rows(array: Array, columns: Columns) -> Iterable[Any]:
     if names is not None:
         if array.ndim != 1:
             raise ValueError(f"a structured array of rows has one dimension, not {array.ndim}")
-        return _zipped(columns, names, lambda name, kind: array_values(array[name], kind))
+        return _by_name(columns, names, array.__getitem__, array_values)
     if array.ndim != 2:
         raise ValueError(
             "an array of rows is structured, with one dimension, or has two; "
@@ -148,10 +178,7 @@ def _array_rows(array: Array, columns: Columns) -> Iterable[Any]:
         raise ValueError(f"an array of {array.shape[1]} columns for {len(columns)} bind markers")
     if array.shape[0] == 0:
         return ()
-    return zip(
-        *[array_values(array[:, place], column.type) for place, column in enumerate(columns)],
-        strict=True,
-    )
+    return TableRows(columns, [array[:, at] for at in range(len(columns))], array_values)
 
 
 # -- Arrow -----------------------------------------------------------------------------------------

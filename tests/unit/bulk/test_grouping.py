@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import random
 import struct
 from typing import Any
 
 import pytest
 
-from cassandra.bulk import grouping
-from cassandra.bulk.grouping import Keys, grouped, waves
+from cassandra.bulk import groups
+from cassandra.bulk.groups import Keys
 from tests.conftest import Twins
 
 KEYS = Keys((0,), (1,))
@@ -25,49 +26,134 @@ def block(twins: Twins, rows: list[tuple[int, ...]], size: int = 4) -> Any:
     return twins.bind.RowsBlock(len(rows[0]) if rows else 3, made)
 
 
+class Owners:
+    """Replicas as a function of the key."""
+
+    def __init__(self, owner_of: Any) -> None:
+        self.asked: list[bytes] = []
+        self._owner_of = owner_of
+
+    def of_key(self, key: bytes) -> tuple[Any, ...]:
+        self.asked.append(key)
+        owner = self._owner_of(key)
+        return () if owner is None else (owner,)
+
+
+ONE = object()
+TWO = object()
+
+
+def rows_of(
+    twins: Twins, rows: Any, keys: Keys = KEYS, by: str | None = "replica", owners: Any = None
+) -> list[list[list[int]]]:
+    waves = twins.grouping.request_waves(rows, keys, by, owners)
+    return [[group.rows for group in wave] for wave in waves]
+
+
 def test_a_key_stands_once_in_a_wave(twins: Twins) -> None:
     rows = block(twins, [(1, 1, 0), (1, 2, 1), (1, 1, 2), (2, 1, 3), (1, 1, 4)])
-    assert [list(wave) for wave in waves(rows, KEYS)] == [[0, 1, 3], [2], [4]]
-    assert [list(wave) for wave in waves(rows, Keys((0,), None))] == [[0, 1, 2, 3, 4]]
-    assert [list(wave) for wave in waves(rows, Keys((0,), ()))] == [[0, 3], [1], [2], [4]]
-    assert list(waves(block(twins, []), KEYS)) == []
-    assert list(waves(block(twins, []), Keys((), None))) == []
+    assert rows_of(twins, rows) == [[[0, 1], [3]], [[2]], [[4]]]
+    assert rows_of(twins, rows, by=None) == [[[0], [1], [3]], [[2]], [[4]]]
+    assert rows_of(twins, rows, Keys((0,), None)) == [[[0], [1], [2], [3], [4]]]
+    assert rows_of(twins, rows, Keys((0,), ())) == [[[0], [3]], [[1]], [[2]], [[4]]]
+    assert rows_of(twins, block(twins, [])) == []
+    assert rows_of(twins, block(twins, []), Keys((), None)) == []
 
 
 def test_rows_of_a_partition_go_together(twins: Twins) -> None:
     rows = block(twins, [(1, 1, 0), (2, 1, 0), (1, 2, 0), (3, 1, 0)])
-    wave = range(4)
-    groups = grouped(rows, wave, KEYS, "partition", lambda key: None)
-    assert [group.rows for group in groups] == [[0, 2], [1], [3]]
-    assert [group.size for group in groups] == [48, 24, 24]
-    groups = grouped(rows, wave, KEYS, "replica", lambda key: key[-1] % 2)
-    assert [group.rows for group in groups] == [[0, 2, 3], [1]]
-    for alone in (
-        grouped(rows, wave, KEYS, None, lambda key: None),
-        grouped(rows, wave, Keys((0,), None), "replica", lambda key: None),
-        grouped(rows, wave, Keys((), ()), "replica", lambda key: None),
+    (groups_of_wave,) = twins.grouping.request_waves(rows, KEYS, "partition", None)
+    assert [group.rows for group in groups_of_wave] == [[0, 2], [1], [3]]
+    assert [group.size for group in groups_of_wave] == [48, 24, 24]
+    assert [group.tries for group in groups_of_wave] == [0, 0, 0]
+    by_last_bit = Owners(lambda key: (ONE, TWO)[key[-1] % 2])
+    (groups_of_wave,) = twins.grouping.request_waves(rows, KEYS, "replica", by_last_bit)
+    assert [group.rows for group in groups_of_wave] == [[0, 2, 3], [1]]
+    assert [group.size for group in groups_of_wave] == [72, 24]
+    for keys, by in (
+        (KEYS, None),
+        (Keys((0,), None), "replica"),
+        (Keys((), ()), "replica"),
     ):
-        assert [group.rows for group in alone] == [[0], [1], [2], [3]]
+        assert rows_of(twins, rows, keys, by, by_last_bit) == [[[0], [1], [2], [3]]]
+    # Owners that are not known: by partition.
+    for owners in (None, Owners(lambda key: None)):
+        assert rows_of(twins, rows, owners=owners) == [[[0, 2], [1], [3]]]
 
 
 def test_groups_stay_below_the_servers_warnings(twins: Twins) -> None:
+    same = Owners(lambda key: ONE)
     many = block(twins, [(n, 0, 0) for n in range(25)])
-    groups = grouped(many, range(25), KEYS, "replica", lambda key: None)
-    assert [len(group.rows) for group in groups] == [10, 10, 5]
+    (found,) = rows_of(twins, many, owners=same)
+    assert [len(rows) for rows in found] == [10, 10, 5]
     large = block(twins, [(n % 2, n, 0) for n in range(12)], size=1000)
-    groups = grouped(large, range(12), KEYS, "replica", lambda key: None)
-    assert all(group.size <= grouping.MOST_BYTES for group in groups)
-    assert sorted(row for group in groups for row in group.rows) == list(range(12))
+    (made,) = twins.grouping.request_waves(large, KEYS, "replica", same)
+    assert all(group.size <= groups.MOST_BYTES for group in made)
+    assert sorted(row for group in made for row in group.rows) == list(range(12))
     huge = block(twins, [(0, n, 0) for n in range(2)], size=9000)
-    groups = grouped(huge, range(2), KEYS, "partition", lambda key: None)
-    assert [group.rows for group in groups] == [[0], [1]]
+    assert rows_of(twins, huge, by="partition") == [[[0], [1]]]
+
+
+def test_rows_of_a_partition_are_parted_in_their_order(twins: Twins) -> None:
+    rows = block(twins, [(0, n, 0) for n in range(10)], size=1000)
+    assert rows_of(twins, rows, by="partition") == [[[0, 1, 2], [3, 4, 5], [6, 7, 8], [9]]]
+
+
+def test_both_make_the_same_requests(compiled: Twins) -> None:
+    """Of the same rows, with a ring and without, and keys of one and of several columns."""
+    python = Twins("python")
+    texts = [[str(n * 1000) for n in range(host, 60, 3)] for host in range(3)]
+    texts = [[str((int(one) - 30_000) * 2**48) for one in own] for own in texts]
+    hosts = ["a", "b", "c"]
+    rings = [
+        twins.ring.simple_map(twins.ring.TokenRing(texts), hosts, 2, 2)
+        for twins in (python, compiled)
+    ]
+    generator = random.Random(7)
+    for number in range(60):
+        spread = generator.choice((1, 3, 40, 10_000))
+        width = generator.choice((8, 60, 900))
+        rows = []
+        for _ in range(generator.choice((0, 1, 7, 400))):
+            values = [
+                generator.choice(
+                    (
+                        b"",
+                        bytes([generator.randrange(spread) % 256]),
+                        b"k%d" % generator.randrange(spread),
+                    )
+                )
+                for _ in range(4)
+            ]
+            packed = b"".join(
+                struct.pack(">i", -1)
+                if generator.random() < 0.03
+                else struct.pack(">i", len(one)) + one
+                for one in values
+            )
+            rows.append(packed + struct.pack(">i", width) + bytes(width))
+        keys = generator.choice(
+            (
+                Keys((0,), (1,)),
+                Keys((2, 0), (3, 1)),
+                Keys((0,), ()),
+                Keys((1, 2), ()),
+                Keys((), None),
+            )
+        )
+        by = generator.choice(("replica", "replica", "partition", None))
+        found = []
+        for twins, ring in zip((python, compiled), rings, strict=True):
+            owners = None if number % 3 == 0 else ring
+            made = twins.grouping.request_waves(twins.bind.RowsBlock(5, rows), keys, by, owners)
+            found.append([[(group.rows, group.size) for group in wave] for wave in made])
+        assert found[0] == found[1]
+        met = sorted(row for wave in found[1] for members, _ in wave for row in members)
+        assert met == list(range(len(rows)))
 
 
 def test_parts_of_rows(twins: Twins) -> None:
     rows = block(twins, [(1, 2, 3), (4, 5, 6), (7, 8, 9)])
-    assert rows.sizes() == [24, 24, 24]
-    assert rows.routing_keys((0,)) == [struct.pack(">i", n) for n in (1, 4, 7)]
-    assert rows.identities((2, 0))[1] == struct.pack(">iiii", 4, 6, 4, 4)
     taken = rows.take([2, 0])
     assert [row.data for row in taken.rows()] == [rows.row(2).data, rows.row(0).data]
     rows.append(taken.row(0))
@@ -76,26 +162,32 @@ def test_parts_of_rows(twins: Twins) -> None:
     for wrong in (-1, 4):
         with pytest.raises(IndexError, match=f"row {wrong} of 4"):
             rows.take([wrong])
-    for positions in ((3,), (-1,)):
+
+
+def test_positions_of_keys_are_checked(twins: Twins) -> None:
+    rows = block(twins, [(1, 2, 3)])
+    for places in (Keys((3,), ()), Keys((0,), (-1,))):
         with pytest.raises(ValueError, match="of 3 values"):
-            rows.identities(positions)
+            twins.grouping.request_waves(rows, places, "replica", None)
 
 
 def test_a_row_without_a_partition_key_stands_alone(twins: Twins) -> None:
     null = struct.pack(">i", -1)
     rows = twins.bind.RowsBlock(2, [null + null, struct.pack(">ii", 4, 1) + null])
-    asked: list[bytes] = []
-    groups = grouped(rows, range(2), KEYS, "replica", lambda key: asked.append(key))
-    assert [group.rows for group in groups] == [[0], [1]]
-    assert asked == [struct.pack(">i", 1)]
+    owners = Owners(lambda key: None)
+    assert rows_of(twins, rows, owners=owners) == [[[0], [1]]]
+    assert owners.asked == [struct.pack(">i", 1)]
+    # Nor does a server take one of several columns that is so long.
+    long = struct.pack(">i", 70_000) + bytes(70_000)
+    rows = twins.bind.RowsBlock(3, [long + struct.pack(">ii", 4, 1) + null])
+    assert rows_of(twins, rows, Keys((0, 1), (2,)), owners=owners) == [[[0]]]
+    assert len(owners.asked) == 1
 
 
 def test_null_and_nothing_are_not_the_same_key(twins: Twins) -> None:
     null, empty = struct.pack(">i", -1), struct.pack(">i", 0)
-    rows = twins.bind.RowsBlock(2, [null + empty, empty + null])
-    first, second = rows.identities((0,))
-    assert first != second
-    assert rows.routing_keys((0,)) == [None, b""]
+    rows = twins.bind.RowsBlock(2, [null + empty, empty + null, null + null])
+    assert rows_of(twins, rows, Keys((0,), (1,))) == [[[0], [2], [1]]]
     damaged = twins.bind.RowsBlock(2, [struct.pack(">i", 9)])
     with pytest.raises(ValueError, match="ends in the middle of one"):
-        damaged.identities((1,))
+        twins.grouping.request_waves(damaged, KEYS, "replica", None)

@@ -1,0 +1,617 @@
+# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False
+# cython: initializedcheck=False, cdivision=True, binding=True
+"""Tables to the bytes of their rows, compiled; `cassandra.query.tables.column_binding` is its
+reference.
+
+Columns of numbers, texts, moments and vectors of floats are read where Arrow or NumPy keep them.
+Columns of other types become lists of Python objects first, as in the reference. If anything is out
+of the ordinary (a number out of range, a text that is no UTF-8), the reference's way is taken for
+all rows, and finds the words for the error. Arrow's structs are believed, as its interface wants.
+"""
+
+from cpython.buffer cimport PyBUF_STRIDES, PyBuffer_Release, PyObject_GetBuffer
+from cpython.list cimport PyList_GET_ITEM
+from cpython.pycapsule cimport PyCapsule_GetPointer
+from libc.math cimport isinf
+from libc.stdint cimport (
+    INT64_MAX,
+    INT64_MIN,
+    int8_t,
+    int16_t,
+    int32_t,
+    int64_t,
+    uint8_t,
+    uint16_t,
+    uint32_t,
+    uint64_t,
+)
+from libc.string cimport memcpy, strcmp
+
+from cassandra._accel.arrow_c cimport ArrowArray, ArrowSchema
+from cassandra._accel.bind cimport BindPlan, RowsBlock
+from cassandra._accel.codecs cimport (
+    KIND_BLOB,
+    KIND_BOOLEAN,
+    KIND_FLOAT32,
+    KIND_FLOAT64,
+    KIND_INT8,
+    KIND_INT16,
+    KIND_INT32,
+    KIND_INT64,
+    KIND_TEXT,
+    KIND_TIMESTAMP,
+    KIND_UUID,
+    Codec,
+)
+from cassandra._accel.wbuf cimport (
+    put_be16,
+    put_be32,
+    put_be64,
+    wbuf,
+    wbuf_close,
+    wbuf_extend,
+    wbuf_open,
+)
+
+from cassandra.cqltypes.coerce import DATE_OFFSET as _DATE_OFFSET
+from cassandra.query.tables.rows import TableRows as _TableRows
+from cassandra.sentinels import UNSET_VALUE as _UNSET_VALUE
+
+__all__ = ["bind_table"]
+
+cdef extern from "utf8.h" nogil:
+    bint turbocql_is_ascii(const uint8_t*, size_t) noexcept
+    bint turbocql_is_utf8(const uint8_t*, size_t) noexcept
+
+cdef extern from "byteswap.h" nogil:
+    void turbocql_swap32(uint8_t*, const uint8_t*, size_t) noexcept
+
+cdef int64_t DATE_OFFSET = _DATE_OFFSET
+cdef int64_t A_DAY = 86_400_000_000_000  # nanoseconds
+cdef object _unset = _UNSET_VALUE
+
+# How a value is read, and, for numbers, what its memory is.
+cdef enum How:
+    OBJECTS
+    INT8
+    INT16
+    INT32
+    INT64
+    UINT8
+    UINT16
+    UINT32
+    UINT64
+    FLOAT32
+    FLOAT64
+    BITS
+    BYTES          # booleans of a byte each
+    TEXT32         # texts or blobs, by offsets of 32 or 64 bits
+    TEXT64
+    FIXED          # 16 bytes
+    VECTOR
+    VECTOR32
+    VECTOR64
+
+# How a value is written.
+cdef enum To:
+    TO_INT
+    TO_FLOAT
+    TO_DOUBLE
+    TO_BOOLEAN
+    TO_TEXT
+    TO_BLOB
+    TO_UUID
+    TO_VECTOR
+
+
+cdef class _Column:
+    """Where a column's values are, and how they are written."""
+
+    cdef How how
+    cdef To to
+    cdef list objects
+    cdef object owner            # keeps the memory
+    cdef Py_buffer view
+    cdef bint has_view
+    cdef const uint8_t* valid    # Arrow's bitmap, or NULL if no value is null
+    cdef const uint8_t* data
+    cdef const uint8_t* offsets
+    cdef Py_ssize_t first        # of the array in its memory
+    cdef Py_ssize_t stride       # bytes from one number to the next
+    cdef Py_ssize_t count
+    cdef bint has_nat            # the least number stands for null
+    # Integers: times `factor`, divided by `divisor` and rounded down, plus `more`; `width` bytes.
+    cdef int64_t factor
+    cdef int64_t divisor
+    cdef int64_t more
+    cdef int64_t low
+    cdef int64_t high
+    cdef int width
+    cdef Py_ssize_t dimension    # of a vector
+    cdef const uint8_t* inner    # its numbers
+
+    def __dealloc__(self):
+        if self.has_view:
+            PyBuffer_Release(&self.view)
+
+    cdef bint is_null(self, Py_ssize_t row) noexcept:
+        cdef Py_ssize_t at = self.first + row
+        return self.valid != NULL and not (self.valid[at >> 3] >> (at & 7)) & 1
+
+    # -- integers ----------------------------------------------------------------------------------
+
+    cdef int64_t number(self, Py_ssize_t row, bint* is_out) noexcept:
+        cdef const uint8_t* p = self.data + (self.first + row) * self.stride
+        cdef int8_t i8
+        cdef int16_t i16
+        cdef int32_t i32
+        cdef int64_t i64
+        cdef uint16_t u16
+        cdef uint32_t u32
+        cdef uint64_t u64
+        if self.how == INT64:
+            memcpy(&i64, p, 8)
+            return i64
+        if self.how == INT32:
+            memcpy(&i32, p, 4)
+            return i32
+        if self.how == INT16:
+            memcpy(&i16, p, 2)
+            return i16
+        if self.how == INT8:
+            memcpy(&i8, p, 1)
+            return i8
+        if self.how == UINT8:
+            return p[0]
+        if self.how == UINT16:
+            memcpy(&u16, p, 2)
+            return u16
+        if self.how == UINT32:
+            memcpy(&u32, p, 4)
+            return u32
+        memcpy(&u64, p, 8)
+        if u64 > <uint64_t> INT64_MAX:
+            is_out[0] = True
+        return <int64_t> u64
+
+    cdef bint write_int(self, wbuf* out, Py_ssize_t row) except -1:
+        """False if the number is out of range."""
+        cdef bint is_out = False
+        cdef int64_t value = self.number(row, &is_out)
+        cdef int64_t rest
+        cdef uint8_t* p
+        if self.has_nat and value == INT64_MIN:
+            put_be32(wbuf_extend(out, 4), 0xFFFFFFFF)
+            return True
+        if self.factor != 1:
+            if value > INT64_MAX // self.factor or value < -(INT64_MAX // self.factor):
+                return False
+            value *= self.factor
+        elif self.divisor != 1:
+            rest = value % self.divisor
+            value = value // self.divisor - (1 if rest < 0 else 0)
+        # `low` and `high` are those of the sum, so that it cannot overflow.
+        if is_out or value < self.low or value > self.high:
+            return False
+        value += self.more
+        p = wbuf_extend(out, 4 + self.width)
+        put_be32(p, <uint32_t> self.width)
+        p += 4
+        if self.width == 8:
+            put_be64(p, <uint64_t> value)
+        elif self.width == 4:
+            put_be32(p, <uint32_t> value)
+        elif self.width == 2:
+            put_be16(p, <uint16_t> value)
+        else:
+            p[0] = <uint8_t> value
+        return True
+
+    cdef int hold_int(self, int width) except -1:
+        self.to = TO_INT
+        self.width = width
+        self.factor = self.divisor = 1
+        self.high = INT64_MAX >> (64 - 8 * width)
+        self.low = -self.high - 1
+        return 0
+
+    # -- all others --------------------------------------------------------------------------------
+
+    cdef bint write_real(self, wbuf* out, Py_ssize_t row) except -1:
+        cdef const uint8_t* p = self.data + (self.first + row) * self.stride
+        cdef double value
+        cdef float small
+        cdef uint64_t bits
+        cdef uint32_t few
+        cdef uint8_t* to
+        if self.how == FLOAT32:
+            memcpy(&small, p, 4)
+            value = small
+        else:
+            memcpy(&value, p, 8)
+        if self.to == TO_DOUBLE:
+            memcpy(&bits, &value, 8)
+            to = wbuf_extend(out, 12)
+            put_be32(to, 8)
+            put_be64(to + 4, bits)
+            return True
+        small = <float> value
+        if isinf(small) and not isinf(value):
+            return False
+        memcpy(&few, &small, 4)
+        to = wbuf_extend(out, 8)
+        put_be32(to, 4)
+        put_be32(to + 4, few)
+        return True
+
+    cdef int span(self, Py_ssize_t row, int64_t* begin, int64_t* end) except -1:
+        """Where the items of a text or list are."""
+        cdef Py_ssize_t at = self.first + row
+        cdef int32_t few[2]
+        if self.how == TEXT32 or self.how == VECTOR32:
+            memcpy(few, self.offsets + 4 * at, 8)
+            begin[0] = few[0]
+            end[0] = few[1]
+        else:
+            memcpy(begin, self.offsets + 8 * at, 8)
+            memcpy(end, self.offsets + 8 * (at + 1), 8)
+        return 0
+
+    cdef bint write_text(self, wbuf* out, Py_ssize_t row) except -1:
+        cdef int64_t begin = 0
+        cdef int64_t end = 0
+        cdef Py_ssize_t size
+        cdef const uint8_t* p
+        cdef uint8_t* to
+        self.span(row, &begin, &end)
+        size = end - begin
+        if begin < 0 or size < 0:
+            return False
+        p = self.data + begin if size else NULL
+        if (
+            self.to == TO_TEXT
+            and size
+            and not turbocql_is_ascii(p, size)
+            and not turbocql_is_utf8(p, size)
+        ):
+            return False
+        to = wbuf_extend(out, 4 + size)
+        put_be32(to, <uint32_t> size)
+        if size:
+            memcpy(to + 4, p, size)
+        return True
+
+    cdef bint write_vector(self, wbuf* out, Py_ssize_t row) except -1:
+        cdef int64_t begin = (self.first + row) * self.dimension
+        cdef int64_t end = begin + self.dimension
+        cdef uint8_t* to
+        if self.how != VECTOR:
+            self.span(row, &begin, &end)
+            if begin < 0 or end - begin != self.dimension:
+                return False
+        to = wbuf_extend(out, 4 + 4 * self.dimension)
+        put_be32(to, <uint32_t> (4 * self.dimension))
+        turbocql_swap32(to + 4, self.inner + 4 * begin, self.dimension)
+        return True
+
+    cdef bint write(self, wbuf* out, Py_ssize_t row) except -1:
+        """Append a value with its length; False if it has to go another way."""
+        cdef Py_ssize_t at = self.first + row
+        cdef uint8_t* to
+        if self.is_null(row):
+            put_be32(wbuf_extend(out, 4), 0xFFFFFFFF)
+            return True
+        if self.to == TO_INT:
+            return self.write_int(out, row)
+        if self.to == TO_TEXT or self.to == TO_BLOB:
+            return self.write_text(out, row)
+        if self.to == TO_FLOAT or self.to == TO_DOUBLE:
+            return self.write_real(out, row)
+        if self.to == TO_VECTOR:
+            return self.write_vector(out, row)
+        if self.to == TO_UUID:
+            to = wbuf_extend(out, 20)
+            put_be32(to, 16)
+            memcpy(to + 4, self.data + 16 * at, 16)
+            return True
+        to = wbuf_extend(out, 5)
+        put_be32(to, 1)
+        if self.how == BITS:
+            to[4] = (self.data[at >> 3] >> (at & 7)) & 1
+        else:
+            to[4] = self.data[at * self.stride] != 0
+        return True
+
+
+# -- which columns are read from memory ------------------------------------------------------------
+
+
+cdef int _width_of(Codec codec) noexcept:
+    """The bytes of an integer type; 0 for other types."""
+    if codec.kind == KIND_INT64:
+        return 8
+    if codec.kind == KIND_INT32:
+        return 4
+    if codec.kind == KIND_INT16:
+        return 2
+    return 1 if codec.kind == KIND_INT8 else 0
+
+
+cdef bint _take_number(_Column column, Codec codec, How how, Py_ssize_t stride) except -1:
+    """Read numbers of a size for a type; False if the type is no number."""
+    cdef int width = _width_of(codec)
+    column.how = how
+    column.stride = stride
+    if how == FLOAT32 or how == FLOAT64:
+        column.to = TO_FLOAT if codec.kind == KIND_FLOAT32 else TO_DOUBLE
+        return codec.kind == KIND_FLOAT32 or codec.kind == KIND_FLOAT64
+    if width:
+        column.hold_int(width)
+    return width != 0
+
+
+cdef bint _take_moment(_Column column, Codec codec, int64_t nanos) except -1:
+    """Read moments or days, counted from 1970 in so many nanoseconds."""
+    cdef int64_t unit
+    if codec.kind == KIND_TIMESTAMP:
+        column.hold_int(8)
+        unit = 1_000_000
+    elif type(codec).__name__ == "DateCodec":
+        column.hold_int(4)
+        unit = A_DAY
+        column.more = DATE_OFFSET
+        column.low = -DATE_OFFSET
+        column.high = DATE_OFFSET - 1
+    else:
+        return False
+    if nanos >= unit:
+        column.factor = nanos // unit
+    else:
+        column.divisor = unit // nanos
+    return True
+
+
+cdef bint _take_time(_Column column, Codec codec, int64_t nanos) except -1:
+    """Read the time of a day, or a span, in units of so many nanoseconds."""
+    if type(codec).__name__ != "TimeCodec":
+        return False
+    column.hold_int(8)
+    column.factor = nanos
+    column.low = 0
+    column.high = A_DAY - 1
+    return True
+
+
+cdef int64_t _nanos_of(char unit) noexcept:
+    if unit == b"s":
+        return 1_000_000_000
+    if unit == b"m":
+        return 1_000_000
+    return 1_000 if unit == b"u" else 1
+
+
+cdef dict _NUMBERS = {
+    "c": (INT8, 1), "s": (INT16, 2), "i": (INT32, 4), "l": (INT64, 8),
+    "C": (UINT8, 1), "S": (UINT16, 2), "I": (UINT32, 4), "L": (UINT64, 8),
+    "f": (FLOAT32, 4), "g": (FLOAT64, 8),
+}
+
+
+cdef bint _take_arrow(_Column column, Codec codec, object array) except -1:
+    """Read an array of pyarrow; False if it is none that is read from memory."""
+    cdef ArrowSchema* schema
+    cdef ArrowArray* found
+    cdef const char* form
+    cdef bint taken = False
+    column.owner = array.__arrow_c_array__()
+    schema = <ArrowSchema*> PyCapsule_GetPointer(column.owner[0], "arrow_schema")
+    found = <ArrowArray*> PyCapsule_GetPointer(column.owner[1], "arrow_array")
+    if schema.dictionary != NULL or found.n_buffers < 2 - (schema.format[0] == b"+"):
+        return False
+    form = schema.format
+    column.count = found.length
+    column.first = found.offset
+    column.valid = <const uint8_t*> found.buffers[0] if found.null_count else NULL
+    if form[0] == b"+":
+        return _take_vector(column, codec, schema, found)
+    column.data = <const uint8_t*> found.buffers[1]
+    number = _NUMBERS.get(form.decode())
+    if number is not None:
+        taken = _take_number(column, codec, number[0], number[1])
+    elif form[0] == b"t" and form[1] == b"s":
+        column.how = INT64
+        column.stride = 8
+        taken = _take_moment(column, codec, _nanos_of(form[2]))
+        # A day is that of the zone's own clock: not read from moments that have a zone.
+        taken = taken and (codec.kind == KIND_TIMESTAMP or form[4] == 0)
+    elif not strcmp(form, b"tdD") or not strcmp(form, b"tdm"):
+        column.how = INT32 if form[2] == b"D" else INT64
+        column.stride = 4 if form[2] == b"D" else 8
+        taken = _take_moment(column, codec, A_DAY if form[2] == b"D" else 1_000_000)
+    elif form[0] == b"t" and (form[1] == b"t" or form[1] == b"D"):
+        column.how = INT32 if form[1] == b"t" and form[2] in b"sm" else INT64
+        column.stride = 4 if column.how == INT32 else 8
+        taken = _take_time(column, codec, _nanos_of(form[2]))
+    elif not strcmp(form, b"b"):
+        column.how = BITS
+        column.to = TO_BOOLEAN
+        taken = codec.kind == KIND_BOOLEAN
+    elif not strcmp(form, b"w:16"):
+        column.how = FIXED
+        column.to = TO_UUID
+        taken = codec.kind == KIND_UUID and codec.cql_name == "uuid"
+    elif form[0] in b"uUzZ" and form[1] == 0 and found.n_buffers == 3:
+        column.how = TEXT32 if form[0] in b"uz" else TEXT64
+        column.offsets = column.data
+        column.data = <const uint8_t*> found.buffers[2]
+        column.to = TO_TEXT if form[0] in b"uU" else TO_BLOB
+        taken = codec.kind == (KIND_TEXT if column.to == TO_TEXT else KIND_BLOB)
+        taken = taken and column.offsets != NULL
+    return taken
+
+
+cdef bint _take_vector(
+    _Column column, Codec codec, ArrowSchema* schema, ArrowArray* found
+) except -1:
+    """Read lists of 32-bit floats that have the dimension of a vector."""
+    cdef const char* form = schema.format
+    cdef ArrowArray* child
+    if type(codec).__name__ != "VectorCodec" or codec.fixed_size <= 0:
+        return False
+    column.dimension = codec.fixed_size // 4
+    if codec.cql_name != f"vector<float, {column.dimension}>" or found.n_children != 1:
+        return False
+    child = found.children[0]
+    if strcmp(schema.children[0].format, b"f") or child.null_count or child.n_buffers != 2:
+        return False
+    if form.decode() == f"+w:{column.dimension}":
+        column.how = VECTOR
+    elif not strcmp(form, b"+l") or not strcmp(form, b"+L"):
+        if found.n_buffers != 2:
+            return False
+        column.how = VECTOR32 if form[1] == b"l" else VECTOR64
+        column.offsets = <const uint8_t*> found.buffers[1]
+    else:
+        return False
+    column.to = TO_VECTOR
+    column.inner = <const uint8_t*> child.buffers[1]
+    if column.inner == NULL or (column.how != VECTOR and column.offsets == NULL):
+        return False
+    column.inner += 4 * child.offset
+    return True
+
+
+cdef bint _take_numpy(_Column column, Codec codec, object array) except -1:
+    """Read an array of NumPy; False if it is none that is read from memory."""
+    cdef str letter = array.dtype.kind
+    cdef Py_ssize_t size = array.dtype.itemsize
+    cdef bint taken = False
+    if array.ndim != 1 or letter not in "iufbMm" or not array.dtype.isnative:
+        return False
+    if type(array).__name__ != "ndarray":  # a masked one knows its nulls
+        return False
+    unit = None
+    if letter in "Mm":
+        unit = array.dtype.str.partition("[")[2].rstrip("]")
+        array = array.view("int64")
+    PyObject_GetBuffer(array, &column.view, PyBUF_STRIDES)
+    column.has_view = True
+    column.count = len(array)
+    column.data = <const uint8_t*> column.view.buf
+    column.stride = column.view.strides[0] if column.view.strides != NULL else size
+    if unit is not None:
+        if unit not in ("s", "ms", "us", "ns", "D"):
+            return False
+        column.how = INT64
+        column.has_nat = True
+        nanos = A_DAY if unit == "D" else _nanos_of(ord(unit[0]))
+        if letter == "M":
+            return _take_moment(column, codec, nanos)
+        return _take_time(column, codec, nanos)
+    if letter == "b":
+        column.how = BYTES
+        column.to = TO_BOOLEAN
+        return codec.kind == KIND_BOOLEAN
+    for name, (how, width) in _NUMBERS.items():
+        if width == size and letter == ("f" if name in "fg" else "i" if name in "csil" else "u"):
+            taken = _take_number(column, codec, how, column.stride)
+    return taken
+
+
+def _plain(source):
+    """The array behind a column of a table, and whether it is one of pyarrow's; or None."""
+    if hasattr(source, "iloc"):
+        if hasattr(source.dtype, "pyarrow_dtype"):
+            source = source.array.__arrow_array__()
+        elif type(source.dtype).__module__.startswith("numpy"):
+            return source.to_numpy(), False
+        else:
+            return None
+    elif hasattr(source, "dtype"):
+        return source, False
+    if hasattr(source, "chunks"):
+        source = source.chunk(0) if source.num_chunks == 1 else source.combine_chunks()
+    if hasattr(source, "dictionary_decode"):
+        source = source.dictionary_decode()
+    if hasattr(source, "storage"):
+        source = source.storage
+    return (source, True) if hasattr(source, "__arrow_c_array__") else None
+
+
+cdef _Column _column(BindPlan plan, object rows, Py_ssize_t place):
+    cdef _Column column = _Column.__new__(_Column)
+    cdef Codec codec
+    cdef bint taken = False
+    found = _plain(rows.sources[place])
+    if found is not None and plan._native:
+        codec = <Codec?> plan._codecs[place]
+        if found[1]:
+            taken = _take_arrow(column, codec, found[0])
+        else:
+            taken = _take_numpy(column, codec, found[0])
+    if not taken:
+        column = _Column.__new__(_Column)
+        column.how = OBJECTS
+        column.objects = list(rows.values(place))
+        column.count = len(column.objects)
+    return column
+
+
+# -- rows ------------------------------------------------------------------------------------------
+
+
+cdef bint _add_rows(RowsBlock block, BindPlan plan, list columns, wbuf* out) except -1:
+    """Append all rows; False if one has to go another way."""
+    cdef Py_ssize_t count = (<_Column> columns[0]).count
+    cdef Py_ssize_t width = len(columns)
+    cdef Py_ssize_t row, i, place
+    cdef _Column column
+    cdef object value
+    for column in columns:
+        if column.count != count:
+            return False
+    for row in range(count):
+        place = out.size
+        wbuf_extend(out, 4)
+        for i in range(width):
+            column = <_Column> PyList_GET_ITEM(columns, i)  # all are
+            if column.how != OBJECTS:
+                if not column.write(out, row):
+                    return False
+                continue
+            # A value's own code does not see the list.
+            value = <object> PyList_GET_ITEM(column.objects, row)
+            if value is _unset:
+                return False
+            plan._add(out, i, value)
+        put_be32(out.data + place, <uint32_t> (out.size - place - 4))
+        block.count += 1
+    return True
+
+
+def bind_table(plan, rows, version):
+    """Bind the rows of a table (see the Python twin).
+
+    :param plan: how values are bound.
+    :param rows: the table.
+    :param version: the version of the protocol.
+    """
+    cdef BindPlan own = <BindPlan?> plan
+    cdef RowsBlock block = RowsBlock.__new__(RowsBlock)
+    cdef bint done = False
+    cdef wbuf out
+    if type(rows) is not _TableRows or not own._count or len(rows.sources) != own._count:
+        return own.bind_many(rows, version)
+    block.width = own._count
+    wbuf_open(&out)
+    try:
+        try:
+            columns = [_column(own, rows, place) for place in range(own._count)]
+            done = _add_rows(block, own, columns, &out)
+        except (ValueError, TypeError, ArithmeticError, LookupError, AttributeError):
+            done = False  # found again, and placed, by the reference's way
+        if done:
+            block._take(&out)
+    finally:
+        wbuf_close(&out)
+    return block if done else own.bind_many(rows, version)

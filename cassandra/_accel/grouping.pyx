@@ -1,0 +1,388 @@
+# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False
+# cython: initializedcheck=False, cdivision=True, binding=True
+"""Rows of one load as requests, compiled; `cassandra.bulk.grouping` is its reference.
+
+What is needed of the block is copied first: code of the program may run later (an owner's look-up,
+the collector), and may add to the block.
+"""
+
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.mem cimport PyMem_Calloc, PyMem_Free
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t
+from libc.string cimport memcmp
+
+from cassandra._accel.bind cimport RowsBlock
+from cassandra._accel.murmur3 cimport murmur3_of
+from cassandra._accel.ring cimport NOBODY, ReplicaMap, token_at
+from cassandra._accel.wbuf cimport (
+    get_be32,
+    put_be16,
+    wbuf,
+    wbuf_close,
+    wbuf_extend,
+    wbuf_open,
+    wbuf_write,
+)
+
+from cassandra.bulk import groups as _groups
+from cassandra.bulk.groups import Group as _Group
+
+__all__ = ["request_waves"]
+
+cdef enum:
+    MOST_OF_A_PART = 0xFFFF  # bytes of one of several columns of a partition key
+
+
+cdef struct Row:
+    Py_ssize_t size        # bytes of its values
+    Py_ssize_t name        # where its primary key begins in `names`
+    Py_ssize_t name_size
+    Py_ssize_t key         # where its routing key begins in `keys`
+    Py_ssize_t key_size    # -1 if there is none
+    int64_t token
+    Py_ssize_t wave
+    Py_ssize_t next        # the next row of its partition, or -1
+
+
+cdef struct Part:          # a partition of one wave
+    Py_ssize_t first
+    Py_ssize_t last
+    Py_ssize_t size        # bytes of its rows
+
+
+cdef struct Filled:        # the group that rows of one owner go to
+    Py_ssize_t group       # its number and one; 0 for none
+    Py_ssize_t partitions
+
+
+cdef void* _room(Py_ssize_t count, Py_ssize_t size) except NULL:
+    cdef void* found = PyMem_Calloc(max(count, 1), size)
+    if found == NULL:
+        raise MemoryError()
+    return found
+
+
+cdef inline Py_ssize_t _slots_for(Py_ssize_t count) noexcept:
+    cdef Py_ssize_t slots = 8
+    while slots < 2 * count:
+        slots *= 2
+    return slots
+
+
+cdef class _Rows:
+    """All rows of a block, with their keys."""
+
+    cdef Py_ssize_t count
+    cdef Row* rows
+    cdef wbuf names
+    cdef wbuf keys
+    cdef Py_ssize_t* order  # row numbers by wave
+
+    def __cinit__(self):
+        wbuf_open(&self.names)
+        wbuf_open(&self.keys)
+
+    def __dealloc__(self):
+        PyMem_Free(self.rows)
+        PyMem_Free(self.order)
+        wbuf_close(&self.names)
+        wbuf_close(&self.keys)
+
+    cdef int read(self, RowsBlock block, tuple partition, tuple places) except -1:
+        """Read the rows; `places` are those of the whole primary key."""
+        cdef Py_ssize_t last = max(places) if places else -1
+        cdef Py_ssize_t parts = len(partition)
+        cdef Py_ssize_t width = len(places)
+        cdef Py_ssize_t* at = NULL       # where each value of a row begins, its length included
+        cdef Py_ssize_t* wanted = NULL
+        cdef Py_ssize_t pos = 0
+        cdef Py_ssize_t index = 0
+        cdef Py_ssize_t i
+        self.rows = <Row*> _room(block.count, sizeof(Row))
+        try:
+            at = <Py_ssize_t*> _room(last + 2, sizeof(Py_ssize_t))
+            wanted = <Py_ssize_t*> _room(width, sizeof(Py_ssize_t))
+            for i in range(width):
+                wanted[i] = places[i]
+            # Only errors run code of Python's below, and they end this.
+            for index in range(block.count):
+                self.rows[index].size = get_be32(block.start + pos)
+                self._read_row(block, pos + 4, &self.rows[index], at, last, wanted, width, parts)
+                pos += 4 + self.rows[index].size
+                self.count = index + 1
+        finally:
+            PyMem_Free(at)
+            PyMem_Free(wanted)
+        return 0
+
+    cdef int _read_row(
+        self,
+        RowsBlock block,
+        Py_ssize_t pos,
+        Row* row,
+        Py_ssize_t* at,
+        Py_ssize_t last,
+        const Py_ssize_t* wanted,
+        Py_ssize_t width,
+        Py_ssize_t parts,
+    ) except -1:
+        cdef const uint8_t* data = block.start
+        cdef Py_ssize_t end = pos + row.size
+        cdef Py_ssize_t size, i
+        cdef uint8_t* p
+        cdef bint lacks = parts == 0
+        at[0] = pos
+        for i in range(last + 1):
+            if end - pos < 4:
+                raise ValueError(f"a block of {block.width} values ends in the middle of one")
+            size = max(<Py_ssize_t> <int32_t> get_be32(data + pos), 0) + 4
+            if size > end - pos:
+                raise ValueError(f"a block of {block.width} values ends in the middle of one")
+            pos += size
+            at[i + 1] = pos
+        row.name = self.names.size
+        row.key = self.keys.size
+        for i in range(width):
+            # A value with its length is itself: null is not the same as nothing.
+            wbuf_write(&self.names, data + at[wanted[i]], at[wanted[i] + 1] - at[wanted[i]])
+            if i < parts:
+                size = <int32_t> get_be32(data + at[wanted[i]])
+                if size < 0 or (parts > 1 and size > MOST_OF_A_PART):
+                    lacks = True
+                elif parts == 1:
+                    wbuf_write(&self.keys, data + at[wanted[i]] + 4, size)
+                else:
+                    p = wbuf_extend(&self.keys, 2)
+                    put_be16(p, <uint16_t> size)
+                    wbuf_write(&self.keys, data + at[wanted[i]] + 4, size)
+                    wbuf_extend(&self.keys, 1)[0] = 0
+        row.name_size = self.names.size - row.name
+        if lacks:
+            self.keys.size = row.key
+            row.key_size = -1
+        else:
+            row.key_size = self.keys.size - row.key
+            row.token = token_at(self.keys.data + row.key, row.key_size)
+        return 0
+
+    cdef Py_ssize_t number_waves(self) except -1:
+        """Give each row its wave, and return how many there are: a key stands in one only once."""
+        cdef Py_ssize_t slots = _slots_for(self.count)
+        cdef Py_ssize_t* table = <Py_ssize_t*> _room(slots, sizeof(Py_ssize_t))
+        cdef Py_ssize_t waves = 1 if self.count else 0
+        cdef Py_ssize_t index, slot
+        cdef Row* row
+        cdef Row* known
+        for index in range(self.count):
+            row = &self.rows[index]
+            slot = murmur3_of(self.names.data + row.name, row.name_size) & (slots - 1)
+            while table[slot]:
+                known = &self.rows[table[slot] - 1]
+                if known.name_size == row.name_size and not memcmp(
+                    self.names.data + known.name, self.names.data + row.name, row.name_size
+                ):
+                    row.wave = known.wave + 1
+                    waves = max(waves, row.wave + 1)
+                    break
+                slot = (slot + 1) & (slots - 1)
+            table[slot] = index + 1  # the last one of its key
+        PyMem_Free(table)
+        return waves
+
+    cdef Py_ssize_t* sort(self, Py_ssize_t waves) except NULL:
+        """Order the rows by wave; returns where each wave begins, which the caller frees."""
+        cdef Py_ssize_t* begins = <Py_ssize_t*> _room(waves + 2, sizeof(Py_ssize_t))
+        cdef Py_ssize_t index
+        try:
+            self.order = <Py_ssize_t*> _room(self.count, sizeof(Py_ssize_t))
+        except BaseException:
+            PyMem_Free(begins)
+            raise
+        for index in range(self.count):
+            begins[self.rows[index].wave + 2] += 1
+        for index in range(waves):
+            begins[index + 2] += begins[index + 1]
+        for index in range(self.count):
+            self.order[begins[self.rows[index].wave + 1]] = index
+            begins[self.rows[index].wave + 1] += 1
+        return begins
+
+
+cdef class _Wave:
+    """The requests of one wave."""
+
+    cdef _Rows rows
+    cdef list groups           # a list of row numbers each
+    cdef list sizes
+    cdef Py_ssize_t size       # bytes of the last group
+    cdef Part* parts
+    cdef Py_ssize_t count
+    cdef Filled* filled
+    cdef Py_ssize_t most_bytes
+    cdef Py_ssize_t most_partitions
+
+    def __cinit__(self, _Rows rows):
+        self.rows = rows
+        self.groups = []
+        self.sizes = []
+        self.most_bytes = _groups.MOST_BYTES
+        self.most_partitions = _groups.MOST_PARTITIONS
+
+    def __dealloc__(self):
+        PyMem_Free(self.parts)
+        PyMem_Free(self.filled)
+
+    cdef int split(self, const Py_ssize_t* order, Py_ssize_t count, bint alone) except -1:
+        """Find the partitions; rows without one, or all if `alone`, are a group each."""
+        cdef Py_ssize_t slots = _slots_for(count)
+        cdef Py_ssize_t* table = <Py_ssize_t*> _room(slots, sizeof(Py_ssize_t))
+        cdef Py_ssize_t at, index, slot
+        cdef Row* row
+        cdef Row* known
+        cdef Part* part
+        try:
+            self.parts = <Part*> _room(count, sizeof(Part))
+            for at in range(count):
+                index = order[at]
+                row = &self.rows.rows[index]
+                row.next = -1
+                if alone or row.key_size < 0:
+                    self.groups.append([index])
+                    self.sizes.append(row.size)
+                    continue
+                slot = row.token & (slots - 1)
+                while table[slot]:
+                    part = &self.parts[table[slot] - 1]
+                    known = &self.rows.rows[part.first]
+                    if known.token == row.token and known.key_size == row.key_size and not memcmp(
+                        self.rows.keys.data + known.key, self.rows.keys.data + row.key, row.key_size
+                    ):
+                        self.rows.rows[part.last].next = index
+                        part.last = index
+                        part.size += row.size
+                        break
+                    slot = (slot + 1) & (slots - 1)
+                else:
+                    self.parts[self.count].first = self.parts[self.count].last = index
+                    self.parts[self.count].size = row.size
+                    self.count += 1
+                    table[slot] = self.count
+        finally:
+            PyMem_Free(table)
+        return 0
+
+    cdef int join(self, owners, bint by_replica) except -1:
+        """Make the groups of the partitions."""
+        cdef ReplicaMap replicas = <ReplicaMap> owners if type(owners) is ReplicaMap else None
+        cdef dict numbers = {}
+        cdef Py_ssize_t at, number, room
+        if replicas is not None and replicas._own is None:
+            replicas = None
+        room = max(replicas._set_count, 1) if replicas is not None else self.count
+        self.filled = <Filled*> _room(room, sizeof(Filled))
+        for at in range(self.count):
+            number = -1
+            if not by_replica or owners is None:
+                pass
+            elif replicas is not None:
+                number = _owner(replicas, self.rows.rows[self.parts[at].first].token)
+            else:
+                number = self._other_owner(owners, &self.rows.rows[self.parts[at].first], numbers)
+            if number >= room:
+                raise IndexError(f"the set {number} of {room} sets of replicas")
+            self._add(&self.parts[at], &self.filled[number] if number >= 0 else NULL)
+        return 0
+
+    cdef Py_ssize_t _other_owner(self, owners, Row* row, dict numbers) except -2:
+        cdef bytes key = PyBytes_FromStringAndSize(
+            <char*> self.rows.keys.data + row.key, row.key_size
+        )
+        cdef tuple hosts = tuple([id(host) for host in owners.of_key(key)])
+        if not hosts:
+            return -1
+        return numbers.setdefault(hosts, len(numbers))
+
+    cdef int _add(self, Part* part, Filled* filled) except -1:
+        """Add a partition to the group of its owner, or begin one."""
+        cdef Py_ssize_t index = part.first
+        cdef Py_ssize_t group
+        cdef list rows
+        if filled != NULL and filled.group:
+            group = filled.group - 1
+            if (
+                filled.partitions < self.most_partitions
+                and <Py_ssize_t> self.sizes[group] + part.size <= self.most_bytes
+            ):
+                rows = <list> self.groups[group]
+                self.sizes[group] = <Py_ssize_t> self.sizes[group] + part.size
+                while index >= 0:
+                    rows.append(index)
+                    index = self.rows.rows[index].next
+                filled.partitions += 1
+                return 0
+        self._begin()
+        while index >= 0:
+            rows = <list> self.groups[len(self.groups) - 1]
+            if rows and self.size + self.rows.rows[index].size > self.most_bytes:
+                self.sizes.append(self.size)
+                self._begin()
+                rows = <list> self.groups[len(self.groups) - 1]
+            rows.append(index)
+            self.size += self.rows.rows[index].size
+            index = self.rows.rows[index].next
+        self.sizes.append(self.size)
+        if filled != NULL:
+            filled.group = len(self.groups)
+            filled.partitions = 1
+        return 0
+
+    cdef int _begin(self) except -1:
+        self.groups.append([])
+        self.size = 0
+        return 0
+
+
+cdef Py_ssize_t _owner(ReplicaMap replicas, int64_t token) noexcept:
+    """The number of the set of replicas of a token; -1 if there are none."""
+    cdef Py_ssize_t place = replicas._own._position(token)
+    cdef const uint16_t* row = replicas._row(place)
+    if row == NULL or row[0] == NOBODY:
+        return -1
+    return (row - replicas._sets) // replicas._width
+
+
+def request_waves(block, keys, by, owners):
+    """Return the requests for rows, in lists of which each has a primary key once (see the twin).
+
+    :param block: the rows.
+    :param keys: where the primary key stands.
+    :param by: "partition", "replica" or None.
+    :param owners: has the replicas of partitions, or None.
+    """
+    cdef RowsBlock given = <RowsBlock?> block
+    cdef _Rows rows = _Rows.__new__(_Rows)
+    cdef _Wave wave
+    cdef bint are_known = keys.are_known
+    cdef tuple partition = tuple(keys.partition) if are_known else ()
+    cdef tuple places = (*partition, *(keys.clustering or ())) if are_known else ()
+    cdef Py_ssize_t* begins
+    cdef Py_ssize_t count, number
+    cdef list found = []
+    if not all([0 <= place < given.width for place in places]):
+        raise ValueError(f"positions {places} of {given.width} values")
+    rows.read(given, partition, places)
+    count = rows.number_waves() if are_known else min(rows.count, 1)
+    begins = rows.sort(count)
+    try:
+        for number in range(count):
+            wave = _Wave.__new__(_Wave, rows)
+            wave.split(
+                rows.order + begins[number],
+                begins[number + 1] - begins[number],
+                by is None or not are_known,
+            )
+            wave.join(owners, by == "replica")
+            found.append(list(map(_Group, wave.groups, wave.sizes)))
+    finally:
+        PyMem_Free(begins)
+    return found

@@ -1,0 +1,56 @@
+"""Requests of a load, before they are made: which rows go together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from cassandra.metadata.host import Host
+
+__all__ = ["MOST_BYTES", "MOST_PARTITIONS", "Group", "Keys", "Owners"]
+
+# Servers warn of batches from 5 KB on, and of more than ten partitions.
+MOST_BYTES = 4000
+MOST_PARTITIONS = 10
+
+
+class Keys(NamedTuple):
+    """Where the primary key stands among the values of a row.
+
+    :param partition: the positions of the partition key.
+    :param clustering: those of the clustering columns; None if they are not known.
+    """
+
+    partition: Sequence[int]
+    clustering: Sequence[int] | None
+
+    @property
+    def are_known(self) -> bool:
+        """True if rows of one primary key can be told."""
+        return bool(self.partition) and self.clustering is not None
+
+
+class Owners(Protocol):
+    """The replicas of partitions: a map of a ring, or of tablets."""
+
+    def of_key(self, key: bytes) -> tuple[Host, ...]:
+        """Return the replicas of a partition; () if they are not known.
+
+        :param key: the routing key.
+        """
+
+
+class Group:
+    """Rows that are sent in one request.
+
+    :param rows: their numbers.
+    :param size: the bytes of their values.
+    """
+
+    __slots__ = ("rows", "size", "tries")
+
+    def __init__(self, rows: list[int], size: int) -> None:
+        self.rows = rows
+        self.size = size
+        self.tries = 0

@@ -1,0 +1,267 @@
+"""Tables to the bytes of their rows: the short way through memory, beside that through objects."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import uuid
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pytest
+
+from cassandra.cqltypes.parse import lookup_casstype, lookup_cqltype
+from cassandra.query.tables.rows import TableRows, rows_of
+from tests.conftest import Twins
+
+pa = pytest.importorskip("pyarrow")
+np = pytest.importorskip("numpy")
+
+UTC = datetime.timezone.utc
+
+
+class Column(NamedTuple):
+    """A bind marker."""
+
+    name: str
+    type: Any
+
+
+CONTAINERS = {
+    "vector<float, 2>": "VectorType(FloatType, 2)",
+    "vector<double, 2>": "VectorType(DoubleType, 2)",
+    "list<float>": "ListType(FloatType)",
+    "list<int>": "ListType(Int32Type)",
+    "set<float>": "SetType(FloatType)",
+    "map<text, int>": "MapType(UTF8Type, Int32Type)",
+}
+
+
+def type_of(kind: str) -> Any:
+    return lookup_casstype(CONTAINERS[kind]) if kind in CONTAINERS else lookup_cqltype(kind)
+
+
+def plan_of(twins: Twins, *types: str) -> Any:
+    kinds = [Column(f"c{at}", type_of(kind)) for at, kind in enumerate(types)]
+    return twins.bind.BindPlan(kinds)
+
+
+def bound(twins: Twins, table: Any, *types: str) -> list[bytes]:
+    plan = plan_of(twins, *types)
+    rows = rows_of(table, plan.columns)
+    return [row.data for row in twins.column_binding.bind_table(plan, rows, 5).rows()]
+
+
+def by_objects(twins: Twins, table: Any, *types: str) -> list[bytes]:
+    plan = plan_of(twins, *types)
+    rows = list(rows_of(table, plan.columns))
+    return [row.data for row in twins.bind.BindPlan(plan.columns).bind_many(rows, 5).rows()]
+
+
+MOMENTS = [
+    datetime.datetime(1969, 12, 31, 23, 59, 59, 999_999),
+    None,
+    datetime.datetime(2026, 1, 2),
+]
+DAYS = [datetime.date(1, 1, 1), None, datetime.date(9999, 12, 31)]
+KEYS = [uuid.UUID(int=7).bytes, None, uuid.UUID(int=2**127).bytes]
+VECTORS = [[1.5, -2.0], [3.0, 4.0], [0.1, float("inf")]]
+
+# (a name, an array of Arrow, CQL types that take it).
+ARRAYS: list[tuple[str, Callable[[], Any], tuple[str, ...]]] = [
+    *[
+        (kind, lambda kind=kind: pa.array([1, None, 100], kind), ("tinyint", "smallint", "int", "bigint", "counter", "varint"))
+        for kind in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+    ],
+    ("least", lambda: pa.array([-(2**63), 2**63 - 1, None]), ("bigint",)),
+    ("small", lambda: pa.array([-128, 127, None]), ("tinyint",)),
+    ("float32", lambda: pa.array([1.5, None, float("nan")], "float32"), ("float", "double")),
+    ("float64", lambda: pa.array([1.5, None, float("nan"), -0.0], "float64"), ("float", "double")),
+    ("halffloat", lambda: pa.array(np.array([1.5], "float16")), ("float",)),
+    ("whole floats", lambda: pa.array([1.0, None, float("nan")]), ("int",)),
+    ("bool", lambda: pa.array([True, None, False] * 5), ("boolean",)),
+    ("text", lambda: pa.array(["", None, "é", "plain text of some length"]), ("text", "varchar")),
+    ("ascii", lambda: pa.array(["", None, "a"]), ("ascii", "text")),
+    ("large", lambda: pa.array(["", None, "é"], "large_string"), ("text",)),
+    ("view", lambda: pa.array(["", None, "é"], "string_view"), ("text",)),
+    ("words", lambda: pa.array(["a", None, "b", "a"]).dictionary_encode(), ("text",)),
+    ("blob", lambda: pa.array([b"", None, b"\xff\x00"]), ("blob",)),
+    ("large blob", lambda: pa.array([b"", None, b"\xff"], "large_binary"), ("blob",)),
+    ("uuid", lambda: pa.array(KEYS, pa.binary(16)), ("uuid", "blob")),
+    *[
+        (f"moments in {unit}", lambda unit=unit: pa.array(MOMENTS, pa.timestamp("us")).cast(pa.timestamp(unit), safe=False), ("timestamp", "date"))
+        for unit in ("s", "ms", "us", "ns")
+    ],
+    ("moments of a zone", lambda: pa.array(MOMENTS[2:], pa.timestamp("us", "Europe/Berlin")), ("timestamp",)),
+    ("far moments", lambda: pa.array([-(2**60), 2**60, None]).cast(pa.timestamp("ms")), ("timestamp",)),
+    ("days", lambda: pa.array(DAYS, "date32"), ("date", "timestamp")),
+    ("far days", lambda: pa.array([-(2**31), 2**31 - 1, None], "int32").cast("date32"), ("date", "timestamp")),
+    ("date64", lambda: pa.array(DAYS, "date64"), ("date", "timestamp")),
+    *[
+        (f"times in {kind}", lambda kind=kind, size=size: pa.array([0, None, 86_399], size).cast(kind), ("time",))
+        for kind, size in ((pa.time32("s"), "int32"), (pa.time32("ms"), "int32"), (pa.time64("us"), "int64"), (pa.time64("ns"), "int64"))
+    ],
+    ("spans", lambda: pa.array([0, None, 5], "int64").cast(pa.duration("us")), ("time",)),
+    ("vectors", lambda: pa.array(VECTORS, pa.list_(pa.float32(), 2)), ("vector<float, 2>",)),
+    ("lists", lambda: pa.array([*VECTORS, None], pa.list_(pa.float32())), ("vector<float, 2>", "list<float>", "set<float>")),
+    ("large lists", lambda: pa.array([*VECTORS, None], pa.large_list(pa.float32())), ("vector<float, 2>",)),
+    ("lists of doubles", lambda: pa.array(VECTORS, pa.list_(pa.float64())), ("vector<float, 2>", "vector<double, 2>")),
+    ("decimals", lambda: pa.array([decimal.Decimal("1.25"), None]), ("decimal",)),
+    ("maps", lambda: pa.array([[("a", 1)], None], pa.map_("string", "int32")), ("map<text, int>",)),
+    ("nothing", lambda: pa.array([None, None]), ("int", "text", "vector<float, 2>")),
+    ("no rows", lambda: pa.array([], "int32"), ("int",)),
+]  # fmt: skip
+CASES = [(name, make, kind) for name, make, kinds in ARRAYS for kind in kinds]
+
+
+@pytest.mark.parametrize(("name", "make", "kind"), CASES, ids=[f"{n}-{k}" for n, _, k in CASES])
+def test_arrow_columns(twins: Twins, name: str, make: Callable[[], Any], kind: str) -> None:
+    array = make()
+    wanted = by_objects(twins, pa.table({"c0": array}), kind)
+    assert len(wanted) == len(array)
+    assert bound(twins, pa.table({"c0": array}), kind) == wanted
+    assert bound(twins, pa.record_batch({"c0": array}), kind) == wanted
+    # A part of an array, whose memory begins before it; and a column of several pieces.
+    assert bound(twins, pa.table({"c0": array}).slice(1), kind) == wanted[1:]
+    pieces = pa.chunked_array([array.slice(2), array.slice(0, 2)])
+    turned = bound(twins, pa.table({"c0": pieces}), kind)
+    assert turned == wanted[2:] + wanted[:2]
+
+
+NUMPY: list[tuple[Callable[[], Any], str]] = [
+    *[(lambda kind=kind: np.array([1, 0, 100], kind), "int") for kind in ("i1", "i2", "i4", "i8")],
+    *[(lambda kind=kind: np.array([1, 0, 100], kind), "bigint") for kind in ("u1", "u2", "u4", "u8")],
+    (lambda: np.array([1, 2], ">i4"), "int"),
+    (lambda: np.array([1.5, np.nan], "f4"), "double"),
+    (lambda: np.array([1.5, np.nan], "f8"), "float"),
+    (lambda: np.array([1.0, np.nan], "f8"), "int"),
+    (lambda: np.array([1.5], "f2"), "double"),
+    (lambda: np.array([True, False]), "boolean"),
+    *[
+        (lambda unit=unit: np.array(["1969-12-31T23:59:59", "NaT", "2026-01-02"], f"M8[{unit}]"), kind)
+        for unit in ("D", "h", "s", "ms", "us", "ns")
+        for kind in ("timestamp", "date")
+    ],
+    (lambda: np.array([5, "NaT"], "m8[us]"), "time"),
+    (lambda: np.ma.masked_array([1, 2], [True, False]), "int"),
+    (lambda: np.array(["a", None, "é"], object), "text"),
+    (lambda: np.arange(10)[::-3], "int"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("at", range(len(NUMPY)))
+def test_arrays_and_frames(twins: Twins, at: int) -> None:
+    pandas = pytest.importorskip("pandas")
+    make, kind = NUMPY[at]
+    array = make()
+    wide = array.reshape(-1, 1)
+    wanted = by_objects(twins, wide, kind)
+    assert bound(twins, wide, kind) == wanted
+    if type(array) is not np.ndarray:
+        return
+    named = np.zeros(len(array), [("before", "u1"), ("c0", array.dtype)])
+    named["c0"] = array
+    assert bound(twins, named[["c0"]], kind) == wanted
+    if array.dtype.isnative and array.dtype.str[1:] not in ("M8[D]", "M8[h]", "f2"):
+        frame = pandas.DataFrame({"c0": array, "other": 1})[["c0"]]
+        assert bound(twins, frame, kind) == by_objects(twins, frame, kind)
+
+
+def test_frames_with_other_memory(twins: Twins) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(
+        {
+            "c0": pandas.array([1, None], dtype="Int64"),
+            "c1": pandas.array(["a", None], dtype=pandas.ArrowDtype(pa.string())),
+            "c2": pandas.to_datetime(["2026-01-01", None]).tz_localize("Europe/Berlin"),
+            "c3": pandas.Categorical(["x", "y"]),
+        }
+    )
+    types = ("int", "text", "timestamp", "text")
+    assert bound(twins, frame, *types) == by_objects(twins, frame, *types)
+    assert bound(twins, frame.iloc[:0], *types) == []
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "message"),
+    [
+        (lambda: pa.array([1, 300]), "tinyint", r"row 1: column .c0.*300"),
+        (lambda: pa.array([1, 2**63], "uint64"), "bigint", r"row 1: column .c0"),
+        (lambda: pa.array([1.0, 1e300]), "float", r"row 1: column .c0"),
+        (lambda: pa.array([2**62]).cast(pa.timestamp("s")), "timestamp", r"row 0: column .c0"),
+        (lambda: pa.array([86_400], "int64").cast(pa.duration("s")), "time", "row 0: column"),
+        (lambda: pa.array([[1.0]], pa.list_(pa.float32())), "vector<float, 2>", "row 0: column"),
+        (lambda: pa.array(["a"]), "int", r"row 0: column .c0"),
+        (lambda: pa.array([1]), "text", r"row 0: column .c0"),
+        (lambda: pa.array(["é"]), "ascii", r"row 0: column .c0"),
+    ],
+)
+def test_values_that_do_not_fit_name_their_place(
+    twins: Twins, make: Callable[[], Any], kind: str, message: str
+) -> None:
+    plan = plan_of(twins, kind)
+    rows = rows_of(pa.table({"c0": make()}), plan.columns)
+    with pytest.raises((ValueError, TypeError), match=message):
+        twins.column_binding.bind_table(plan, rows, 5)
+
+
+def test_texts_that_are_none(twins: Twins) -> None:
+    damaged = pa.StringArray.from_buffers(
+        1, pa.py_buffer(np.array([0, 1], "i4").tobytes()), pa.py_buffer(b"\xff")
+    )
+    plan = plan_of(twins, "text")
+    with pytest.raises(UnicodeDecodeError):
+        twins.column_binding.bind_table(plan, rows_of(pa.table({"c0": damaged}), plan.columns), 5)
+
+
+def test_types_of_programs_bind_in_their_own_way(twins: Twins) -> None:
+    """A class of a program's reads values as it likes."""
+    from cassandra.cqltypes import Int32Type
+
+    class Doubled(Int32Type):
+        @staticmethod
+        def serialize(value: Any, protocol_version: int) -> bytes:
+            return Int32Type.serialize(2 * value, protocol_version)
+
+    plan = twins.bind.BindPlan([Column("c0", Doubled)])
+    rows = rows_of(pa.table({"c0": pa.array([21], "int32")}), plan.columns)
+    (row,) = twins.column_binding.bind_table(plan, rows, 5).rows()
+    assert row.values() == [b"\0\0\0\x2a"]
+
+
+def test_columns_of_both_kinds_beside_each_other(twins: Twins) -> None:
+    table = pa.table(
+        {"c0": [1, 2], "c1": [[1], None], "c2": ["a", "b"], "c3": pa.array(VECTORS[:2], pa.list_(pa.float32(), 2))}
+    )  # fmt: skip
+    types = ("int", "list<int>", "text", "vector<float, 2>")
+    assert bound(twins, table, *types) == by_objects(twins, table, *types)
+    plan = plan_of(twins, *types)
+    block = twins.column_binding.bind_table(plan, rows_of(table, plan.columns), 5)
+    assert (len(block), block.width, block.has_unset) == (2, 4, False)
+    # What is no table goes as it is.
+    assert len(twins.column_binding.bind_table(plan, [(1, [1], "a", [1.0, 2.0])], 5)) == 1
+
+
+FROM_MEMORY = {
+    "int8-tinyint", "int16-smallint", "int32-int", "int64-bigint", "uint32-bigint", "least-bigint",
+    "float32-float", "float32-double", "float64-double", "float64-float", "bool-boolean",
+    "text-text", "large-text", "words-text", "blob-blob", "large blob-blob", "uuid-uuid",
+    "moments in s-timestamp", "moments in ns-timestamp", "moments in us-date", "days-date",
+    "days-timestamp", "date64-date", "times in time32[s]-time", "spans-time",
+    "vectors-vector<float, 2>", "large lists-vector<float, 2>",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", sorted(FROM_MEMORY))
+def test_usual_columns_make_no_objects(compiled: Twins, case: str) -> None:
+    (make, kind), *_ = [(make, kind) for name, make, kind in CASES if f"{name}-{kind}" == case]
+    array = make()
+    if case == "large lists-vector<float, 2>":
+        array = array.slice(0, 3)
+
+    def values(source: Any, cqltype: Any) -> list[Any]:
+        raise AssertionError("not from memory")
+
+    plan = plan_of(compiled, kind)
+    rows = TableRows(plan.columns, [array], values)
+    assert len(compiled.column_binding.bind_table(plan, rows, 5)) == len(array)
