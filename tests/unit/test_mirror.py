@@ -69,7 +69,9 @@ GUARDED_BY = {
     "_connecting.py": "bulk/test_cli.py",
     # What sources read, piece by piece.
     "bulk/chunks.py": "bulk/test_sources.py",
+    "bulk/csv_files.py": "bulk/test_sources.py",
     "bulk/files.py": "bulk/test_sources.py",
+    "bulk/opened.py": "bulk/test_sources.py",
     "bulk/groups.py": "bulk/test_grouping.py",
     "engine/attempts.py": "engine/test_flight.py",
     "client/session.py": "cluster/test_session.py",
