@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from cassandra import clock, observed
-    from cassandra.bulk import grouping
+    from cassandra.bulk import csv_rows, grouping
     from cassandra.cqltypes import codecs
     from cassandra.engine import flight
     from cassandra.metadata.placement import ring, tablets
@@ -49,6 +49,7 @@ __all__ = [
     "column_binding",
     "column_buffers",
     "column_rows",
+    "csv_rows",
     "fallback_reason",
     "flight",
     "frame",
@@ -73,6 +74,7 @@ TWINS: dict[str, str] = {
     "column_binding": "cassandra.query.tables.column_binding",
     "column_buffers": "cassandra.protocol.columnar.column_buffers",
     "column_rows": "cassandra.metadata.schema.column_rows",
+    "csv_rows": "cassandra.bulk.csv_rows",
     "frame": "cassandra.protocol.frame",
     "grouping": "cassandra.bulk.grouping",
     "ring": "cassandra.metadata.placement.ring",

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra.bulk.texts import Formats
+
+if TYPE_CHECKING:
+    from cassandra.protocol.bind import BindPlan
 
 __all__ = ["Chunk", "Column", "Part", "Place", "Reading", "renamed", "rows_of_a_chunk", "slice_of"]
 
@@ -51,7 +54,7 @@ class Chunk(NamedTuple):
     """Rows that are bound together.
 
     :param rows: a list of tuples by position of the columns, or a table that has columns by name.
-        A row that could not be read is the error.
+        A row that could not be read is the error. Or a block of rows that are bound already.
     :param size: how many rows.
     :param source: the file's name, or None.
     :param first: the number of the first row in its source.
@@ -90,6 +93,8 @@ class Reading(NamedTuple):
     :param skip: how many rows are left out, because they have been written.
     :param is_closed: True refuses fields of JSON that are no columns; those that begin with an
         underscore are left out.
+    :param binding: the plan by which rows are bound, and the version of the protocol; None if they
+        are not bound while they are read.
     """
 
     format: str | None
@@ -101,6 +106,7 @@ class Reading(NamedTuple):
     quote: str
     skip: int
     is_closed: bool = False
+    binding: tuple[BindPlan, int] | None = None
 
     def field(self, column: Column) -> str:
         """Return the name of a column's field.

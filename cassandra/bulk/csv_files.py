@@ -2,55 +2,228 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
+import io
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
+from cassandra._impl import csv_rows
 from cassandra.bulk import chunks
 from cassandra.bulk.chunks import Chunk, Part, Reading
-from cassandra.bulk.opened import no_column, opened
-from cassandra.bulk.texts import text_reader
+from cassandra.bulk.csv_fields import Field
+from cassandra.bulk.opened import Limited, no_column, opened, opened_bytes, text_of
+from cassandra.bulk.texts import text_reader, usual_kind
+
+if TYPE_CHECKING:
+    from cassandra.bulk.csv_fields import CsvReader, Found
 
 __all__ = ["csv_fields", "csv_parts"]
 
 
-class _Lines(Protocol):
-    """A reader of `csv`."""
+FIRST_BYTES = 1 << 16  # in which the header should be
+MORE_BYTES = 1 << 20  # that are read at a time
+
+
+class _Rows:
+    """Rows of texts, by the csv module.
+
+    :param lines: the lines of a file, with their ends.
+    :param reading: how it is read.
+    :param before: how many lines of the file are before these.
+    """
+
+    def __init__(self, lines: Iterable[str], reading: Reading, before: int = 0) -> None:
+        self._rows = csv.reader(
+            lines, delimiter=reading.delimiter, quotechar=reading.quote, strict=True
+        )
+        self._before = before
 
     @property
     def line_num(self) -> int:
         """How many lines were read."""
+        return self._before + self._rows.line_num
 
-    def __iter__(self) -> Iterator[list[str]]: ...
+    def __iter__(self) -> Iterator[list[str]]:
+        return self._rows
 
 
 def csv_parts(path: str, reading: Reading) -> Iterator[Part]:
+    """Return the rows of a file.
+
+    :param path: the file.
+    :param reading: how it is read.
+    :raises ValueError: if it is damaged, or lacks a column.
+    """
     # The limit of Python is for all programs of the process: it is raised, never lowered.
     if csv.field_size_limit() < chunks.LONGEST_LINE:
         csv.field_size_limit(chunks.LONGEST_LINE)
-    with opened(path) as file:
-        rows = csv.reader(file, delimiter=reading.delimiter, quotechar=reading.quote, strict=True)
-        header = _header(path, rows, reading)
-        if header is None:
-            return
-        readers = _readers(path, header, reading)
-        width = len(header)
+    with opened_bytes(path) as file:
+        try:
+            first = file.read1(FIRST_BYTES)
+        except (EOFError, OSError) as error:
+            raise ValueError(f"{path}, line 1: {error}") from error
+        file.give_back(first)
+        with text_of(file) as text:
+            rows = _Rows(text, reading)
+            header = _header(path, rows, reading)
+            if header is None:
+                return
+            made = _File(path, header, reading)
+            at = -1 if file.has_given_all else _after_lines(first, rows.line_num)
+            if made.reader is None or at < 0:
+                yield from made.parts_by_texts(rows)
+                return
+        file.give_back(b"")
+        yield from made.parts(file, first[at:], rows.line_num)
 
-        def made(some: list[list[str]], lines: list[int], cut: int, first: int) -> Chunk:
-            some = some[cut:]
-            values = _columns_of(some, width, readers)
-            return Chunk(values, len(some), path, first + cut, lines[cut:], 0, some)
 
+def _after_lines(data: bytes, count: int) -> int:
+    """Return where lines end; -1 if that is not sure."""
+    if count == 0:
+        return len(codecs.BOM_UTF8) if data.startswith(codecs.BOM_UTF8) else 0
+    end = next(islice(_LINE_END.finditer(data), count - 1, None), None)
+    return end.end() if end is not None and end.end() < len(data) else -1
+
+
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+
+
+class _File:
+    """Rows of a file that has a known header.
+
+    Usual ones are bound while they are read, if there is compiled code for it; all others become
+    texts first, and then values.
+
+    :param path: the file.
+    :param header: the names of its fields.
+    :param reading: how it is read.
+    """
+
+    def __init__(self, path: str, header: Sequence[str], reading: Reading) -> None:
+        self._path = path
+        self._reading = reading
+        self._readers = _readers(path, header, reading)
+        self._width = len(header)
+        self.reader = self._usual_reader()
+
+    def _usual_reader(self) -> CsvReader | None:
+        reading = self._reading
+        if reading.binding is None:
+            return None
+        formats = reading.formats
+        fields = [
+            Field(at, usual_kind(column.type, formats), text_reader(column.type, formats))
+            for column, (_, at, _) in zip(reading.columns, self._readers, strict=True)
+        ]
+        return csv_rows.csv_reader(
+            *reading.binding, fields, self._width, reading.delimiter, reading.quote, formats.null
+        )
+
+    def parts_by_texts(self, rows: _Rows) -> Iterator[Part]:
+        """Return the rows that the csv module reads.
+
+        :param rows: the csv module.
+        """
         while True:
-            some, lines = _some_lines(path, rows)
+            some, lines = _some_lines(self._path, rows)
             if not some:
                 return
-            yield Part(len(some), partial(made, some, lines))
+            yield Part(len(some), partial(self._chunk_of_texts, some, lines))
+
+    def _chunk_of_texts(
+        self, some: list[list[str]], lines: list[int], cut: int, first: int
+    ) -> Chunk:
+        some = some[cut:]
+        values = _columns_of(some, self._width, self._readers)
+        return Chunk(values, len(some), self._path, first + cut, lines[cut:], 0, some)
+
+    def parts(self, file: Limited, data: bytes, line: int) -> Iterator[Part]:
+        """Return the rows of a file; those that are bound at once, as far as they go.
+
+        :param file: the file.
+        :param data: its bytes that were read already.
+        :param line: how many lines were before these.
+        """
+        assert self.reader is not None
+        wanted = chunks.CHUNK_BYTES
+        error: Exception | None = None
+        is_last = False
+        while True:
+            while len(data) < wanted and not is_last and error is None:
+                try:
+                    more = file.read1(MORE_BYTES)
+                except (EOFError, OSError) as damaged:
+                    error = damaged
+                    break
+                is_last = not more
+                data += more
+            found = self.reader.read(data, 0, is_last, chunks.CHUNK_ROWS)
+            if found is not None:
+                if found.block is None:
+                    text = io.StringIO(data[: found.end].decode(), newline="")
+                    yield from self.parts_by_texts(_Rows(text, self._reading, line))
+                elif found.size:
+                    chunk = partial(self._bound_chunk, found, data[: found.end], line)
+                    yield Part(found.size, chunk)
+                data = data[found.end :]
+                line += found.line_count
+                wanted = chunks.CHUNK_BYTES
+                if found.size or (is_last and not data):
+                    if found.size:
+                        continue
+                    return
+                # A row that is longer than what was read.
+                if not is_last and error is None and len(data) <= chunks.LONGEST_LINE:
+                    wanted = len(data) + chunks.CHUNK_BYTES
+                    continue
+            if error is not None:
+                raise ValueError(f"{self._path}, line {line + 1}: {error}") from error
+            file.give_back(data)
+            with text_of(file) as text_file:
+                yield from self.parts_by_texts(_Rows(text_file, self._reading, line))
+            return
+
+    def _bound_chunk(self, found: Found, text: bytes, line: int, cut: int, first: int) -> Chunk:
+        block: Any = found.block
+        lines: Sequence[int] = range(line + 1, line + 1 + found.size)
+        if found.lines is not None:
+            lines = [line + 1 + one for one in found.lines]
+        if cut:
+            block, lines = block.take(range(cut, found.size)), lines[cut:]
+        raw = _RawRows(text, self._reading, cut)
+        return Chunk(block, len(block), self._path, first + cut, lines, 0, raw)
 
 
-def _header(path: str, rows: _Lines, reading: Reading) -> list[str] | None:
+class _RawRows(Sequence[list[str]]):
+    """The texts of rows, which are looked at only if one of them fails.
+
+    :param text: the lines.
+    :param reading: how they are read.
+    :param cut: how many rows are left out.
+    """
+
+    def __init__(self, text: bytes, reading: Reading, cut: int) -> None:
+        self._text = text
+        self._reading = reading
+        self._cut = cut
+
+    @cached_property
+    def _rows(self) -> list[list[str]]:
+        lines = io.StringIO(self._text.decode(), newline="")
+        return [row for row in _Rows(lines, self._reading) if row][self._cut :]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._rows[index]
+
+
+def _header(path: str, rows: _Rows, reading: Reading) -> list[str] | None:
     if reading.header is True:
         while found := _checked(path, rows, 1):
             if found[0]:
@@ -105,7 +278,7 @@ class _FieldReader:
         return texts if self._read is str else map(self._read, texts)
 
 
-def _checked(path: str, rows: _Lines, count: int) -> list[list[str]]:
+def _checked(path: str, rows: _Rows, count: int) -> list[list[str]]:
     """Return the next rows of CSV; errors say where."""
     try:
         return list(islice(rows, count))
@@ -113,7 +286,7 @@ def _checked(path: str, rows: _Lines, count: int) -> list[list[str]]:
         raise ValueError(f"{path}, line {rows.line_num}: {error}") from error
 
 
-def _some_lines(path: str, rows: _Lines) -> tuple[list[list[str]], list[int]]:
+def _some_lines(path: str, rows: _Rows) -> tuple[list[list[str]], list[int]]:
     """Return the rows of a chunk, and the lines that they begin on."""
     some: list[list[str]] = []
     lines: list[int] = []
@@ -188,5 +361,4 @@ def csv_fields(path: str, reading: Reading) -> list[str] | None:
     if reading.header is not True:
         return None if reading.header is False else list(reading.header)
     with opened(path) as file:
-        rows = csv.reader(file, delimiter=reading.delimiter, quotechar=reading.quote, strict=True)
-        return _header(path, rows, reading)
+        return _header(path, _Rows(file, reading), reading)

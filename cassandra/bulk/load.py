@@ -18,7 +18,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from cassandra._impl import grouping
+from cassandra._impl import bind, grouping
 from cassandra.bulk.checkpoint import Checkpoint
 from cassandra.bulk.chunks import Chunk, Column, Place, Reading, slice_of
 from cassandra.bulk.files import unknown_field
@@ -277,6 +277,7 @@ class Load:
             options.quote,
             skip,
             self._is_closed,
+            (self._prepared.bind_plan, self._prepared.protocol_version) if self._prepared else None,
         )
 
     @property
@@ -293,6 +294,8 @@ class Load:
         failures: list[tuple[int, BaseException]] = []
         source = chunk.rows
         places: Sequence[int] = range(chunk.size)
+        if isinstance(source, bind.RowsBlock):
+            return Bound(chunk, source, places, failures)
         if isinstance(source, list):
             failures = [(at, row) for at, row in enumerate(source) if isinstance(row, Exception)]
             if failures:

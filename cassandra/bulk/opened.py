@@ -12,19 +12,21 @@ from typing import Any
 from cassandra.bulk import chunks
 from cassandra.errors import DependencyException
 
-__all__ = ["no_column", "opened"]
+__all__ = ["Limited", "no_column", "opened", "opened_bytes", "text_of"]
 
 
 @contextmanager
 def opened(path: str) -> Iterator[io.TextIOBase]:
     """Open a file of text, which may be compressed."""
-    with _opened_bytes(path) as binary:
-        limited: Any = _Limited(binary, path)
-        text = io.TextIOWrapper(limited, encoding="utf-8-sig", newline="")
-        try:
-            yield text
-        finally:
-            text.detach()
+    with opened_bytes(path) as file, text_of(file) as text:
+        yield text
+
+
+@contextmanager
+def opened_bytes(path: str) -> Iterator[Limited]:
+    """Open a file, which may be compressed."""
+    with _opened_bytes(path) as file:
+        yield Limited(file, path)
 
 
 def _opened_bytes(path: str) -> AbstractContextManager[Any]:
@@ -34,6 +36,17 @@ def _opened_bytes(path: str) -> AbstractContextManager[Any]:
     if name.endswith((".zst", ".zstd")):
         return _opened_zstd(path)
     return open(path, "rb")
+
+
+@contextmanager
+def text_of(file: Limited) -> Iterator[io.TextIOBase]:
+    """Read bytes as text from here on; lines end as they do in the file."""
+    binary: Any = file
+    text = io.TextIOWrapper(binary, encoding="utf-8-sig", newline="")
+    try:
+        yield text
+    finally:
+        text.detach()
 
 
 def _opened_zstd(path: str) -> AbstractContextManager[Any]:
@@ -49,18 +62,39 @@ def _opened_zstd(path: str) -> AbstractContextManager[Any]:
     return opened
 
 
-class _Limited(io.BufferedIOBase):
-    """Bytes of a file, in which no line is so long that it would fill the memory."""
+class Limited(io.BufferedIOBase):
+    """Bytes of a file, in which no line is so long that it would fill the memory.
+
+    The attribute `has_given_all` is False as long as some are left that were given back.
+
+    :param file: the file, open.
+    :param path: its name.
+    """
 
     def __init__(self, file: Any, path: str) -> None:
         self._file = file
         self._path = path
         self._since = 0  # bytes since the last end of a line
+        self._first = b""
+        self.has_given_all = True
 
     def readable(self) -> bool:
         return True
 
+    def give_back(self, data: bytes) -> None:
+        """Have bytes read again, before all others.
+
+        :param data: the bytes.
+        """
+        self._first = data
+        self.has_given_all = False
+
     def read1(self, size: int = -1) -> bytes:
+        if self._first:
+            size = size if size > 0 else len(self._first)
+            given, self._first = self._first[:size], self._first[size:]
+            return given
+        self.has_given_all = True
         found: bytes = self._file.read(size if size > 0 else 1 << 16)
         at = found.rfind(b"\n")
         if at >= 0:

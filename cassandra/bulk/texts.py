@@ -19,7 +19,7 @@ from uuid import UUID
 
 from cassandra.util.temporal import Date, Duration, Time
 
-__all__ = ["Formats", "json_of", "json_reader", "text_of", "text_reader"]
+__all__ = ["Formats", "json_of", "json_reader", "text_of", "text_reader", "usual_kind"]
 
 Reader = Callable[[Any], Any]
 
@@ -71,6 +71,20 @@ def text_reader(cql_type: Any, formats: Formats) -> Reader:
     if kind == "timestamp" and formats.timestamp is not None:
         return partial(_formatted_timestamp, formats.timestamp)
     return _SCALARS.get(kind, str)
+
+
+def usual_kind(cql_type: Any, formats: Formats) -> str:
+    """Return the kind of texts that compiled code may read as `text_reader` does; "" for none.
+
+    :param cql_type: the column's type.
+    :param formats: how values are written.
+    """
+    kind = cql_type.typename
+    if cql_type.subtypes or (kind == "date" and formats.date is not None):
+        return ""
+    if kind == "timestamp" and formats.timestamp is not None:
+        return ""
+    return _USUAL_KINDS.get(kind, "")
 
 
 def json_reader(cql_type: Any, formats: Formats) -> Reader:
@@ -301,6 +315,16 @@ _SCALARS: dict[str, Reader] = {
     "time": _time,
     "timestamp": _timestamp,
     "duration": _duration,
+}
+
+_USUAL_KINDS = {
+    **dict.fromkeys(("int", "bigint", "smallint", "tinyint", "counter"), "int"),
+    **dict.fromkeys(("float", "double"), "float"),
+    **dict.fromkeys(("text", "varchar"), "text"),
+    "boolean": "boolean",
+    "uuid": "uuid",
+    "date": "date",
+    "timestamp": "timestamp",
 }
 
 

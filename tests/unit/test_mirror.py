@@ -69,7 +69,8 @@ GUARDED_BY = {
     "_connecting.py": "bulk/test_cli.py",
     # What sources read, piece by piece.
     "bulk/chunks.py": "bulk/test_sources.py",
-    "bulk/csv_files.py": "bulk/test_sources.py",
+    "bulk/csv_fields.py": "bulk/test_csv_rows.py",
+    "bulk/csv_files.py": "bulk/test_csv_rows.py",
     "bulk/files.py": "bulk/test_sources.py",
     "bulk/opened.py": "bulk/test_sources.py",
     "bulk/groups.py": "bulk/test_grouping.py",

@@ -1,0 +1,664 @@
+# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False
+# cython: initializedcheck=False, cdivision=True, binding=True
+"""Fields of CSV to the bytes of bound rows, compiled; see `cassandra.bulk.csv_rows`.
+
+Lines are parted as the csv module does it when it is strict. Fields that are written in the usual
+way become bytes at once; the column's own reader reads all others. What this does not know (a
+quote in the middle of a quoted field, bytes that are no UTF-8) is left to the csv module, from the
+row on where it was met.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
+from libc.math cimport isinf
+from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memchr, memcmp, memcpy
+
+from cassandra._accel.bind cimport BindPlan, RowsBlock
+from cassandra._accel.codecs cimport (
+    KIND_BOOLEAN,
+    KIND_FLOAT32,
+    KIND_FLOAT64,
+    KIND_INT8,
+    KIND_INT16,
+    KIND_INT32,
+    KIND_INT64,
+    KIND_TEXT,
+    KIND_TIMESTAMP,
+    KIND_UUID,
+    Codec,
+)
+from cassandra._accel.wbuf cimport (
+    put_be16,
+    put_be32,
+    put_be64,
+    wbuf,
+    wbuf_close,
+    wbuf_extend,
+    wbuf_open,
+)
+
+from cassandra.bulk.csv_fields import Found as _Found
+
+__all__ = ["csv_reader"]
+
+cdef extern from "Python.h":
+    object PyUnicode_DecodeUTF8(const char*, Py_ssize_t, const char*)
+    ctypedef struct PyObject
+    double PyOS_string_to_double(const char*, char**, PyObject*) except? -1.0
+
+cdef extern from "utf8.h" nogil:
+    bint turbocql_is_ascii(const uint8_t*, size_t) noexcept
+    bint turbocql_is_utf8(const uint8_t*, size_t) noexcept
+
+cdef enum:
+    NEWLINE = 10
+    RETURN = 13
+    MOST_DIGITS = 18     # of an integer that fits 64 bits in any case
+    LONGEST_NUMBER = 48  # characters
+
+# How a field becomes bytes.
+cdef enum How:
+    BY_READER
+    INTEGER
+    REAL
+    BOOLEAN
+    TEXT
+    UUID
+    TIMESTAMP
+    DATE
+
+cdef struct Span:
+    Py_ssize_t start
+    Py_ssize_t end
+    bint is_doubled     # quotes stand twice in it
+
+cdef struct Column:
+    Py_ssize_t place
+    How how
+    int width           # bytes of a number
+
+cdef double[23] POWERS  # of ten, those that a double has exactly
+for _power in range(23):
+    POWERS[_power] = 10.0 ** _power
+
+
+# -- texts of values -------------------------------------------------------------------------------
+
+
+cdef inline bint _digits(const uint8_t* p, Py_ssize_t count, int64_t* number) noexcept nogil:
+    """Read a number of digits alone."""
+    cdef int64_t value = 0
+    cdef Py_ssize_t i
+    for i in range(count):
+        if p[i] < 48 or p[i] > 57:
+            return False
+        value = value * 10 + (p[i] - 48)
+    number[0] = value
+    return True
+
+
+cdef bint _integer(const uint8_t* p, Py_ssize_t size, int64_t* number) noexcept nogil:
+    cdef bint is_negative = size > 0 and p[0] == 45
+    if is_negative:
+        p += 1
+        size -= 1
+    if size < 1 or size > MOST_DIGITS or not _digits(p, size, number):
+        return False
+    if is_negative:
+        number[0] = -number[0]
+    return True
+
+
+cdef int _real(const uint8_t* p, Py_ssize_t size, double* number) except -1:
+    """Read a decimal number; 0 if it is none that is read here."""
+    cdef char[LONGEST_NUMBER + 1] copy
+    cdef uint64_t value = 0
+    cdef int exponent = 0
+    cdef int digits = 0
+    cdef bint has_point = False
+    cdef bint has_digit = False
+    cdef bint is_negative = size > 0 and p[0] == 45
+    cdef Py_ssize_t i
+    if size < 1 or size > LONGEST_NUMBER:
+        return 0
+    for i in range(is_negative, size):
+        if p[i] == 46 and not has_point:
+            has_point = True
+            continue
+        if p[i] < 48 or p[i] > 57:
+            break
+        has_digit = True
+        if value or p[i] != 48:
+            digits += 1
+        if digits < 19:
+            value = value * 10 + (p[i] - 48)
+            exponent -= has_point
+    else:
+        # Both are exact, and so their quotient is rounded once, as it should be.
+        if has_digit and digits < 19 and value <= (<uint64_t> 1 << 53) and exponent >= -22:
+            number[0] = <double> value / POWERS[-exponent]
+            if is_negative:
+                number[0] = -number[0]
+            return 1
+        i = size
+    if not has_digit:
+        return 0
+    while i < size:
+        if not (48 <= p[i] <= 57 or p[i] in b"eE+-."):
+            return 0
+        i += 1
+    memcpy(copy, p, size)
+    copy[size] = 0
+    try:
+        number[0] = PyOS_string_to_double(copy, NULL, NULL)
+    except ValueError:
+        return 0
+    return not isinf(number[0])
+
+
+cdef inline int _hex(uint8_t c) noexcept nogil:
+    if 48 <= c <= 57:
+        return c - 48
+    c |= 32
+    return c - 87 if 97 <= c <= 102 else -1
+
+
+cdef bint _uuid(const uint8_t* p, Py_ssize_t size, uint8_t* to) noexcept nogil:
+    """Read 8-4-4-4-12 digits."""
+    cdef Py_ssize_t at = 0
+    cdef int i, high, low
+    if size != 36:
+        return False
+    for i in range(16):
+        if i == 4 or i == 6 or i == 8 or i == 10:
+            if p[at] != 45:
+                return False
+            at += 1
+        high = _hex(p[at])
+        low = _hex(p[at + 1])
+        if high < 0 or low < 0:
+            return False
+        to[i] = <uint8_t> (high << 4 | low)
+        at += 2
+    return True
+
+
+cdef int64_t _days(int64_t year, int64_t month, int64_t day) noexcept nogil:
+    """Days since 1970 of a day of the Gregorian calendar, whose years begin in March here."""
+    cdef int64_t era
+    year -= month <= 2
+    era = year // 400
+    return (
+        era * 146_097
+        + (year - era * 400) * 365 + (year - era * 400) // 4 - (year - era * 400) // 100
+        + (153 * ((month + 9) % 12) + 2) // 5 + day - 1
+        - 719_468
+    )
+
+
+cdef bint _date(const uint8_t* p, int64_t* days) noexcept nogil:
+    """Read the ten characters of a day in ISO 8601."""
+    cdef int64_t year = 0
+    cdef int64_t month = 0
+    cdef int64_t day = 0
+    cdef int64_t last
+    if (
+        p[4] != 45 or p[7] != 45
+        or not _digits(p, 4, &year) or not _digits(p + 5, 2, &month) or not _digits(p + 8, 2, &day)
+        or year < 1 or month < 1 or month > 12 or day < 1
+    ):
+        return False
+    last = 30 + ((month + (month >> 3)) & 1)
+    if month == 2:
+        last = 28 + (year % 4 == 0 and (year % 100 != 0 or year % 400 == 0))
+    days[0] = _days(year, month, day)
+    return day <= last
+
+
+cdef bint _timestamp(const uint8_t* p, Py_ssize_t size, int64_t* millis) noexcept nogil:
+    """Read a moment in ISO 8601, to the second or to a fraction, in UTC or with an offset."""
+    cdef int64_t days = 0
+    cdef int64_t hour = 0
+    cdef int64_t minute = 0
+    cdef int64_t second = 0
+    cdef int64_t fraction = 0
+    cdef int64_t zone_hour = 0
+    cdef int64_t zone_minute = 0
+    cdef Py_ssize_t at = 19
+    cdef Py_ssize_t begin
+    if size < 19 or not _date(p, &days) or (p[10] != 32 and p[10] != 84):
+        return False
+    if (
+        p[13] != 58 or p[16] != 58
+        or not _digits(p + 11, 2, &hour) or not _digits(p + 14, 2, &minute)
+        or not _digits(p + 17, 2, &second) or hour > 23 or minute > 59 or second > 59
+    ):
+        return False
+    millis[0] = ((days * 24 + hour) * 60 + minute) * 60 + second
+    if at < size and p[at] == 46:
+        begin = at = at + 1
+        while at < size and at - begin < 7 and 48 <= p[at] <= 57:
+            at += 1
+        # Three digits are milliseconds; what follows is cut off.
+        if at == begin or at - begin > 6 or not _digits(p + begin, min(at - begin, 3), &fraction):
+            return False
+        if at - begin < 3:
+            fraction *= 100 if at - begin == 1 else 10
+    if at < size:
+        if size - at == 1 and p[at] == 90:
+            pass
+        elif (
+            size - at == 6 and (p[at] == 43 or p[at] == 45) and p[at + 3] == 58
+            and _digits(p + at + 1, 2, &zone_hour) and _digits(p + at + 4, 2, &zone_minute)
+            and zone_hour < 24 and zone_minute < 60
+        ):
+            zone_minute = (zone_hour * 60 + zone_minute) * 60
+            millis[0] += zone_minute if p[at] == 45 else -zone_minute
+        else:
+            return False
+    millis[0] = millis[0] * 1000 + fraction
+    return True
+
+
+cdef bint _is_word(
+    const uint8_t* p, Py_ssize_t size, const char* word, Py_ssize_t length
+) noexcept nogil:
+    cdef Py_ssize_t i
+    if size != length:
+        return False
+    for i in range(size):
+        if (p[i] | 32) != <uint8_t> word[i]:
+            return False
+    return True
+
+
+# -- lines -----------------------------------------------------------------------------------------
+
+
+cdef class _CsvReader:
+    """Reads the rows of a file, piece by piece."""
+
+    cdef BindPlan plan
+    cdef int version
+    cdef tuple readers
+    cdef bytes null
+    cdef uint8_t delimiter
+    cdef uint8_t quote
+    cdef Py_ssize_t width
+    cdef Py_ssize_t count
+    cdef Column* columns
+
+    def __dealloc__(self):
+        PyMem_Free(self.columns)
+
+    cdef int take(self, Py_ssize_t number, object field, Codec codec) except -1:
+        """Note how a field becomes bytes."""
+        cdef Column* column = &self.columns[number]
+        column.place = field.place
+        if not 0 <= column.place < self.width:
+            raise ValueError(f"field {column.place} of {self.width}")
+        column.how = BY_READER
+        column.width = 8
+        if field.kind == "int" and KIND_INT8 <= codec.kind <= KIND_INT64:
+            column.how = INTEGER
+            if codec.kind == KIND_INT32:
+                column.width = 4
+            elif codec.kind != KIND_INT64:
+                column.width = 2 if codec.kind == KIND_INT16 else 1
+        elif field.kind == "float" and (
+            codec.kind == KIND_FLOAT32 or codec.kind == KIND_FLOAT64
+        ):
+            column.how = REAL
+            column.width = 4 if codec.kind == KIND_FLOAT32 else 8
+        elif field.kind == "boolean" and codec.kind == KIND_BOOLEAN:
+            column.how = BOOLEAN
+        elif field.kind == "text" and codec.kind == KIND_TEXT:
+            column.how = TEXT
+        elif field.kind == "uuid" and codec.kind == KIND_UUID:
+            column.how = UUID
+        elif field.kind == "timestamp" and codec.kind == KIND_TIMESTAMP:
+            column.how = TIMESTAMP
+        elif field.kind == "date" and type(codec).__name__ == "DateCodec":
+            column.how = DATE
+        return 0
+
+    def read(self, data, start, is_last, most):
+        """Read rows (see the Python module).
+
+        :param data: a part of the file.
+        :param start: where a row begins.
+        :param is_last: True if the file ends with `data`.
+        :param most: how many rows at most.
+        """
+        cdef _Lines lines = _Lines.__new__(_Lines)
+        cdef RowsBlock block = None
+        cdef wbuf out, scratch
+        cdef bint is_bound = True
+        cdef Py_ssize_t limit = most
+        cdef Py_ssize_t row
+        if not isinstance(data, bytes) or not 0 <= start <= PyBytes_GET_SIZE(data):
+            raise ValueError(f"bytes are read from a place in them, not from {start!r}")
+        lines.data = <const uint8_t*> PyBytes_AS_STRING(data)
+        lines.size = PyBytes_GET_SIZE(data)
+        lines.at = start
+        lines.is_last = is_last
+        lines.delimiter = self.delimiter
+        lines.quote = self.quote
+        lines.width = self.width
+        lines.spans = <Span*> PyMem_Malloc(max(self.width, 1) * sizeof(Span))
+        if lines.spans == NULL:
+            raise MemoryError()
+        wbuf_open(&out)
+        wbuf_open(&scratch)
+        try:
+            while lines.count < limit and lines.next_row():
+                row = out.size
+                if is_bound:
+                    is_bound = lines.fields == self.width and self.bind(
+                        &out, &scratch, lines.data, lines.spans
+                    )
+                    if is_bound:
+                        put_be32(out.data + row, <uint32_t> (out.size - row - 4))
+            if not lines.are_usual(start):
+                return None
+            if is_bound:
+                block = RowsBlock.__new__(RowsBlock)
+                block.width = self.count
+                block.count = lines.count
+                block._take(&out)
+        finally:
+            wbuf_close(&out)
+            wbuf_close(&scratch)
+        return _Found(
+            block, lines.count, lines.at, lines.numbers() if lines.is_uneven else None, lines.line
+        )
+
+    cdef bint bind(self, wbuf* out, wbuf* scratch, const uint8_t* data, Span* spans) except -1:
+        """Append a row; False if a value is wrong."""
+        cdef Py_ssize_t i, size, at
+        cdef const uint8_t* p
+        cdef Span* span
+        wbuf_extend(out, 4)
+        for i in range(self.count):
+            span = &spans[self.columns[i].place]
+            p = data + span.start
+            size = span.end - span.start
+            if span.is_doubled:
+                scratch.size = 0
+                wbuf_extend(scratch, size)
+                size = _undoubled(p, size, self.quote, scratch.data)
+                p = scratch.data
+            if size == PyBytes_GET_SIZE(self.null) and not memcmp(
+                p, PyBytes_AS_STRING(self.null), size
+            ):
+                put_be32(wbuf_extend(out, 4), 0xFFFFFFFF)
+                continue
+            at = out.size
+            if self.write(out, &self.columns[i], p, size):
+                continue
+            out.size = at
+            try:
+                text = PyUnicode_DecodeUTF8(<const char*> p, size, NULL)
+                self.plan._add(out, i, self.readers[i](text))
+            except (ValueError, TypeError, ArithmeticError):
+                return False  # it is found again, and placed, by the slow way
+        return True
+
+    cdef bint write(
+        self, wbuf* out, const Column* column, const uint8_t* p, Py_ssize_t size
+    ) except -1:
+        """Append a value with its length; False if it is not written in the usual way."""
+        cdef int64_t number = 0
+        cdef double real = 0
+        cdef float small
+        cdef uint32_t few
+        cdef uint64_t bits
+        cdef uint8_t* to
+        if column.how == TEXT:
+            to = wbuf_extend(out, 4 + size)
+            put_be32(to, <uint32_t> size)
+            memcpy(to + 4, p, size)
+            return True
+        if column.how == INTEGER:
+            return _integer(p, size, &number) and _put_integer(out, number, column.width)
+        if column.how == REAL:
+            if not _real(p, size, &real):
+                return False
+            to = wbuf_extend(out, 4 + column.width)
+            put_be32(to, <uint32_t> column.width)
+            if column.width == 8:
+                memcpy(&bits, &real, 8)
+                put_be64(to + 4, bits)
+                return True
+            small = <float> real
+            memcpy(&few, &small, 4)
+            put_be32(to + 4, few)
+            return not isinf(small)
+        if column.how == TIMESTAMP:
+            return _timestamp(p, size, &number) and _put_integer(out, number, 8)
+        if column.how == UUID:
+            to = wbuf_extend(out, 20)
+            put_be32(to, 16)
+            return _uuid(p, size, to + 4)
+        if column.how == DATE:
+            if size != 10 or not _date(p, &number):
+                return False
+            to = wbuf_extend(out, 8)
+            put_be32(to, 4)
+            put_be32(to + 4, <uint32_t> (number + (<int64_t> 1 << 31)))
+            return True
+        if column.how == BOOLEAN:
+            to = wbuf_extend(out, 5)
+            put_be32(to, 1)
+            to[4] = _is_word(p, size, b"true", 4)
+            return to[4] or _is_word(p, size, b"false", 5)
+        return False
+
+
+cdef bint _put_integer(wbuf* out, int64_t number, int width) except -1:
+    """Append a number with its length; False if it is out of range."""
+    cdef int64_t high = INT64_MAX >> (64 - 8 * width)
+    cdef uint8_t* to
+    if number > high or number < -high - 1:
+        return False
+    to = wbuf_extend(out, 4 + width)
+    put_be32(to, <uint32_t> width)
+    to += 4
+    if width == 8:
+        put_be64(to, <uint64_t> number)
+    elif width == 4:
+        put_be32(to, <uint32_t> number)
+    elif width == 2:
+        put_be16(to, <uint16_t> number)
+    else:
+        to[0] = <uint8_t> number
+    return True
+
+
+cdef Py_ssize_t _undoubled(
+    const uint8_t* p, Py_ssize_t size, uint8_t quote, uint8_t* to
+) noexcept nogil:
+    """Copy a field, of two quotes one each; returns the size."""
+    cdef Py_ssize_t i = 0
+    cdef Py_ssize_t made = 0
+    while i < size:
+        to[made] = p[i]
+        made += 1
+        i += 2 if p[i] == quote else 1
+    return made
+
+
+cdef class _Lines:
+    """Parts bytes into rows and fields."""
+
+    cdef const uint8_t* data
+    cdef Py_ssize_t size
+    cdef Py_ssize_t at           # where the next row begins
+    cdef bint is_last
+    cdef uint8_t delimiter
+    cdef uint8_t quote
+    cdef Py_ssize_t count        # of rows
+    cdef Py_ssize_t fields       # of the last row
+    cdef Py_ssize_t line         # of the next row, from 0
+    cdef bint is_uneven          # a row does not begin on the line of its own number
+    cdef Py_ssize_t* starts      # the line of each row
+    cdef Py_ssize_t room
+    cdef Py_ssize_t width        # fields that `spans` has room for
+    cdef Span* spans
+
+    def __dealloc__(self):
+        PyMem_Free(self.starts)
+        PyMem_Free(self.spans)
+
+    cdef list numbers(self):
+        cdef Py_ssize_t i
+        return [self.starts[i] for i in range(self.count)]
+
+    cdef bint are_usual(self, Py_ssize_t start) noexcept:
+        """False if there is anything in the rows that the csv module has to see."""
+        cdef const uint8_t* p = self.data + start
+        cdef Py_ssize_t size = self.at - start
+        # Up to Python 3.10 the csv module refuses zero bytes.
+        if memchr(p, 0, size) != NULL:
+            return False
+        return turbocql_is_ascii(p, size) or turbocql_is_utf8(p, size)
+
+    cdef Py_ssize_t after_line(self, Py_ssize_t at) noexcept:
+        """Where the next line begins, if one ends at `at`; -1 if that is not known yet."""
+        if self.data[at] == RETURN:
+            if at + 1 == self.size:
+                return at + 1 if self.is_last else -1
+            if self.data[at + 1] == NEWLINE:
+                return at + 2
+        return at + 1
+
+    cdef bint next_row(self) except -1:
+        """Find the fields of the next row; False if no further one is complete, or usual."""
+        cdef Py_ssize_t at = self.at
+        cdef Py_ssize_t inside = 0    # lines that end inside of its fields
+        cdef Py_ssize_t fields = 0
+        cdef Span span
+        cdef uint8_t end
+        while at < self.size and (self.data[at] == NEWLINE or self.data[at] == RETURN):
+            at = self.after_line(at)
+            if at < 0:
+                return False
+            self.line += 1
+            self.at = at
+        if at == self.size:
+            return False
+        while True:
+            at = self.next_field(at, &span, &inside)
+            if at < 0:
+                return False
+            if fields < self.width:
+                self.spans[fields] = span
+            fields += 1
+            if at == self.size:
+                break
+            end = self.data[at]
+            if end == self.delimiter:
+                at += 1
+                if at == self.size and not self.is_last:
+                    return False
+                continue
+            at = self.after_line(at)
+            if at < 0:
+                return False
+            break
+        self.note_line()
+        self.line += inside + 1
+        self.fields = fields
+        self.at = at
+        return True
+
+    cdef Py_ssize_t next_field(self, Py_ssize_t at, Span* span, Py_ssize_t* inside) noexcept:
+        """Find a field's end; -1 if it is not there, or the field not usual."""
+        cdef const uint8_t* found
+        cdef Py_ssize_t i
+        cdef uint8_t byte
+        span.is_doubled = False
+        if at == self.size or self.data[at] != self.quote:
+            span.start = at
+            while at < self.size:
+                byte = self.data[at]
+                if byte == self.delimiter or byte == NEWLINE or byte == RETURN:
+                    break
+                at += 1
+            span.end = at
+            return at if at < self.size or self.is_last else -1
+        at += 1
+        span.start = at
+        while True:
+            found = <const uint8_t*> memchr(self.data + at, self.quote, self.size - at)
+            if found == NULL:
+                return -1
+            for i in range(at, found - self.data):
+                byte = self.data[i]
+                # A return and a newline end one line together.
+                if byte == NEWLINE or (byte == RETURN and self.data[i + 1] != NEWLINE):
+                    inside[0] += 1
+            at = found - self.data
+            span.end = at
+            at += 1
+            if at == self.size:
+                return at if self.is_last else -1
+            byte = self.data[at]
+            if byte != self.quote:
+                break
+            span.is_doubled = True
+            at += 1
+        if byte == self.delimiter or byte == NEWLINE or byte == RETURN:
+            return at
+        return -1
+
+    cdef int note_line(self) except -1:
+        cdef Py_ssize_t* grown
+        if self.count == self.room:
+            self.room = max(self.room * 2, 1024)
+            grown = <Py_ssize_t*> PyMem_Realloc(self.starts, self.room * sizeof(Py_ssize_t))
+            if grown == NULL:
+                raise MemoryError()
+            self.starts = grown
+        self.starts[self.count] = self.line
+        if self.line != self.count:
+            self.is_uneven = True
+        self.count += 1
+        return 0
+
+
+def csv_reader(plan, version, fields, width, delimiter, quote, null):
+    """Return a reader of usual CSV; None if it does not know the delimiter or the quote.
+
+    :param plan: how values are bound.
+    :param version: the version of the protocol.
+    :param fields: the field of each bind marker.
+    :param width: how many fields a line has.
+    :param delimiter: between fields.
+    :param quote: around fields.
+    :param null: the text that stands for null.
+    """
+    cdef _CsvReader made = _CsvReader.__new__(_CsvReader)
+    cdef Py_ssize_t number
+    made.plan = <BindPlan?> plan
+    made.version = version
+    if not made.plan._native or not made.plan._count or len(fields) != made.plan._count:
+        return None
+    for mark in (delimiter, quote):
+        if not isinstance(mark, str) or len(mark) != 1 or not mark.isascii() or mark in "\r\n\0":
+            return None
+    if delimiter == quote:
+        return None
+    made.delimiter = ord(delimiter)
+    made.quote = ord(quote)
+    made.null = null.encode()
+    made.width = width
+    made.count = made.plan._count
+    made.readers = tuple([(<object> field).read for field in fields])
+    made.columns = <Column*> PyMem_Malloc(made.count * sizeof(Column))
+    if made.columns == NULL:
+        raise MemoryError()
+    for number in range(made.count):
+        made.take(number, fields[number], <Codec?> made.plan._codecs[number])
+    return made

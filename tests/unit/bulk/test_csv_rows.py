@@ -1,0 +1,315 @@
+"""CSV that is bound while it is read, beside the csv module and the readers of texts."""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from cassandra.bulk import chunks, csv_files
+from cassandra.bulk.chunks import Column, Reading
+from cassandra.bulk.csv_fields import Field
+from cassandra.bulk.csv_files import csv_parts
+from cassandra.bulk.texts import Formats
+from cassandra.cqltypes.parse import lookup_casstype, lookup_cqltype
+from tests.conftest import Twins
+
+TYPES = ("int", "bigint", "tinyint", "float", "double", "boolean", "text", "uuid", "timestamp", "date")  # fmt: skip
+
+
+class Row(NamedTuple):
+    """A row: its line, and its bytes or its error."""
+
+    line: int
+    found: bytes | str
+
+
+def reading(twins: Twins, *types: str, header: Any = True, **formats: Any) -> Reading:
+    columns = [
+        Column(f"c{at}", lookup_casstype("ListType(Int32Type)") if kind == "list" else lookup_cqltype(kind))
+        for at, kind in enumerate(types)
+    ]  # fmt: skip
+    plan = twins.bind.BindPlan(columns)
+    more = {name: formats.pop(name) for name in ("delimiter", "quote") if name in formats}
+    return Reading(
+        "csv", columns, {}, Formats(**formats), header, more.get("delimiter", ","),
+        more.get("quote", '"'), 0, False, (plan, 5),
+    )  # fmt: skip
+
+
+def rows(path: Path, how: Reading, is_short: list[bool] | None = None) -> list[Row]:
+    """Return all rows of a file; if it cannot be read on, that is the last one."""
+    assert how.binding is not None
+    plan, version = how.binding
+    found: list[Row] = []
+    first = 1
+    try:
+        for part in csv_parts(str(path), how):
+            chunk = part.made(0, first)
+            first += part.size
+            assert chunk.size == part.size == len(chunk.lines or ())
+            assert chunk.raw is not None
+            assert len(chunk.raw) == chunk.size
+            is_bound = hasattr(chunk.rows, "take")
+            if is_short is not None:
+                is_short.append(is_bound)
+            if is_bound:
+                assert chunk.rows.width == len(how.columns)
+                values = [row.data for row in chunk.rows.rows()]
+                rest = part.made(1, first) if part.size > 1 else chunk
+                assert [row.data for row in rest.rows.rows()] == values[chunk.size - rest.size :]
+                assert rest.lines == list(chunk.lines or ())[chunk.size - rest.size :] or isinstance(rest.lines, range)  # fmt: skip
+            else:
+                values = [_bound(plan, row, version) for row in chunk.rows]
+            for at, value in enumerate(values):
+                found.append(Row(chunk.place(at).line or 0, value))
+    except ValueError as error:
+        found.append(Row(-1, str(error).partition(", ")[2]))
+    return found
+
+
+def _bound(plan: Any, row: Any, version: int) -> bytes | str:
+    if isinstance(row, Exception):
+        return str(row)
+    try:
+        data: bytes = plan.bind(row, version).data
+    except (ValueError, TypeError) as error:
+        return f"{type(error).__name__}: {error}"
+    return data
+
+
+@pytest.fixture
+def beside(
+    twins: Twins, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., tuple[list[Row], list[Row]]]:
+    """Read a file by the csv module, and as the implementation does it."""
+
+    def read(path: Path, *types: str, **how: Any) -> tuple[list[Row], list[Row]]:
+        asked = reading(twins, *types, **how)
+        monkeypatch.setattr(csv_files, "csv_rows", twins.csv_rows)
+        ours = rows(path, asked)
+        monkeypatch.setattr(csv_files, "csv_rows", Twins("python").csv_rows)
+        return rows(path, asked), ours
+
+    return read
+
+
+VALUES: dict[str, list[str]] = {
+    "int": ["0", "-1", "2147483647", "-2147483648", "2147483648", "+5", " 7 ", "007", "1_0", "1.0", "-", "", "٣"],
+    "bigint": ["9223372036854775807", "-9223372036854775808", "9223372036854775808", "999999999999999999"],
+    "tinyint": ["127", "-128", "128", "-129"],
+    "float": ["1.5", "1e10", "1e39", "-0.0", "nan", "inf", "3.4028236e38", "1e-50"],
+    "double": [
+        "0.1", "-.5", "5.", ".", "-", "1e5", "1E-5", "1e400", "-1e400", "1e", "e5", "12345678901234567890",
+        "0.1234567890123456789", "9007199254740993", "9007199254740992.5", "1" * 40, "1" * 60, "1__0", "1_0",
+        "0x10", " 1.5", "Infinity", "NaN", "123456789.123456789", "0.000001", "1.7976931348623157e308", "4.9e-324",
+        "0.00000000000000000000001", "1e22", "1.e1", "--1", "1-", "1.2.3", "72057594037927945",
+    ],
+    "boolean": ["true", "False", "TRUE", "t", "f", "yes", "0", "1", "maybe", " true", ""],
+    "text": ["", "plain", "é", "a,b", 'a"b', "a\nb", "a\r\nb", "a\rb", '"', '""', " ", "NULL", "\N{GRINNING FACE}"],
+    "ascii": ["a", "é"],
+    "uuid": [
+        "00000000-0000-0000-0000-000000000007", "ABCDEFab-1234-5678-9abc-def012345678",
+        "{00000000-0000-0000-0000-000000000007}", "00000000000000000000000000000007", "g0000000-0000-0000-0000-000000000007",
+        "00000000-0000-0000-0000-00000000000", "000000000000-0000-0000-0000-00000007",
+    ],
+    "timestamp": [
+        "2026-11-23 12:30:00", "2026-11-23T12:30:00.5", "2026-11-23 12:30:00.123456", "2026-11-23 12:30:00Z",
+        "2026-11-23 12:30:00+01:30", "2026-11-23 12:30:00.25-08:00", "2026-11-23", "2026-11-23 12:30", "1969-12-31 23:59:59.999",
+        "1969-12-31 23:59:59.0005", "0001-01-01 00:00:00", "9999-12-31 23:59:59.999", "2026-02-29 00:00:00", "2024-02-29 00:00:00",
+        "1900-02-29 00:00:00", "2000-02-29 00:00:00", "2026-13-01 00:00:00", "2026-11-31 00:00:00", "2026-11-23 24:00:00",
+        "2026-11-23 12:60:00", "2026-11-23 12:30:60", "1764000000000", "-5", "2026-11-23 12:30:00+0130", "2026-11-23x12:30:00",
+        "2026-11-23 12:30:00.1234567", "2026-11-23 12:30:00.", "2026-11-23 12:30:00 +01:00", "2026-11-23 12:30:00+24:00", "now",
+    ],
+    "date": ["2026-11-23", "1969-12-31", "0001-01-01", "9999-12-31", "2026-02-29", "2026-11-23 ", "20261123", "-1", "10000-01-01"],
+    "list": ["[1, 2]", "[]", "x"],
+}  # fmt: skip
+
+
+def field(text: str, force: bool = False) -> str:
+    if force or any(one in text for one in ',"\n\r'):
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+@pytest.mark.parametrize("kind", sorted(VALUES))
+def test_each_text_is_the_same_value(
+    kind: str, beside: Callable[..., tuple[list[Row], list[Row]]], tmp_path: Path
+) -> None:
+    path = tmp_path / "a.csv"
+    usual = "1" if kind != "text" else "x"
+    for text in VALUES[kind]:
+        for force in (False, True):
+            path.write_text(f"c0,c1\n1,{field(text, force)}\n2,{usual}\n", newline="")
+            expected, found = beside(path, "int", kind)
+            assert found == expected, text
+            path.write_text(f"1;'{text}'\n".replace('"', ""), newline="")
+            expected, found = beside(
+                path, "int", kind, header=False, delimiter=";", quote="'", null="NULL"
+            )
+            assert found == expected, text
+
+
+def test_formats_of_the_program_count(
+    beside: Callable[..., tuple[list[Row], list[Row]]], tmp_path: Path
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("c0,c1\n23.11.2026,23.11.2026 12h\n2026-11-23,2026-11-23 12:00:00\n")
+    expected, found = beside(path, "date", "timestamp", date="%d.%m.%Y", timestamp="%d.%m.%Y %Hh")
+    assert found == expected
+    assert isinstance(found[0].found, bytes)
+    assert "does not match format" in str(found[1].found)
+
+
+FILES = {
+    "empty": b"",
+    "header alone": b"c0,c1",
+    "header and its end": b"c0,c1\n",
+    "mark": b"\xef\xbb\xbfc0,c1\n1,a\n",
+    "no last end": b"c0,c1\n1,a\n2,b",
+    "returns": b"c0,c1\r1,a\r2,b\r",
+    "both": b"c0,c1\r\n1,a\r\n2,b\r\n",
+    "mixed": b"c0,c1\r\n1,a\n2,b\r3,c\n\r4,d\r\r\n5,e",
+    "empty lines": b"\n\nc0,c1\n\n1,a\n\n\n2,b\n\n",
+    "quoted header": b'"c0","c1"\n1,a\n',
+    "header of two lines": b'"c0","c\n1"\n1,a\n',
+    "too few": b"c0,c1\n1,a\n2\n3,c\n",
+    "too many": b"c0,c1\n1,a\n2,b,c\n3,c\n",
+    "empty fields": b'c0,c1\n,\n"",""\n',
+    "last delimiter": b"c0,c1\n1,",
+    "lines inside": b'c0,c1\n1,"a\nb\r\nc\rd"\n2,"\r"\n3,"\n"\n',
+    "doubled quotes": b'c0,c1\n1,""""\n2,"a""b"""\n3,"a"\n',
+    "quotes inside": b'c0,c1\n1,a"b\n2,a"b"c\n3,a""\n',
+    "after a quote": b'c0,c1\n1,a\n2,"a"b\n3,c\n',
+    "open quote": b'c0,c1\n1,a\n2,"b\n3,c\n',
+    "open quote at the end": b'c0,c1\n1,a\n2,"',
+    "no text": b"c0,c1\n1,a\n2,\xff\n3,c\n",
+    "zero": b"c0,c1\n1,a\x00b\n2,b\n",
+    "spaces": b"c0,c1\n1, \n , \n",
+    "spaces alone": b"c0,c1\n1,a\n  \n2,b\n",
+    "half a character": b"c0,c1\n1,\xc3",
+    "a separator of lines": "c0,c1\n1,a\u2028b\x0b\x0c\x1c\x85\n2,b\n".encode(),
+}
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
+@pytest.mark.parametrize("more", [1, 2, 3, 7, 1 << 20])
+def test_files_are_parted_in_the_same_way(
+    name: str,
+    more: int,
+    beside: Callable[..., tuple[list[Row], list[Row]]],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """However few bytes are read at a time."""
+    monkeypatch.setattr(csv_files, "MORE_BYTES", more)
+    monkeypatch.setattr(csv_files, "FIRST_BYTES", max(more, 12))
+    monkeypatch.setattr(chunks, "CHUNK_BYTES", max(more, 12))
+    path = tmp_path / "a.csv"
+    path.write_bytes(FILES[name])
+    expected, found = beside(path, "int", "text")
+    if expected and expected[-1].line < 0 and found:
+        # How far the module had come when it met the damage is not promised.
+        assert found[-1].line < 0
+        assert (
+            found[:-1] == expected[: len(found) - 1] or expected[:-1] == found[: len(expected) - 1]
+        )
+        assert (
+            str(found[-1].found).partition(":")[2][:12]
+            == str(expected[-1].found).partition(":")[2][:12]
+        )
+        return
+    assert found == expected
+
+
+def test_random_files(
+    beside: Callable[..., tuple[list[Row], list[Row]]],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    generator = random.Random(11)
+    path = tmp_path / "a.csv"
+    for _ in range(150):
+        types = generator.sample(sorted(VALUES), 3)
+        end = generator.choice(("\n", "\r\n", "\r"))
+        bad = generator.random() < 0.3
+        lines = []
+        for _ in range(generator.randrange(40)):
+            texts = []
+            for kind in types:
+                usual = VALUES[kind][0]
+                texts.append(
+                    generator.choice(VALUES[kind]) if bad and generator.random() < 0.2 else usual
+                )
+            if bad and generator.random() < 0.05:
+                texts.append("1")
+            lines.append(",".join(field(text, generator.random() < 0.2) for text in texts))
+        path.write_text(end.join(["c0,c1,c2", *lines, ""]), newline="")
+        monkeypatch.setattr(csv_files, "MORE_BYTES", generator.choice((5, 64, 1 << 20)))
+        monkeypatch.setattr(chunks, "CHUNK_BYTES", generator.choice((16, 300, 1 << 20)))
+        monkeypatch.setattr(chunks, "CHUNK_ROWS", generator.choice((3, 1000)))
+        expected, found = beside(path, *types)
+        assert found == expected
+
+
+def test_usual_files_go_the_short_way(
+    compiled: Twins, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(csv_files, "csv_rows", compiled.csv_rows)
+    path = tmp_path / "a.csv"
+    path.write_text(
+        "c0,c1,c2,c3,c4,c5,c6,c7,c8,c9,more\n"
+        '1,2,3,0.5,0.1,true,"a ""b""",00000000-0000-0000-0000-000000000007,2026-11-23 12:30:00,2026-11-23,x\n'
+    )
+    short: list[bool] = []
+    (row,) = rows(path, reading(compiled, *TYPES), short)
+    assert short == [True]
+    assert row.line == 2
+    # A type that only Python reads is read by Python, and the rest of the row is not.
+    path.write_text("c0,c1,c2\n1,[1],1.5\n")
+    (row,) = rows(path, reading(compiled, "int", "list", "decimal"), short := [])
+    assert short == [True]
+    # One wrong value has its chunk looked at; the next one goes the short way again.
+    monkeypatch.setattr(chunks, "CHUNK_ROWS", 2)
+    path.write_text("c0\n1\nx\n3\n4\n")
+    found = rows(path, reading(compiled, "int"), short := [])
+    assert [row.line for row in found] == [2, 3, 4, 5]
+    assert short == [False, True]
+
+
+def test_null_is_a_text_of_the_program(
+    beside: Callable[..., tuple[list[Row], list[Row]]], tmp_path: Path
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text('c0,c1\nNULL,NULL\n1,\n2,"NULL"\n')
+    expected, found = beside(path, "int", "text", null="NULL")
+    null = struct.pack(">i", -1)
+    assert found == expected
+    assert found[0].found == null + null
+    assert found[1].found == struct.pack(">iii", 4, 1, 0)
+
+
+def test_what_it_does_not_know_it_leaves(compiled: Twins) -> None:
+    plan = compiled.bind.BindPlan([Column("c0", lookup_cqltype("int"))])
+    field_of = Field(0, "int", int)
+    make = compiled.csv_rows.csv_reader
+    for delimiter, quote in (
+        ("", '"'),
+        (",,", '"'),
+        ("é", '"'),
+        (",", ""),
+        (",", ","),
+        ("\n", '"'),
+    ):
+        assert make(plan, 5, [field_of], 1, delimiter, quote, "") is None
+    assert make(plan, 5, [], 1, ",", '"', "") is None
+    with pytest.raises(ValueError, match="field 3 of 1"):
+        make(plan, 5, [Field(3, "int", int)], 1, ",", '"', "")
+    reader = make(plan, 5, [field_of], 1, ",", '"', "")
+    for data, start in ((b"1", 2), (b"1", -1), ("1", 0)):
+        with pytest.raises(ValueError, match="bytes are read"):
+            reader.read(data, start, True, 1)
