@@ -32,6 +32,7 @@ _ENDINGS = {
     ".parquet": "parquet",
     ".pq": "parquet",
 }
+SAMPLE = 1000  # rows of a frame
 _COMPRESSED = (".gz", ".zst", ".zstd")
 
 
@@ -138,16 +139,19 @@ def _parts_of_table(table: Any, reading: Reading) -> Iterator[Part]:
         return Chunk(some, len(some), None, first + cut, None, 0, None)
 
     for whole in _tables_of(table):
-        # Of a frame, whose objects may be of any size, as of rows of the program.
-        size = getattr(whole, "nbytes", None)
-        count = (
-            min(chunks.OBJECT_ROWS, chunks.CHUNK_ROWS)
-            if size is None
-            else rows_of_a_chunk(size, len(whole))
-        )
+        count = rows_of_a_chunk(_size_of(whole), len(whole))
         for start in range(0, len(whole), count):
             some = slice_of(whole, start, count)
             yield Part(len(some), partial(made, some))
+
+
+def _size_of(table: Any) -> int:
+    """Return about how many bytes a table has."""
+    if not hasattr(table, "memory_usage"):
+        return int(table.nbytes)
+    # A frame knows the size of its objects only by looking at each of them.
+    some = table.iloc[:: max(len(table) // SAMPLE, 1)]
+    return int(some.memory_usage(deep=True).sum()) * len(table) // max(len(some), 1)
 
 
 def _tables_of(table: Any) -> Iterator[Any]:
