@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from cassandra import clock, observed
-    from cassandra.bulk import csv_rows, grouping
+    from cassandra.bulk import csv_rows, csv_texts, grouping
     from cassandra.cqltypes import codecs
     from cassandra.engine import flight
     from cassandra.metadata.placement import ring, tablets
@@ -50,6 +50,7 @@ __all__ = [
     "column_buffers",
     "column_rows",
     "csv_rows",
+    "csv_texts",
     "fallback_reason",
     "flight",
     "frame",
@@ -75,6 +76,7 @@ TWINS: dict[str, str] = {
     "column_buffers": "cassandra.protocol.columnar.column_buffers",
     "column_rows": "cassandra.metadata.schema.column_rows",
     "csv_rows": "cassandra.bulk.csv_rows",
+    "csv_texts": "cassandra.bulk.csv_texts",
     "frame": "cassandra.protocol.frame",
     "grouping": "cassandra.bulk.grouping",
     "ring": "cassandra.metadata.placement.ring",

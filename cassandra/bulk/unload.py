@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import csv
 import gzip
 import json
 import os
@@ -14,8 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cassandra._impl import csv_texts
 from cassandra.bulk.scan import AsyncScan, Batches, Scan, size_of
-from cassandra.bulk.texts import json_of, text_of
+from cassandra.bulk.texts import json_of
+from cassandra.client.columnar import rows_message
 
 if TYPE_CHECKING:
     from cassandra.aio.session import Session as AsyncSession
@@ -113,26 +114,31 @@ class _Writer:
             self._write = self._parquet(temporary, result)
             return
         opener: Any = gzip.open if self._compression else open
-        file = self._stack.enter_context(opener(temporary, "wt", encoding="utf-8", newline=""))
+        file = self._stack.enter_context(opener(temporary, "wb"))
+        self._write = self._csv(file, result) if self._format == "csv" else self._json(file, result)
+
+    def _csv(self, file: Any, result: Page) -> Callable[[Any], int]:
         names = result.column_names or []
-        if self._format == "csv":
-            lines = csv.writer(file, lineterminator="\n")
-            lines.writerow(names)
+        file.write(csv_texts.csv_line(names).encode())
 
-            def write(page: Page) -> int:
-                rows = page.current_rows
-                lines.writerows([text_of(value) for value in row] for row in rows)
-                return len(rows)
-        else:
+        def write(page: Page) -> int:
+            message = rows_message(page._message)
+            file.write(csv_texts.csv_lines(names, message.metadata.codecs, *message.rows_body))
+            return message.row_count
 
-            def write(page: Page) -> int:
-                rows = page.current_rows
-                for row in rows:
-                    content = dict(zip(names, map(json_of, row), strict=True))
-                    file.write(json.dumps(content, ensure_ascii=False) + "\n")
-                return len(rows)
+        return write
 
-        self._write = write
+    def _json(self, file: Any, result: Page) -> Callable[[Any], int]:
+        names = result.column_names or []
+
+        def write(page: Page) -> int:
+            rows = page.current_rows
+            for row in rows:
+                content = dict(zip(names, map(json_of, row), strict=True))
+                file.write((json.dumps(content, ensure_ascii=False) + "\n").encode())
+            return len(rows)
+
+        return write
 
     def _parquet(self, temporary: str, result: Page) -> Callable[[Any], int]:
         from pyarrow import parquet

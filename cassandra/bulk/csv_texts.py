@@ -1,0 +1,51 @@
+"""Pages of rows as lines of CSV. The compiled twin is ``cassandra._accel.csv_texts``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from cassandra.bulk.texts import text_of
+from cassandra.protocol.rows import RowPlan
+
+if TYPE_CHECKING:
+    from cassandra.cqltypes.codecs.base import Codec
+
+__all__ = ["csv_line", "csv_lines"]
+
+
+def csv_lines(
+    names: Sequence[str], codecs: Sequence[Codec], body: bytes, offset: int, count: int
+) -> bytes:
+    """Return the rows of a page as CSV, in UTF-8; see `cassandra.bulk.texts.text_of`.
+
+    :param names: of the columns.
+    :param codecs: those of the columns' types.
+    :param body: the page.
+    :param offset: where its rows begin.
+    :param count: how many rows.
+    :raises DecodeError: if a value cannot be decoded.
+    """
+    rows = RowPlan(names, codecs).tuples(body, offset, count)
+    return "".join([csv_line(list(map(text_of, row))) for row in rows]).encode()
+
+
+def csv_line(texts: Sequence[str]) -> str:
+    """Return a line of CSV, with its end.
+
+    The csv module would not put a lone carriage return between quotes, which ends a line for its
+    reader and all others.
+
+    :param texts: of the fields.
+    """
+    if len(texts) == 1 and not texts[0]:
+        return '""\n'  # a line of one field that is empty would be none
+    return ",".join([_quoted(text) for text in texts]) + "\n"
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"' if _SPECIAL.search(text) else text
+
+
+_SPECIAL = re.compile('[",\r\n]')
