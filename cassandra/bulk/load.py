@@ -14,11 +14,12 @@ import os
 import time
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from cassandra._impl import bind, grouping
+from cassandra._steps import adrive, drive
 from cassandra.bulk.checkpoint import Checkpoint
 from cassandra.bulk.chunks import Chunk, Column, Place, Reading, slice_of
 from cassandra.bulk.files import unknown_field
@@ -570,16 +571,8 @@ def load(
     :param options: see `LoadOptions`.
     """
     profile = _profile_of(session, options)
-    run = Load(session, target, source, options)
-    outcome: Any = None
-    with closing(run.steps()) as steps:
-        while True:
-            try:
-                step = steps.send(outcome)
-            except StopIteration as end:
-                report: LoadReport = end.value
-                return report
-            outcome = _done(session, step, profile)
+    steps = Load(session, target, source, options).steps()
+    return drive(steps, lambda step: _done(session, step, profile))
 
 
 def _done(session: Session, step: Step, profile: ExecutionProfile | str | None) -> Any:
@@ -606,16 +599,8 @@ async def aload(
     :param options: see `LoadOptions`.
     """
     profile = _profile_of(session, options)
-    run = Load(session, target, source, options)
-    outcome: Any = None
-    with closing(run.steps()) as steps:
-        while True:
-            try:
-                step = steps.send(outcome)
-            except StopIteration as end:
-                report: LoadReport = end.value
-                return report
-            outcome = await _adone(session, step, profile)
+    steps = Load(session, target, source, options).steps()
+    return await adrive(steps, lambda step: _adone(session, step, profile))
 
 
 async def _adone(session: AsyncSession, step: Step, profile: ExecutionProfile | str | None) -> Any:

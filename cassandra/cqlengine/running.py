@@ -8,11 +8,11 @@ is written once.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
+from cassandra._steps import adrive, drive
 from cassandra.concurrent import execute_concurrent
 from cassandra.cqlengine.connection import Connection, _connections, get_connection, log
 from cassandra.cqlengine.errors import CQLEngineException
@@ -285,34 +285,9 @@ def _wrong_face(connection: Connection, blocking: bool) -> CQLEngineException:
 
 def run(operation: Operation[T]) -> T:
     """Run `operation` on a blocking session and return its outcome."""
-    try:
-        request = next(operation)
-        while True:
-            try:
-                result = blocking(request)
-            # KeyboardInterrupt too has to reach the operation: a failed batch undoes its marks.
-            except BaseException as error:
-                request = operation.throw(error)
-            else:
-                # Outside the `try`: the operation's own errors must not be thrown into it again.
-                request = operation.send(result)
-    except StopIteration as done:
-        outcome: T = done.value
-        return outcome
+    return drive(operation, blocking)
 
 
 async def arun(operation: Operation[T]) -> T:
     """Run `operation` on a session of `cassandra.aio` and return its outcome."""
-    try:
-        request = next(operation)
-        while True:
-            try:
-                result = await awaited(request)
-            # Cancelling too has to reach the operation: a batch takes back what counts as saved.
-            except (Exception, asyncio.CancelledError) as error:
-                request = operation.throw(error)
-            else:
-                request = operation.send(result)
-    except StopIteration as done:
-        outcome: T = done.value
-        return outcome
+    return await adrive(operation, awaited)

@@ -22,6 +22,7 @@ LAYERS: list[set[str]] = [
         "_version",
         "_foreign",
         "_lazy",
+        "_steps",
         "_patterns",
         "_reexports",
         "_forks",

@@ -1,0 +1,99 @@
+"""Work as a generator of steps, on both kinds of code that drive it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator
+from typing import Any
+
+import pytest
+
+from cassandra._steps import adrive, drive
+
+Drive = Callable[..., Any]
+
+
+def on_asyncio(steps: Generator[Any, Any, Any], perform: Callable[[Any], Any]) -> Any:
+    async def performed(step: Any) -> Any:
+        await asyncio.sleep(0)
+        return perform(step)
+
+    return asyncio.run(adrive(steps, performed))
+
+
+@pytest.fixture(params=[drive, on_asyncio], ids=["blocking", "asyncio"])
+def driven(request: pytest.FixtureRequest) -> Drive:
+    found: Drive = request.param
+    return found
+
+
+def test_outcomes_come_back(driven: Drive) -> None:
+    def steps() -> Generator[int, int, int]:
+        first = yield 1
+        second = yield first + 1
+        return second * 10
+
+    assert driven(steps(), lambda step: step + 100) == 2020
+
+
+def test_no_steps_at_all(driven: Drive) -> None:
+    def steps() -> Generator[int, int, str]:
+        return "done"
+        yield 1
+
+    assert driven(steps(), lambda step: step) == "done"
+
+
+def test_errors_of_steps_go_into_the_generator(driven: Drive) -> None:
+    def steps() -> Generator[str, Any, str]:
+        try:
+            yield "bad"
+        except ValueError as error:
+            return f"{error}, {(yield 'good')}"
+        return "not reached"
+
+    def perform(step: str) -> str:
+        if step == "bad":
+            raise ValueError(step)
+        return step
+
+    assert driven(steps(), perform) == "bad, good"
+
+
+def test_own_errors_end_it(driven: Drive) -> None:
+    thrown: list[BaseException] = []
+
+    def steps() -> Generator[int, Any, None]:
+        try:
+            yield 1
+        except BaseException as error:
+            thrown.append(error)
+            raise
+        raise KeyError("own")
+
+    with pytest.raises(KeyError, match="own"):
+        driven(steps(), lambda step: step)
+    assert thrown == []
+
+
+def test_what_ends_a_program_reaches_the_generator() -> None:
+    undone: list[str] = []
+
+    def steps() -> Generator[int, Any, None]:
+        try:
+            yield 1
+        finally:
+            undone.append("undone")
+
+    def interrupted(step: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        drive(steps(), interrupted)
+
+    async def cancelled(step: int) -> None:
+        raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(adrive(steps(), cancelled))
+    assert undone == ["undone", "undone"]
