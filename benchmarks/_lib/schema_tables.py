@@ -18,7 +18,7 @@ from benchmarks._lib.null_server import (
 from cassandra.testing.fake.system_tables import SCHEMA_TABLES, SCHEMA_TABLES_OF_5_0
 from cassandra.testing.fake.values import encode_row, parse_type
 
-__all__ = ["rules"]
+__all__ = ["OPTIONS", "rules", "rules_of"]
 
 Row = dict[str, Any]
 
@@ -112,7 +112,11 @@ def body(
 
 def rules(tables: int) -> list[Rule]:
     """Return the server's answers: each schema table, whole or with the columns that we ask for."""
-    content = schema_rows(tables)
+    return rules_of(schema_rows(tables))
+
+
+def rules_of(content: Mapping[str, Sequence[Row]]) -> list[Rule]:
+    """Return the answers for rows of schema tables, by the table's name."""
     # Some drivers insist on these two.
     supported = (
         string("CQL_VERSION") + b"\0\x01" + string("3.4.6") + string("COMPRESSION") + b"\0\0"

@@ -249,9 +249,13 @@ cdef bint _timestamp(const uint8_t* p, Py_ssize_t size, int64_t* millis) noexcep
         if size - at == 1 and p[at] == 90:
             pass
         elif (
-            size - at == 6 and (p[at] == 43 or p[at] == 45) and p[at + 3] == 58
-            and _digits(p + at + 1, 2, &zone_hour) and _digits(p + at + 4, 2, &zone_minute)
-            and zone_hour < 24 and zone_minute < 60
+            (size - at == 6 or size - at == 5)
+            and (p[at] == 43 or p[at] == 45)
+            and (size - at == 5 or p[at + 3] == 58)
+            and _digits(p + at + 1, 2, &zone_hour)
+            and _digits(p + size - 2, 2, &zone_minute)
+            and zone_hour < 24
+            and zone_minute < 60
         ):
             zone_minute = (zone_hour * 60 + zone_minute) * 60
             millis[0] += zone_minute if p[at] == 45 else -zone_minute

@@ -69,9 +69,15 @@ def rows(
     return head + b"".join(cells)
 
 
-def prepared(query_id: bytes, binds: Sequence[Column], results: Sequence[Column]) -> bytes:
+def prepared(
+    query_id: bytes,
+    binds: Sequence[Column],
+    results: Sequence[Column],
+    table: str = "t",
+    keyspace: str = "bench",
+) -> bytes:
     body = struct.pack(">iH", 4, len(query_id)) + query_id
-    body += struct.pack(">iiiH", 0x01, len(binds), 1, 0) + columns_of(binds)
+    body += struct.pack(">iiiH", 0x01, len(binds), 1, 0) + columns_of(binds, keyspace, table)
     if not results:
         return body + struct.pack(">ii", 0x04, 0)
     return body + struct.pack(">ii", 0x01, len(results)) + columns_of(results)

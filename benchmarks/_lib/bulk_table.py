@@ -1,0 +1,99 @@
+"""The table of `benchmarks.bulk`: its rows as files, its schema for the null server."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import random
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks._lib import null_server
+from benchmarks._lib.null_server import BIGINT, DOUBLE, INT, PREPARE, RESULT, TEXT, TIMESTAMP, kind
+
+__all__ = ["COLUMNS", "CREATE", "KEYSPACE", "NAME", "file_of_rows", "rows_of", "rules"]
+
+KEYSPACE = (
+    "CREATE KEYSPACE bench WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"
+)
+NAME = "bench.orders"
+CREATE = (
+    f"CREATE TABLE {NAME} (customer text, placed timestamp, id bigint, total double, note text, "
+    "n int, PRIMARY KEY (customer, placed, id))"
+)
+# Name, type, its number on the wire, kind, position in the key.
+COLUMNS = [
+    ("customer", "text", TEXT, "partition_key", 0),
+    ("placed", "timestamp", TIMESTAMP, "clustering", 0),
+    ("id", "bigint", BIGINT, "clustering", 1),
+    ("total", "double", DOUBLE, "regular", -1),
+    ("note", "text", TEXT, "regular", -1),
+    ("n", "int", INT, "regular", -1),
+]
+START = datetime.datetime(2026, 1, 1)
+
+Row = tuple[str, datetime.datetime, int, float, str, int]
+
+
+def rows_of(count: int, partitions: int) -> Iterator[Row]:
+    """Yield rows, the same in each run."""
+    generator = random.Random(1)
+    for number in range(count):
+        yield (
+            f"customer {generator.randrange(partitions)}",
+            START + datetime.timedelta(seconds=number),
+            number,
+            generator.random() * 100,
+            f"some note {generator.random()}",
+            generator.randrange(1000),
+        )
+
+
+def file_of_rows(path: Path, count: int, partitions: int) -> None:
+    """Write rows as CSV, which all loaders read without an option."""
+    with path.open("w", newline="") as file:
+        lines = csv.writer(file)
+        lines.writerow([column[0] for column in COLUMNS])
+        for customer, placed, *rest in rows_of(count, partitions):
+            lines.writerow([customer, f"{placed:%Y-%m-%d %H:%M:%S}+0000", *rest])
+
+
+def rules() -> list[null_server.Rule]:
+    """Return the answers of a server that has the table."""
+    from benchmarks._lib import schema_tables  # here: it imports the driver
+
+    keyspace, table = NAME.split(".")
+    where = {"keyspace_name": keyspace, "table_name": table}
+    content: dict[str, list[schema_tables.Row]] = {
+        "system_schema.keyspaces": [
+            {
+                "keyspace_name": keyspace,
+                "durable_writes": True,
+                "replication": {
+                    "class": "org.apache.cassandra.locator.SimpleStrategy",
+                    "replication_factor": "1",
+                },
+            }
+        ],
+        "system_schema.tables": [{**where, **schema_tables.OPTIONS, "id": uuid.UUID(int=7)}],
+        "system_schema.columns": [
+            {
+                **where,
+                "column_name": name,
+                "column_name_bytes": name.encode(),
+                "kind": role,
+                "position": position,
+                "clustering_order": "asc" if role == "clustering" else "none",
+                "type": cql_type,
+            }
+            for name, cql_type, _, role, position in COLUMNS
+        ],
+    }
+    binds = [(name, kind(number)) for name, _, number, _, _ in COLUMNS]
+    answer = null_server.prepared(b"load", binds, [], table, keyspace)
+    return [
+        *schema_tables.rules_of(content),
+        (PREPARE, f"INSERT INTO {NAME}".encode(), RESULT, answer),
+        (null_server.EXECUTE, b"load", RESULT, null_server.VOID),
+    ]

@@ -1,0 +1,126 @@
+"""The tools that others load tables with: cqlsh, from PyPI, and dsbulk, from Maven Central."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from benchmarks._lib import peers
+from benchmarks._lib.bulk_table import COLUMNS, NAME
+from benchmarks._lib.report import Benchmark
+
+__all__ = ["Tool", "cqlsh", "dsbulk", "turbocql"]
+
+VERSION = "1.10.0"
+PARTS = (
+    "runner",
+    "workflow-load",
+    "workflow-unload",
+    "connectors-csv",
+    "codecs-text",
+    "executor-reactor",
+    "batcher-reactor",
+)
+PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
+DEPENDENCY = (
+    "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>"
+)
+POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
+<modelVersion>4.0.0</modelVersion>
+<groupId>local</groupId><artifactId>dsbulk</artifactId><version>1</version>
+<dependencies>{}</dependencies></project>
+"""
+
+
+class Tool:
+    """A tool, and the commands that it is started by.
+
+    :param name: of the column.
+    :param load: the command that loads the file at its end.
+    :param unload: the command that writes into the place at its end, for each format.
+    """
+
+    def __init__(self, name: str, load: list[str], unload: dict[str, list[str]]) -> None:
+        self.name = name
+        self._load = load
+        self._unload = unload
+
+    @property
+    def formats(self) -> list[str]:
+        """What it can unload to."""
+        return list(self._unload)
+
+    def load(self, path: Path) -> list[str]:
+        """Return the command that loads a file."""
+        return [part.replace("PATH", str(path)) for part in self._load]
+
+    def unload(self, path: Path, form: str) -> list[str]:
+        """Return the command that unloads into a file or folder."""
+        return [part.replace("PATH", str(path)) for part in self._unload[form]]
+
+
+def turbocql(address: str, port: int, has_parquet: bool) -> Tool:
+    """Return this driver's own tool."""
+    command = [sys.executable, "-m", "cassandra.bulk"]
+    place = ["--hosts", address, "--port", str(port)]
+    forms = ["csv", "parquet"] if has_parquet else ["csv"]
+    return Tool(
+        "turbocql",
+        [*command, "load", NAME, "PATH", *place, "--no-progress"],
+        {form: [*command, "unload", NAME, "PATH", *place, "--format", form] for form in forms},
+    )
+
+
+def cqlsh(bench: Benchmark, address: str, port: int) -> Tool | None:
+    """Return cqlsh with its COPY, after it is installed; None if it cannot be."""
+    if not peers.prepare(bench, ("cqlsh",), ()):
+        return None
+    program = str(peers.environment("cqlsh", ()).with_name("cqlsh"))
+    columns = ", ".join(column[0] for column in COLUMNS)
+    command = [program, address, str(port), "-e"]
+    return Tool(
+        "cqlsh",
+        [*command, f"COPY {NAME} ({columns}) FROM 'PATH' WITH HEADER = true"],
+        {"csv": [*command, f"COPY {NAME} ({columns}) TO 'PATH' WITH HEADER = true"]},
+    )
+
+
+def dsbulk(bench: Benchmark, address: str, port: int) -> Tool | None:
+    """Return dsbulk, after its jars are fetched; None if they cannot be."""
+    folder = peers.cache() / f"dsbulk-{VERSION}"
+    java, maven = shutil.which("java"), shutil.which("mvn")
+    if bench.options.no_peers or java is None:
+        bench.note("dsbulk is left out" + ("" if java else ": it needs Java"))
+        return None
+    if not (folder / "done").exists():
+        if bench.options.quick or maven is None:
+            bench.note("dsbulk is left out: its jars are not here, and fetching them needs Maven")
+            return None
+        bench.say(f"fetching dsbulk {VERSION} from Maven Central into {folder}: once")
+        _fetch(folder, maven)
+    bench.versions["dsbulk"] = VERSION
+    main = "com.datastax.oss.dsbulk.runner.DataStaxBulkLoader"
+    command = [java, "-cp", f"{folder}/jars/*", main]
+    place = ["-h", json.dumps([address]), "-port", str(port), "-logDir", str(folder / "logs")]
+    table = ["-k", NAME.split(".")[0], "-t", NAME.split(".")[1], *place]
+    # Moments as cqlsh writes them, which is not what dsbulk reads by itself.
+    table += ["--codec.timestamp", "yyyy-MM-dd HH:mm:ssZ"]
+    return Tool(
+        "dsbulk",
+        [*command, "load", "-url", "PATH", *table],
+        {"csv": [*command, "unload", "-url", "PATH", *table]},
+    )
+
+
+def _fetch(folder: Path, maven: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    wanted = [("com.datastax.oss", f"dsbulk-{part}", VERSION) for part in PARTS]
+    wanted.append(("ch.qos.logback", "logback-classic", "1.2.13"))
+    pom = folder / "pom.xml"
+    pom.write_text(POM.format("".join(DEPENDENCY.format(*one) for one in wanted)))
+    command = [maven, "-q", "-B", "-f", str(pom), PLUGIN, f"-DoutputDirectory={folder / 'jars'}"]
+    subprocess.run(command, check=True, stdout=sys.stderr)
+    (folder / "done").touch()

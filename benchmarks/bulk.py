@@ -1,0 +1,178 @@
+"""Whole tables: loads and unloads beside cqlsh's COPY and dsbulk, and loads of Arrow data.
+
+    python benchmarks/bulk.py [--rows 1000000] [--check]
+
+A real node of Cassandra is started, and each tool, a process of its own, loads the same file of CSV
+into an empty table, counts what is there, and unloads it again. The figures are CPU time of the
+tool for a row, all of its processes together, and the time that it takes. Client and node share the
+machine's processors. Before that, the driver loads Arrow data into a server that answers at once.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks._lib import bulk_table, null_server, peers
+from benchmarks._lib.bulk_tools import Tool, cqlsh, dsbulk, turbocql
+from benchmarks._lib.report import Benchmark
+from benchmarks._lib.requirements import has
+
+WORKER = Path(__file__).with_name("_lib") / "worker_bulk.py"
+COPY_TARGET = 8.0  # times the CPU
+DSBULK_TARGET = 20.0
+ROWS_A_SECOND = 1_000_000
+# Of the same number of rows: a series of many moments for each key, and keys of ten rows each.
+SHAPES = {"a series: 1,000 rows for each key": 1000, "10 rows for each key": 10}
+
+Figures = dict[str, dict[str, float | None]]
+
+
+def at_once(bench: Benchmark, folder: Path) -> None:
+    """Measure loads into a server that answers at once."""
+    count = min(bench.options.rows, 1_000_000)
+    rows: Figures = {}
+    with null_server.running(first=bulk_table.rules()) as (address, port):
+        for shape, members in SHAPES.items():
+            path = folder / "rows.csv"
+            bulk_table.file_of_rows(path, count, max(count // members, 1))
+            for name in ("CSV", "Arrow") if has("pyarrow") else ("CSV",):
+                place = [address, str(port), bulk_table.NAME, str(path), name.lower()]
+                for lane in peers.lanes():
+                    if lane == "python" and not bench.options.pure:
+                        continue
+                    found = peers.run_ours(lane, WORKER, place)
+                    row = rows.setdefault(f"{name}, {shape}", {})
+                    row[f"turbocql {lane}"] = found["us"]
+                    row[f"rows a request, {lane}"] = found["rows"] / found["requests"]
+    bench.show("loads into a server that answers at once, us of CPU a row", rows)
+    best = rows.get("Arrow, a series: 1,000 rows for each key", {}).get("turbocql c")
+    if best is not None:
+        text = f"{1e6 / best:,.0f} rows a second of CPU from Arrow, at least {ROWS_A_SECOND:,}"
+        bench.target(text, 1e6 / best >= ROWS_A_SECOND)
+
+
+def timed(command: list[str]) -> tuple[float, float]:
+    """Run a command; return seconds of CPU, its children's too, and seconds."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    began = time.perf_counter()
+    settings = peers.own_settings() if command[0] == sys.executable else {}
+    done = subprocess.run(
+        command,
+        env={**peers.inherited(), **settings},
+        cwd=peers.cache(),
+        capture_output=True,
+        text=True,
+    )
+    took = time.perf_counter() - began
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode:
+        raise peers.WorkerFailed(f"{command} failed:\n{done.stdout[-1500:]}{done.stderr[-1500:]}")
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return used, took
+
+
+def beside(bench: Benchmark, folder: Path) -> None:
+    """Measure the tools on a real node, one after the other."""
+    from cassandra.cluster import Cluster
+    from cassandra.testing import LocalCluster
+
+    count = bench.options.rows
+    path = folder / "rows.csv"
+    bulk_table.file_of_rows(path, count, max(count // 10, 1))
+    rows: Figures = {}
+    with LocalCluster() as nodes:
+        address, port = nodes.contact_points[0], nodes.port
+        tools = [
+            turbocql(address, port, has("pyarrow")),
+            cqlsh(bench, address, port),
+            dsbulk(bench, address, port),
+        ]
+        with Cluster([address], port=port) as cluster, cluster.connect() as session:
+            session.execute(bulk_table.KEYSPACE)
+            for tool in filter(None, tools):
+                session.execute(f"DROP TABLE IF EXISTS {bulk_table.NAME}", timeout=60)
+                session.execute(bulk_table.CREATE, timeout=60)
+                note(rows, "load of CSV", tool.name, count, *timed(tool.load(path)))
+                there = session.count(bulk_table.NAME)
+                if there != count:
+                    raise RuntimeError(f"{tool.name} loaded {there} rows of {count}")
+                unloads(tool, folder, count, rows)
+    bench.show("a real node", rows)
+    judge(bench, rows)
+
+
+def unloads(tool: Tool, folder: Path, count: int, rows: Figures) -> None:
+    """Measure what a tool writes."""
+    for form in tool.formats:
+        place = folder / f"{tool.name}-{form}"
+        figures = timed(tool.unload(place, form))
+        note(rows, f"unload to {form.upper()}", tool.name, count, *figures)
+        if place.is_dir():
+            shutil.rmtree(place)
+        else:
+            place.unlink()
+
+
+def note(rows: Figures, case: str, name: str, count: int, used: float, took: float) -> None:
+    """Keep the figures of one run."""
+    rows.setdefault(f"{case}, us of CPU a row", {})[name] = used / count * 1e6
+    rows.setdefault(f"{case}, s", {})[name] = took
+
+
+def judge(bench: Benchmark, rows: Figures) -> None:
+    """Compare the tools with the project's targets."""
+    load: Any = rows["load of CSV, us of CPU a row"]
+    took: Any = rows["load of CSV, s"]
+    unload: Any = rows["unload to CSV, us of CPU a row"]
+    for name, factor in (("cqlsh", COPY_TARGET), ("dsbulk", DSBULK_TARGET)):
+        if name in load:
+            ratio = load[name] / load["turbocql"]
+            text = f"load: 1/{ratio:.1f} of the CPU of {name}, at most 1/{factor:g}"
+            bench.target(text, ratio >= factor)
+            bench.target(f"load: less time than {name}", took["turbocql"] < took[name])
+    if "cqlsh" in unload:
+        ratio = unload["cqlsh"] / unload["turbocql"]
+        text = f"unload: 1/{ratio:.1f} of the CPU of COPY TO, at most 1/{COPY_TARGET:g}"
+        bench.target(text, ratio >= COPY_TARGET)
+    parquet: Any = rows.get("unload to PARQUET, us of CPU a row")
+    if parquet is not None:
+        bench.target(
+            "unload: less CPU to Parquet than to CSV", parquet["turbocql"] < unload["turbocql"]
+        )
+
+
+def main() -> int:
+    bench = Benchmark(
+        __doc__,
+        "Loads and unloads of whole tables",
+        takes="10 minutes",
+        quick="15 s",
+        with_peers=True,
+    )
+    bench.add("--rows", type=int, default=1_000_000, help="rows of the table")
+    bench.add("--pure", action="store_true", help="measure pure Python, too, at the null server")
+    bench.start(rows=20_000)
+    bench.need_program("cc")
+    if not has("pyarrow"):
+        bench.note("loads of Arrow data are left out: pip install pyarrow for them")
+    with tempfile.TemporaryDirectory() as folder:
+        at_once(bench, Path(folder))
+        if bench.options.quick:
+            bench.note("the real node is left out by --quick")
+        elif shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+            bench.note("the real node is left out: it needs Java")
+        else:
+            beside(bench, Path(folder))
+    return bench.end()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
