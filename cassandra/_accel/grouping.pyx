@@ -2,16 +2,19 @@
 # cython: initializedcheck=False, cdivision=True, binding=True
 """Rows of one load as requests, compiled; `cassandra.bulk.grouping` is its reference.
 
-What is needed of the block is copied first: code of the program may run later (an owner's look-up,
-the collector), and may add to the block.
+What is needed of the block is read first: code of the program may run later (an owner's look-up,
+the collector), and may add to the block. Rows never move in it.
 """
 
+cimport cython
+
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from cpython.mem cimport PyMem_Calloc, PyMem_Free
+from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t
-from libc.string cimport memcmp
+from libc.string cimport memcmp, memcpy
 
 from cassandra._accel.bind cimport RowsBlock
+from cassandra._accel.checks cimport unpicklable
 from cassandra._accel.murmur3 cimport murmur3_of
 from cassandra._accel.ring cimport NOBODY, ReplicaMap, token_at
 from cassandra._accel.wbuf cimport (
@@ -25,15 +28,15 @@ from cassandra._accel.wbuf cimport (
 )
 
 from cassandra.bulk import groups as _groups
-from cassandra.bulk.groups import Group as _Group
 
-__all__ = ["request_waves"]
+__all__ = ["Group", "request_waves"]
 
 cdef enum:
     MOST_OF_A_PART = 0xFFFF  # bytes of one of several columns of a partition key
 
 
 cdef struct Row:
+    Py_ssize_t at          # where it begins in the block, its size included
     Py_ssize_t size        # bytes of its values
     Py_ssize_t name        # where its primary key begins in `names`
     Py_ssize_t name_size
@@ -41,13 +44,14 @@ cdef struct Row:
     Py_ssize_t key_size    # -1 if there is none
     int64_t token
     Py_ssize_t wave
-    Py_ssize_t next        # the next row of its partition, or -1
+    Py_ssize_t next        # the next row of its partition or group, or -1
 
 
-cdef struct Part:          # a partition of one wave
+cdef struct Part:          # a partition of one wave, or a group
     Py_ssize_t first
     Py_ssize_t last
     Py_ssize_t size        # bytes of its rows
+    Py_ssize_t count       # rows
 
 
 cdef struct Filled:        # the group that rows of one owner go to
@@ -67,6 +71,77 @@ cdef inline Py_ssize_t _slots_for(Py_ssize_t count) noexcept:
     while slots < 2 * count:
         slots *= 2
     return slots
+
+
+# It holds nothing that could hold it: the collector would look at thousands for nothing.
+@cython.no_gc
+@cython.final
+cdef class Group:
+    """Rows that are sent in one request (see the Python twin)."""
+
+    cdef readonly RowsBlock block
+    cdef public int tries
+    cdef Py_ssize_t* _rows
+    cdef Py_ssize_t _count
+
+    def __cinit__(self, *arguments, **named):
+        self.block = RowsBlock.__new__(RowsBlock)
+
+    def __init__(self, block, rows):
+        cdef RowsBlock whole = <RowsBlock?> block
+        cdef list numbers = list(rows)
+        cdef Py_ssize_t at
+        if self._rows != NULL:
+            raise TypeError("a group is made once")
+        self.block = whole.take(numbers)
+        self._rows = <Py_ssize_t*> _room(len(numbers), sizeof(Py_ssize_t))
+        for at in range(len(numbers)):
+            self._rows[at] = numbers[at]
+        self._count = len(numbers)
+
+    def __dealloc__(self):
+        PyMem_Free(self._rows)
+
+    def __len__(self):
+        return self._count
+
+    @property
+    def rows(self):
+        """The numbers of its rows."""
+        cdef Py_ssize_t at
+        return [self._rows[at] for at in range(self._count)]
+
+    @property
+    def size(self):
+        """The bytes of their values."""
+        return self.block.used - 4 * self.block.count
+
+    def __reduce__(self):
+        raise unpicklable(self)
+
+
+cdef Group _group(RowsBlock whole, const Row* rows, const Part* part):
+    """Return the group of a chain of rows."""
+    cdef Group made = Group.__new__(Group)
+    cdef RowsBlock block = made.block
+    cdef Py_ssize_t index = part.first
+    cdef Py_ssize_t size
+    block.width = whole.width
+    block.has_unset = whole.has_unset
+    made._rows = <Py_ssize_t*> _room(part.count, sizeof(Py_ssize_t))
+    block.start = <uint8_t*> PyMem_Malloc(part.size + 4 * part.count)
+    if block.start == NULL:
+        raise MemoryError()
+    block.room = part.size + 4 * part.count
+    while made._count < part.count:
+        size = rows[index].size + 4
+        memcpy(block.start + block.used, whole.start + rows[index].at, size)
+        block.used += size
+        block.count += 1
+        made._rows[made._count] = index
+        made._count += 1
+        index = rows[index].next
+    return made
 
 
 cdef class _Rows:
@@ -106,6 +181,7 @@ cdef class _Rows:
                 wanted[i] = places[i]
             # Only errors run code of Python's below, and they end this.
             for index in range(block.count):
+                self.rows[index].at = pos
                 self.rows[index].size = get_be32(block.start + pos)
                 self._read_row(block, pos + 4, &self.rows[index], at, last, wanted, width, parts)
                 pos += 4 + self.rows[index].size
@@ -212,24 +288,22 @@ cdef class _Wave:
     """The requests of one wave."""
 
     cdef _Rows rows
-    cdef list groups           # a list of row numbers each
-    cdef list sizes
-    cdef Py_ssize_t size       # bytes of the last group
     cdef Part* parts
-    cdef Py_ssize_t count
+    cdef Py_ssize_t part_count
+    cdef Part* groups
+    cdef Py_ssize_t group_count
     cdef Filled* filled
     cdef Py_ssize_t most_bytes
     cdef Py_ssize_t most_partitions
 
     def __cinit__(self, _Rows rows):
         self.rows = rows
-        self.groups = []
-        self.sizes = []
         self.most_bytes = _groups.MOST_BYTES
         self.most_partitions = _groups.MOST_PARTITIONS
 
     def __dealloc__(self):
         PyMem_Free(self.parts)
+        PyMem_Free(self.groups)
         PyMem_Free(self.filled)
 
     cdef int split(self, const Py_ssize_t* order, Py_ssize_t count, bint alone) except -1:
@@ -242,13 +316,13 @@ cdef class _Wave:
         cdef Part* part
         try:
             self.parts = <Part*> _room(count, sizeof(Part))
+            self.groups = <Part*> _room(count, sizeof(Part))
             for at in range(count):
                 index = order[at]
                 row = &self.rows.rows[index]
                 row.next = -1
                 if alone or row.key_size < 0:
-                    self.groups.append([index])
-                    self.sizes.append(row.size)
+                    self.begin(index)
                     continue
                 slot = row.token & (slots - 1)
                 while table[slot]:
@@ -260,16 +334,28 @@ cdef class _Wave:
                         self.rows.rows[part.last].next = index
                         part.last = index
                         part.size += row.size
+                        part.count += 1
                         break
                     slot = (slot + 1) & (slots - 1)
                 else:
-                    self.parts[self.count].first = self.parts[self.count].last = index
-                    self.parts[self.count].size = row.size
-                    self.count += 1
-                    table[slot] = self.count
+                    part = &self.parts[self.part_count]
+                    part.first = part.last = index
+                    part.size = row.size
+                    part.count = 1
+                    self.part_count += 1
+                    table[slot] = self.part_count
         finally:
             PyMem_Free(table)
         return 0
+
+    cdef Part* begin(self, Py_ssize_t index) noexcept:
+        """Begin a group with a row: there are never more than rows."""
+        cdef Part* group = &self.groups[self.group_count]
+        group.first = group.last = index
+        group.size = self.rows.rows[index].size
+        group.count = 1
+        self.group_count += 1
+        return group
 
     cdef int join(self, owners, bint by_replica) except -1:
         """Make the groups of the partitions."""
@@ -278,9 +364,9 @@ cdef class _Wave:
         cdef Py_ssize_t at, number, room
         if replicas is not None and replicas._own is None:
             replicas = None
-        room = max(replicas._set_count, 1) if replicas is not None else self.count
+        room = max(replicas._set_count, 1) if replicas is not None else self.part_count
         self.filled = <Filled*> _room(room, sizeof(Filled))
-        for at in range(self.count):
+        for at in range(self.part_count):
             number = -1
             if not by_replica or owners is None:
                 pass
@@ -290,7 +376,7 @@ cdef class _Wave:
                 number = self._other_owner(owners, &self.rows.rows[self.parts[at].first], numbers)
             if number >= room:
                 raise IndexError(f"the set {number} of {room} sets of replicas")
-            self._add(&self.parts[at], &self.filled[number] if number >= 0 else NULL)
+            self.add(&self.parts[at], &self.filled[number] if number >= 0 else NULL)
         return 0
 
     cdef Py_ssize_t _other_owner(self, owners, Row* row, dict numbers) except -2:
@@ -302,44 +388,40 @@ cdef class _Wave:
             return -1
         return numbers.setdefault(hosts, len(numbers))
 
-    cdef int _add(self, Part* part, Filled* filled) except -1:
-        """Add a partition to the group of its owner, or begin one."""
+    cdef void add(self, const Part* part, Filled* filled) noexcept:
+        """Add a partition to the group of its owner, or begin one, or several if it is large."""
+        cdef Row* rows = self.rows.rows
         cdef Py_ssize_t index = part.first
-        cdef Py_ssize_t group
-        cdef list rows
+        cdef Py_ssize_t left = part.count
+        cdef Py_ssize_t next
+        cdef Part* group
         if filled != NULL and filled.group:
-            group = filled.group - 1
+            group = &self.groups[filled.group - 1]
             if (
                 filled.partitions < self.most_partitions
-                and <Py_ssize_t> self.sizes[group] + part.size <= self.most_bytes
+                and group.size + part.size <= self.most_bytes
             ):
-                rows = <list> self.groups[group]
-                self.sizes[group] = <Py_ssize_t> self.sizes[group] + part.size
-                while index >= 0:
-                    rows.append(index)
-                    index = self.rows.rows[index].next
+                rows[group.last].next = part.first
+                group.last = part.last
+                group.size += part.size
+                group.count += part.count
                 filled.partitions += 1
-                return 0
-        self._begin()
-        while index >= 0:
-            rows = <list> self.groups[len(self.groups) - 1]
-            if rows and self.size + self.rows.rows[index].size > self.most_bytes:
-                self.sizes.append(self.size)
-                self._begin()
-                rows = <list> self.groups[len(self.groups) - 1]
-            rows.append(index)
-            self.size += self.rows.rows[index].size
-            index = self.rows.rows[index].next
-        self.sizes.append(self.size)
+                return
+        group = NULL
+        while left > 0:
+            next = rows[index].next
+            if group == NULL or group.size + rows[index].size > self.most_bytes:
+                group = self.begin(index)
+            else:
+                rows[group.last].next = index
+                group.last = index
+                group.size += rows[index].size
+                group.count += 1
+            index = next
+            left -= 1
         if filled != NULL:
-            filled.group = len(self.groups)
+            filled.group = self.group_count
             filled.partitions = 1
-        return 0
-
-    cdef int _begin(self) except -1:
-        self.groups.append([])
-        self.size = 0
-        return 0
 
 
 cdef Py_ssize_t _owner(ReplicaMap replicas, int64_t token) noexcept:
@@ -366,7 +448,7 @@ def request_waves(block, keys, by, owners):
     cdef tuple partition = tuple(keys.partition) if are_known else ()
     cdef tuple places = (*partition, *(keys.clustering or ())) if are_known else ()
     cdef Py_ssize_t* begins
-    cdef Py_ssize_t count, number
+    cdef Py_ssize_t count, number, at
     cdef list found = []
     if not all([0 <= place < given.width for place in places]):
         raise ValueError(f"positions {places} of {given.width} values")
@@ -382,7 +464,9 @@ def request_waves(block, keys, by, owners):
                 by is None or not are_known,
             )
             wave.join(owners, by == "replica")
-            found.append(list(map(_Group, wave.groups, wave.sizes)))
+            found.append(
+                [_group(given, rows.rows, &wave.groups[at]) for at in range(wave.group_count)]
+            )
     finally:
         PyMem_Free(begins)
     return found

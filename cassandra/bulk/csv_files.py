@@ -153,14 +153,18 @@ class _File:
         error: Exception | None = None
         is_last = False
         while True:
-            while len(data) < wanted and not is_last and error is None:
+            pieces = [data]
+            size = len(data)
+            while size < wanted and not is_last and error is None:
                 try:
                     more = file.read1(MORE_BYTES)
                 except (EOFError, OSError) as damaged:
                     error = damaged
                     break
                 is_last = not more
-                data += more
+                pieces.append(more)
+                size += len(more)
+            data = b"".join(pieces)
             found = self.reader.read(data, 0, is_last, chunks.CHUNK_ROWS)
             if found is not None:
                 if found.block is None:

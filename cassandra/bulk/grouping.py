@@ -7,17 +7,41 @@ compiled twin is ``cassandra._accel.grouping``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra.bulk import groups
-from cassandra.bulk.groups import Group, Keys, Owners
+from cassandra.bulk.groups import Keys, Owners
 from cassandra.protocol.bind import composite_key
 
 if TYPE_CHECKING:
     from cassandra.protocol.bind import RowsBlock
 
-__all__ = ["request_waves"]
+__all__ = ["Group", "request_waves"]
+
+
+class Group:
+    """Rows that are sent in one request. Their values are in `block`.
+
+    :param block: all rows of a chunk.
+    :param rows: the numbers of those of the group.
+    :raises IndexError: if there is no such row.
+    """
+
+    __slots__ = ("block", "rows", "tries")
+
+    def __init__(self, block: RowsBlock, rows: Iterable[int]) -> None:
+        self.rows = list(rows)
+        self.block = block.take(self.rows)
+        self.tries = 0
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def size(self) -> int:
+        """The bytes of their values."""
+        return self.block.size
 
 
 def request_waves(
@@ -34,7 +58,7 @@ def request_waves(
     rows = [(row.data, row._spans()) for row in block.rows()]
     sizes = [len(data) for data, _ in rows]
     if not keys.are_known:
-        return [[Group([row], size) for row, size in enumerate(sizes)]] if sizes else []
+        return [[Group(block, [row]) for row in range(block.count)]] if block.count else []
     places = (*keys.partition, *(keys.clustering or ()))
     if any(not 0 <= place < block.width for place in places):
         raise ValueError(f"positions {places} of {block.width} values")
@@ -44,7 +68,10 @@ def request_waves(
         for data, spans in rows
     ]
     partitions = [_partition(data, spans, keys.partition) for data, spans in rows]
-    return [_grouped(wave, partitions, sizes, by, owners) for wave in _waves(names)]
+    return [
+        [Group(block, rows) for rows in _grouped(wave, partitions, sizes, by, owners)]
+        for wave in _waves(names)
+    ]
 
 
 def _partition(
@@ -83,46 +110,46 @@ def _grouped(
     sizes: Sequence[int],
     by: str | None,
     owners: Owners | None,
-) -> list[Group]:
-    """Return the requests for the rows of one wave."""
-    found: list[Group] = []
+) -> list[list[int]]:
+    """Return the requests for the rows of one wave, as lists of rows."""
+    found: list[list[int]] = []
     partitions: dict[bytes, list[int]] = {}
     for row in rows:
         name = names[row]
         if by is None or name is None:  # no partition: the server says so
-            found.append(Group([row], sizes[row]))
+            found.append([row])
         else:
             partitions.setdefault(name, []).append(row)
-    # By owner: the group that is filled, and how many partitions it has.
-    filled: dict[Any, tuple[Group, int]] = {}
+    # By owner: the group that is filled, its bytes, and how many partitions it has.
+    filled: dict[Any, tuple[list[int], int, int]] = {}
     for name, members in partitions.items():
         owner: Any = name
         if by == "replica" and owners is not None:
             owner = tuple(map(id, owners.of_key(name))) or name
-        group, count = filled.get(owner, (None, 0))
+        group, bytes_of_it, count = filled.get(owner, (None, 0, 0))
         size = sum([sizes[row] for row in members])
         if (
             group is not None
             and count < groups.MOST_PARTITIONS
-            and group.size + size <= groups.MOST_BYTES
+            and bytes_of_it + size <= groups.MOST_BYTES
         ):
-            group.rows += members
-            group.size += size
-            filled[owner] = (group, count + 1)
+            group += members
+            filled[owner] = (group, bytes_of_it + size, count + 1)
             continue
-        parts = list(_parted(members, sizes))
-        found += parts
-        filled[owner] = (parts[-1], 1)
+        for part, part_size in _parted(members, sizes):
+            found.append(part)
+            filled[owner] = (part, part_size, 1)
     return found
 
 
-def _parted(members: Sequence[int], sizes: Sequence[int]) -> Iterator[Group]:
-    """Return the groups of a partition that is too large for one."""
-    group = Group([], 0)
+def _parted(members: Sequence[int], sizes: Sequence[int]) -> Iterator[tuple[list[int], int]]:
+    """Return the groups of a partition that is too large for one, with their bytes."""
+    group: list[int] = []
+    total = 0
     for row in members:
-        if group.rows and group.size + sizes[row] > groups.MOST_BYTES:
-            yield group
-            group = Group([], 0)
-        group.rows.append(row)
-        group.size += sizes[row]
-    yield group
+        if group and total + sizes[row] > groups.MOST_BYTES:
+            yield group, total
+            group, total = [], 0
+        group.append(row)
+        total += sizes[row]
+    yield group, total

@@ -1,4 +1,4 @@
-"""Requests of a load, before they are made: which rows go together."""
+"""Requests of a load, before they are made: what decides which rows go together."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 if TYPE_CHECKING:
     from cassandra.metadata.host import Host
 
-__all__ = ["MOST_BYTES", "MOST_PARTITIONS", "Group", "Keys", "Owners"]
+__all__ = ["MOST_BYTES", "MOST_PARTITIONS", "Keys", "Owners"]
 
 # Servers warn of batches from 5 KB on, and of more than ten partitions.
 MOST_BYTES = 4000
@@ -39,18 +39,3 @@ class Owners(Protocol):
 
         :param key: the routing key.
         """
-
-
-class Group:
-    """Rows that are sent in one request.
-
-    :param rows: their numbers.
-    :param size: the bytes of their values.
-    """
-
-    __slots__ = ("rows", "size", "tries")
-
-    def __init__(self, rows: list[int], size: int) -> None:
-        self.rows = rows
-        self.size = size
-        self.tries = 0

@@ -12,9 +12,9 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -23,7 +23,7 @@ from cassandra._steps import adrive, drive
 from cassandra.bulk.checkpoint import Checkpoint
 from cassandra.bulk.chunks import Chunk, Column, Place, Reading, slice_of
 from cassandra.bulk.files import unknown_field
-from cassandra.bulk.groups import Group, Keys, Owners
+from cassandra.bulk.groups import Keys, Owners
 from cassandra.bulk.options import LoadOptions, load_options
 from cassandra.bulk.pacing import Pace
 from cassandra.bulk.progress import Progress
@@ -52,10 +52,10 @@ from cassandra.query.prepared import PreparedStatement
 
 if TYPE_CHECKING:
     from cassandra.aio.session import Session as AsyncSession
+    from cassandra.bulk.grouping import Group
     from cassandra.cluster.session import Session
     from cassandra.engine.profile import ExecutionProfile
     from cassandra.metadata.schema.tables import TableMetadata
-    from cassandra.protocol.bind import RowsBlock
 
 __all__ = ["Load", "aload", "load", "load_options"]
 
@@ -77,10 +77,18 @@ _FINAL = (
 
 
 class Requests(NamedTuple):
-    """A step: requests to execute, at most so many at a time. Its outcome is a list of outcomes."""
+    """A step: requests to execute, at most so many at a time; its outcome is None.
 
-    statements: Sequence[Any]
+    :param statements: made as they are sent: thousands of them at once would keep Python's
+        collector busy.
+    :param concurrency: how many are in flight.
+    :param take: is given the outcome of each in order: whether it was executed, and its result or
+        error. It does not raise.
+    """
+
+    statements: Iterator[Any]
     concurrency: int
+    take: Callable[[bool, Any], None]
 
 
 class Pause(NamedTuple):
@@ -406,23 +414,30 @@ class Load:
     def _send(self, bound: Bound, groups: Sequence[Group]) -> Generator[Step, Any, list[Group]]:
         """Execute requests; return those that are to be tried again."""
         began = time.monotonic()
-        statements = [self._statement(bound.block, group) for group in groups]
-        outcomes = yield Requests(statements, self._pace.limit)
-        self.report.requests += len(groups)
-        again: list[Group] = []
-        is_overloaded = False
+        failed: list[tuple[Group, BaseException]] = []
         written = 0
-        for group, (success, result) in zip(groups, outcomes, strict=True):
+        sent = iter(groups)
+
+        def take(success: bool, result: Any) -> None:
+            nonlocal written
+            group = next(sent)
             if success:
-                written += len(group.rows)
+                written += len(group)
                 self.report.bytes += group.size
             else:
-                is_overloaded = is_overloaded or isinstance(result, _OVERLOAD)
-                again += self._after_failure(bound, group, result)
+                failed.append((group, result))
+
+        try:
+            yield Requests(map(self._statement, groups), self._pace.limit, take)
+        finally:
+            self.report.written += written
+            self._progress.add(written)
+        self.report.requests += len(groups)
+        is_overloaded = any(isinstance(error, _OVERLOAD) for _, error in failed)
         self._pace.note(len(groups), time.monotonic() - began, is_overloaded)
-        self.report.written += written
-        self._progress.add(written)
-        return again
+        return [
+            again for group, error in failed for again in self._after_failure(bound, group, error)
+        ]
 
     def _after_failure(self, bound: Bound, group: Group, error: BaseException) -> list[Group]:
         group.tries += 1
@@ -431,9 +446,9 @@ class Load:
         is_final = isinstance(error, _FINAL) or not self._is_idempotent
         if not is_final and group.tries < MOST_TRIES:
             return [group]
-        if is_final and len(group.rows) > 1 and self._is_idempotent:
+        if is_final and len(group) > 1 and self._is_idempotent:
             # One row of it may be wrong: which one is found by sending each alone.
-            return [Group([row], bound.block.take([row]).size) for row in group.rows]
+            return [grouping.Group(bound.block, [row]) for row in group.rows]
         for row in group.rows:
             self._fail(bound.chunk, bound.places[row], error)
         return []
@@ -444,16 +459,16 @@ class Load:
             return self._plan.is_idempotent
         return bool(self._prepared.is_idempotent)
 
-    def _statement(self, block: RowsBlock, group: Group) -> Any:
-        prepared, rows = self._prepared, group.rows
+    def _statement(self, group: Group) -> Any:
+        prepared = self._prepared
         statement: Any
-        if len(rows) == 1:
+        if len(group) == 1:
             statement = BoundStatement(prepared)
-            statement.block = block.row(rows[0]) if len(block) == 1 else block.take(rows).row(0)
+            statement.block = group.block.row(0)
         else:
             statement = BatchStatement(BatchType.UNLOGGED)
-            statement._append_rows(BoundRows(prepared, block.take(rows)))
-            statement._count += len(rows)
+            statement._append_rows(BoundRows(prepared, group.block))
+            statement._count += len(group)
         statement.is_idempotent = self._is_idempotent
         if self._options.consistency_level is not None:
             statement.consistency_level = self._options.consistency_level
@@ -550,6 +565,26 @@ def _mapping_of(
 # -- the faces -------------------------------------------------------------------------------------
 
 
+class _Pairs:
+    """Statements with no parameters, until it is closed: then nothing more is sent.
+
+    :param statements: the statements.
+    """
+
+    def __init__(self, statements: Iterator[Any]) -> None:
+        self._statements = statements
+
+    def __iter__(self) -> Iterator[tuple[Any, None]]:
+        return self
+
+    def __next__(self) -> tuple[Any, None]:
+        return next(self._statements), None
+
+    def close(self) -> None:
+        """End here, whatever is left: a load that is interrupted writes no further row."""
+        self._statements = iter(())
+
+
 def _profile_of(session: Session | AsyncSession, options: LoadOptions) -> Any:
     """Return the profile of the requests; None for the session's."""
     profile = options.execution_profile
@@ -577,10 +612,13 @@ def load(
 
 def _done(session: Session, step: Step, profile: ExecutionProfile | str | None) -> Any:
     if isinstance(step, Requests):
-        pairs: Iterable[Any] = ((statement, None) for statement in step.statements)
-        return execute_concurrent(
-            session, pairs, step.concurrency, False, execution_profile=profile
-        )
+        pairs = _Pairs(step.statements)
+        with closing(pairs):
+            for success, result in execute_concurrent(
+                session, pairs, step.concurrency, False, True, execution_profile=profile
+            ):
+                step.take(success, result)
+        return None
     if isinstance(step, Work):
         return step.future.result()
     if isinstance(step, Pause):
@@ -605,11 +643,13 @@ async def aload(
 
 async def _adone(session: AsyncSession, step: Step, profile: ExecutionProfile | str | None) -> Any:
     if isinstance(step, Requests):
-        pairs: Iterable[Any] = ((statement, None) for statement in step.statements)
-        outcomes = session.execute_concurrent(
-            pairs, step.concurrency, False, execution_profile=profile
-        )
-        return [one async for one in outcomes]
+        pairs = _Pairs(step.statements)
+        with closing(pairs):
+            async for success, result in session.execute_concurrent(
+                pairs, step.concurrency, False, execution_profile=profile
+            ):
+                step.take(success, result)
+        return None
     if isinstance(step, Work):
         return await asyncio.wrap_future(step.future)
     if isinstance(step, Pause):
