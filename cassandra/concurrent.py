@@ -139,10 +139,33 @@ def execute_concurrent(
     options = _options(execution_profile, row_type)
     run = _Run(session, statements_and_parameters, concurrency, raise_on_first_error, options)
     if not results_generator:
+        run.be_patient()
         return list(run.outcomes())
     outcomes = run.generator()
     next(outcomes)
     return outcomes
+
+
+def execute_each(
+    session: ConcurrentSession,
+    statements: Iterator[Any],
+    concurrency: int,
+    take: Callable[[bool, Any], object],
+    execution_profile: ExecutionProfile | str | None = None,
+) -> None:
+    """Execute statements, and hand over their outcomes in order, so that none of them is kept.
+
+    :param session: a connected session.
+    :param statements: need not be waited for. If `take` raises, no more of them are sent.
+    :param concurrency: how many are in flight at most.
+    :param take: called with (success, result or error) of each.
+    :param execution_profile: a profile or its name, for all executions.
+    """
+    options = _options(execution_profile, None)
+    run = _Run(session, zip(statements, repeat(None)), concurrency, False, options)
+    run.be_patient(are_ready=True)
+    for success, result in run.outcomes():
+        take(success, result)
 
 
 @overload
@@ -304,6 +327,15 @@ class _Run:
         self._waiters: deque[Waiter] = deque()
         # Not a method, which would hold this object, and so the session and the statements.
         self._collector.tell = partial(_wake_up, self._waiters)
+
+    def be_patient(self, are_ready: bool = False) -> None:
+        """Wait for many outcomes at a time: waking up for each takes longer than reading it.
+
+        :param are_ready: True if statements need not be waited for.
+        """
+        self._collector.is_patient = True
+        if are_ready:
+            self._most = sys.maxsize
 
     def generator(self) -> Generator[Any, None, None]:
         """Send the first statements and yield None; then yield the outcomes in order."""

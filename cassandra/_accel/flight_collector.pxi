@@ -45,6 +45,7 @@ cdef class Collector:
     cdef public bint is_exhausted
     cdef public bint is_paused
     cdef readonly bint has_failed
+    cdef public bint is_patient
     cdef public bint is_awaited
     cdef public object tell
     cdef readonly object unusual
@@ -80,6 +81,10 @@ cdef class Collector:
         return self._is_ready()
 
     cdef bint _is_ready(self) except -1:
+        if self.is_patient and not self.has_failed:
+            if self._wants_more() or self.under_way == 0:
+                return True
+            return self.sent - self.given >= 2 * self._concurrency and self._has_next()
         return self._has_next() or self._wants_more()
 
     cdef bint _has_next(self) except -1:

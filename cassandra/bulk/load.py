@@ -14,7 +14,7 @@ import os
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -31,7 +31,7 @@ from cassandra.bulk.report import LoadError, LoadReport, RowFailure
 from cassandra.bulk.sources import chunks_of, field_names, is_file_of, name_for_people
 from cassandra.bulk.target import Plan, columns_of, plan_of, table_of
 from cassandra.bulk.texts import Formats, json_of
-from cassandra.concurrent import execute_concurrent
+from cassandra.concurrent import execute_each
 from cassandra.errors import (
     AuthenticationFailed,
     ConfigurationException,
@@ -565,26 +565,6 @@ def _mapping_of(
 # -- the faces -------------------------------------------------------------------------------------
 
 
-class _Pairs:
-    """Statements with no parameters, until it is closed: then nothing more is sent.
-
-    :param statements: the statements.
-    """
-
-    def __init__(self, statements: Iterator[Any]) -> None:
-        self._statements = statements
-
-    def __iter__(self) -> Iterator[tuple[Any, None]]:
-        return self
-
-    def __next__(self) -> tuple[Any, None]:
-        return next(self._statements), None
-
-    def close(self) -> None:
-        """End here, whatever is left: a load that is interrupted writes no further row."""
-        self._statements = iter(())
-
-
 def _profile_of(session: Session | AsyncSession, options: LoadOptions) -> Any:
     """Return the profile of the requests; None for the session's."""
     profile = options.execution_profile
@@ -612,13 +592,7 @@ def load(
 
 def _done(session: Session, step: Step, profile: ExecutionProfile | str | None) -> Any:
     if isinstance(step, Requests):
-        pairs = _Pairs(step.statements)
-        with closing(pairs):
-            for success, result in execute_concurrent(
-                session, pairs, step.concurrency, False, True, execution_profile=profile
-            ):
-                step.take(success, result)
-        return None
+        return execute_each(session, step.statements, step.concurrency, step.take, profile)
     if isinstance(step, Work):
         return step.future.result()
     if isinstance(step, Pause):
@@ -643,11 +617,13 @@ async def aload(
 
 async def _adone(session: AsyncSession, step: Step, profile: ExecutionProfile | str | None) -> Any:
     if isinstance(step, Requests):
-        pairs = _Pairs(step.statements)
-        with closing(pairs):
-            async for success, result in session.execute_concurrent(
-                pairs, step.concurrency, False, execution_profile=profile
-            ):
+        pairs = ((statement, None) for statement in step.statements)
+        outcomes = session.execute_concurrent(
+            pairs, step.concurrency, False, execution_profile=profile
+        )
+        # Closed at once if it is cancelled: nothing more is sent.
+        async with aclosing(outcomes):
+            async for success, result in outcomes:
                 step.take(success, result)
         return None
     if isinstance(step, Work):

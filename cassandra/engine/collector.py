@@ -53,6 +53,7 @@ class Collector:
         "has_failed",
         "is_awaited",
         "is_exhausted",
+        "is_patient",
         "is_paused",
         "sent",
         "tell",
@@ -80,6 +81,8 @@ class Collector:
         self.is_exhausted = False
         # Nothing more is wanted of the statements for now.
         self.is_paused = False
+        # The reader wants outcomes many at a time: it is not told of each one.
+        self.is_patient = False
         # An outcome was an error.
         self.has_failed = False
         # True while the reader waits: `tell` is called, once, as soon as it may go on.
@@ -107,6 +110,9 @@ class Collector:
     @property
     def is_ready(self) -> bool:
         """True if the reader need not wait: there are outcomes, or room for many statements."""
+        if self.is_patient and not self.has_failed:
+            is_full = self.sent - self.given >= 2 * self._concurrency
+            return self.wants_more or not self.under_way or (is_full and bool(self._completed))
         return bool(self._completed) or self.wants_more
 
     @property

@@ -19,6 +19,7 @@ from cassandra.concurrent import (
     execute_concurrent,
     execute_concurrent_async,
     execute_concurrent_with_args,
+    execute_each,
 )
 from cassandra.errors import InvalidRequest
 from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error, void
@@ -446,3 +447,32 @@ def has_executed(count: int, node: FakeNode) -> bool:
 
 def executed(node: FakeNode) -> list[Any]:
     return [request for request in node.requests if request.opcode == Opcode.EXECUTE]
+
+
+def test_outcomes_are_handed_over_and_not_kept() -> None:
+    with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
+        node.prime("bad", error(ErrorCode.INVALID))
+        session = cluster.connect()
+        texts = ["bad" if number % 10 == 9 else f"SELECT {number}" for number in range(1000)]
+        found: list[tuple[bool, Any]] = []
+        execute_each(session, iter(texts), 7, lambda success, one: found.append((success, one)))
+        assert [success for success, _ in found] == [text != "bad" for text in texts]
+        assert {type(one) for success, one in found if not success} == {InvalidRequest}
+
+
+def test_nothing_more_is_sent_after_an_error_of_the_taker() -> None:
+    sent: list[int] = []
+
+    def texts() -> Iterator[str]:
+        for number in range(1000):
+            sent.append(number)
+            yield f"SELECT {number}"
+
+    def take(success: bool, one: Any) -> None:
+        raise KeyboardInterrupt
+
+    with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
+        session = cluster.connect()
+        with pytest.raises(KeyboardInterrupt):
+            execute_each(session, texts(), 5, take)
+        assert len(sent) < 20

@@ -282,3 +282,66 @@ def test_outcomes_from_many_threads(twins: Twins, in_order: bool) -> None:
         thread.join(20)
     assert (read if in_order else sorted(read)) == list(range(count))
     assert collector.under_way == 0
+
+
+def test_a_patient_reader_is_told_of_many_at_a_time(twins: Twins) -> None:
+    collector = collector_of(twins, 4)
+    collector.is_patient = True
+    told: list[int] = []
+    collector.tell = lambda: told.append(collector.under_way)
+    given = statements(9)
+    take(collector, given)
+    assert not collector.is_ready
+    collector.is_awaited = True
+    collector.put(0, True, 0)
+    assert (told, collector.is_ready) == ([], False)
+    collector.put(1, True, 1)  # room for half of them
+    assert (told, collector.is_ready) == ([2], True)
+    assert [one.value for one in collector.take()] == [0, 1]
+    take(collector, given)
+    collector.put(3, True, 3)
+    assert not collector.is_ready
+    for place in (4, 5):
+        collector.put(place, True, place)
+    take(collector, given)
+    for place in (6, 7, 8):
+        collector.put(place, True, place)
+    take(collector, given)
+    assert collector.is_exhausted
+    # The last one: it is told when all are over.
+    collector.is_awaited = True
+    assert not collector.is_ready
+    collector.put(2, True, 2)
+    assert told == [2, 0]
+    assert [one.value for one in collector.take()] == [2, 3, 4, 5, 6, 7, 8]
+    assert collector.is_over
+
+
+def test_a_patient_reader_is_told_of_an_error_at_once(twins: Twins) -> None:
+    collector = collector_of(twins, 100)
+    collector.is_patient = True
+    told: list[bool] = []
+    collector.tell = lambda: told.append(True)
+    take(collector, statements(100))
+    collector.is_awaited = True
+    collector.put(0, False, "wrong")
+    assert told == [True]
+    assert [one.value for one in collector.take()] == ["wrong"]
+
+
+def test_a_patient_reader_goes_on_if_outcomes_fill_all_places(twins: Twins) -> None:
+    collector = collector_of(twins, 2)
+    collector.is_patient = True
+    given = statements(20)
+    take(collector, given)
+    collector.put(1, True, 1)
+    assert collector.is_ready  # for half of them there is room
+    take(collector, given)
+    collector.put(2, True, 2)
+    take(collector, given)
+    collector.put(3, True, 3)
+    assert collector.sent == 4
+    assert not collector.wants_more
+    collector.put(0, True, 0)
+    assert collector.is_ready
+    assert [one.value for one in collector.take()] == [0, 1, 2, 3]
