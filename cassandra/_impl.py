@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from cassandra import clock, observed
+    from cassandra import bases, clock, observed
     from cassandra.cqltypes import codecs
     from cassandra.engine import flight
     from cassandra.metadata.placement import ring, tablets
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = [
     "TWINS",
     "arrow_capsules",
+    "bases",
     "bind",
     "binding",
     "bodies",
@@ -59,6 +60,7 @@ __all__ = [
 ]
 
 TWINS: dict[str, str] = {
+    "bases": "cassandra.bases",
     "codecs": "cassandra.cqltypes.codecs",
     "clock": "cassandra.clock",
     "observed": "cassandra.observed",

@@ -1,0 +1,57 @@
+"""Private bases of classes whose attributes compiled code reads.
+
+The compiled twin, ``cassandra._accel.bases``, keeps the attributes where C finds them by their
+names. Here they are ``__slots__``. Both behave the same: an attribute that was not set, or was
+deleted, is an AttributeError; copies and pickles have what was set.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ColumnBase",
+    "ColumnarBase",
+    "FaultyBase",
+    "TableBase",
+]
+
+
+class ColumnBase:
+    """A column of a table: `cassandra.metadata.ColumnMetadata`."""
+
+    __slots__ = ("cql_type", "is_reversed", "is_static", "mask", "name", "table")
+
+
+class FaultyBase:
+    """A part of the schema that may be incomplete."""
+
+    __slots__ = ("_error",)
+
+
+class ColumnarBase(FaultyBase):
+    """A table or a view."""
+
+    __slots__ = (
+        "_names",
+        "_options",
+        "_row",
+        "_scylladb",
+        "clustering_key",
+        "columns",
+        "keyspace_name",
+        "name",
+        "partition_key",
+    )
+
+
+class TableBase(ColumnarBase):
+    """A table."""
+
+    __slots__ = (
+        "dropped_columns",
+        "indexes",
+        "is_compact_storage",
+        "is_cql_compatible",
+        "triggers",
+        "views",
+        "virtual",
+    )
