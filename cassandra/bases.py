@@ -8,9 +8,14 @@ deleted, is an AttributeError; copies and pickles have what was set.
 from __future__ import annotations
 
 __all__ = [
+    "BoundBase",
+    "CallBase",
     "ColumnBase",
     "ColumnarBase",
     "FaultyBase",
+    "PreparedBase",
+    "SettingsBase",
+    "StatementBase",
     "TableBase",
 ]
 
@@ -55,3 +60,51 @@ class TableBase(ColumnarBase):
         "views",
         "virtual",
     )
+
+
+class SettingsBase:
+    """The settings that a prepared statement hands on: `cassandra.query.settings`."""
+
+    __slots__ = (
+        "consistency_level",
+        "custom_payload",
+        "fetch_size",
+        "is_idempotent",
+        "retry_policy",
+        "vector_type",
+    )
+
+
+class StatementBase(SettingsBase):
+    """A statement."""
+
+    __slots__ = ("_routing_key", "_serial_consistency_level", "keyspace", "table")
+
+
+class BoundBase(StatementBase):
+    """A bound statement."""
+
+    __slots__ = ("block", "prepared_statement")
+
+
+class PreparedBase(SettingsBase):
+    """A prepared statement."""
+
+    __slots__ = (
+        "_is_lwt",
+        "bind_plan",
+        "needed_values",
+        "protocol_version",
+        "query_id",
+        "result_metadata_and_id",
+        "routing_key_indexes",
+        "serial_consistency_level",
+        "table",
+        "table_keyspace",
+    )
+
+
+class CallBase:
+    """The options of one call of `execute`."""
+
+    __slots__ = ("custom_payload", "host", "paging_state", "profile", "timeout", "trace")

@@ -21,6 +21,21 @@
 #define TURBOCQL_OF_TABLE(FIELD, S) \
     FIELD(S, dropped_columns) FIELD(S, indexes) FIELD(S, is_compact_storage) \
     FIELD(S, is_cql_compatible) FIELD(S, triggers) FIELD(S, views) FIELD(S, virtual)
+#define TURBOCQL_OF_SETTINGS(FIELD, S) \
+    FIELD(S, consistency_level) FIELD(S, custom_payload) FIELD(S, fetch_size) \
+    FIELD(S, is_idempotent) FIELD(S, retry_policy) FIELD(S, vector_type)
+#define TURBOCQL_OF_STATEMENT(FIELD, S) \
+    FIELD(S, _routing_key) FIELD(S, _serial_consistency_level) FIELD(S, keyspace) \
+    FIELD(S, table)
+#define TURBOCQL_OF_BOUND(FIELD, S) \
+    FIELD(S, block) FIELD(S, prepared_statement)
+#define TURBOCQL_OF_PREPARED(FIELD, S) \
+    FIELD(S, _is_lwt) FIELD(S, bind_plan) FIELD(S, needed_values) FIELD(S, protocol_version) \
+    FIELD(S, query_id) FIELD(S, result_metadata_and_id) FIELD(S, routing_key_indexes) \
+    FIELD(S, serial_consistency_level) FIELD(S, table) FIELD(S, table_keyspace)
+#define TURBOCQL_OF_CALL(FIELD, S) \
+    FIELD(S, custom_payload) FIELD(S, host) FIELD(S, paging_state) FIELD(S, profile) \
+    FIELD(S, timeout) FIELD(S, trace)
 
 #define TURBOCQL_POINTER(S, name) PyObject *name;
 
@@ -46,6 +61,35 @@ typedef struct {
     TURBOCQL_OF_COLUMNAR(TURBOCQL_POINTER, _)
     TURBOCQL_OF_TABLE(TURBOCQL_POINTER, _)
 } turbocql_TableBase;
+
+typedef struct {
+    PyObject_HEAD
+    TURBOCQL_OF_SETTINGS(TURBOCQL_POINTER, _)
+} turbocql_SettingsBase;
+
+typedef struct {
+    PyObject_HEAD
+    TURBOCQL_OF_SETTINGS(TURBOCQL_POINTER, _)
+    TURBOCQL_OF_STATEMENT(TURBOCQL_POINTER, _)
+} turbocql_StatementBase;
+
+typedef struct {
+    PyObject_HEAD
+    TURBOCQL_OF_SETTINGS(TURBOCQL_POINTER, _)
+    TURBOCQL_OF_STATEMENT(TURBOCQL_POINTER, _)
+    TURBOCQL_OF_BOUND(TURBOCQL_POINTER, _)
+} turbocql_BoundBase;
+
+typedef struct {
+    PyObject_HEAD
+    TURBOCQL_OF_SETTINGS(TURBOCQL_POINTER, _)
+    TURBOCQL_OF_PREPARED(TURBOCQL_POINTER, _)
+} turbocql_PreparedBase;
+
+typedef struct {
+    PyObject_HEAD
+    TURBOCQL_OF_CALL(TURBOCQL_POINTER, _)
+} turbocql_CallBase;
 
 /* Fill a field of a new object, which nobody else has seen. */
 static inline void turbocql_put(PyObject **field, PyObject *value) {

@@ -11,6 +11,8 @@ pickle and copy do not know it; ``object.__new__`` refuses the class; and Python
 times as long to read it.
 """
 
+from cassandra._accel.checks cimport unpicklable
+
 cdef extern from *:
     """
     #include <stddef.h>
@@ -92,6 +94,11 @@ cdef extern from *:
     TURBOCQL_MEMBERS(FaultyBase, TURBOCQL_OF_FAULTY)
     TURBOCQL_MEMBERS(ColumnarBase, TURBOCQL_OF_COLUMNAR)
     TURBOCQL_MEMBERS(TableBase, TURBOCQL_OF_TABLE)
+    TURBOCQL_MEMBERS(SettingsBase, TURBOCQL_OF_SETTINGS)
+    TURBOCQL_MEMBERS(StatementBase, TURBOCQL_OF_STATEMENT)
+    TURBOCQL_MEMBERS(BoundBase, TURBOCQL_OF_BOUND)
+    TURBOCQL_MEMBERS(PreparedBase, TURBOCQL_OF_PREPARED)
+    TURBOCQL_MEMBERS(CallBase, TURBOCQL_OF_CALL)
 
     typedef struct {
         const char *name;
@@ -105,6 +112,11 @@ cdef extern from *:
         TURBOCQL_CLASS(FaultyBase, NULL)
         TURBOCQL_CLASS(ColumnarBase, "FaultyBase")
         TURBOCQL_CLASS(TableBase, "ColumnarBase")
+        TURBOCQL_CLASS(SettingsBase, NULL)
+        TURBOCQL_CLASS(StatementBase, "SettingsBase")
+        TURBOCQL_CLASS(BoundBase, "StatementBase")
+        TURBOCQL_CLASS(PreparedBase, "SettingsBase")
+        TURBOCQL_CLASS(CallBase, NULL)
         {NULL, NULL, 0, NULL},
     };
     """
@@ -143,9 +155,51 @@ cdef dict _make_classes():
 
 globals().update(_make_classes())
 
+
+cdef bint reads_plainly(type kind, type base) except -1:
+    """Return True if objects of `kind` have the fields of `base`, and no attribute hides one."""
+    if base not in kind.__mro__:
+        return False
+    for owner in base.__mro__:
+        for name in owner.__dict__.get("__slots__", ()):
+            for other in kind.__mro__:
+                if name in other.__dict__:
+                    if other is not owner:
+                        return False
+                    break
+    return True
+
+
+cdef class Kind:
+    """Which classes have the fields of `base`: the last one that was met, and the last that has
+    not. Each is looked through once, when its first object comes.
+    """
+
+    def __cinit__(self, *arguments, **named):
+        self.plain = self.other = type("Nobody", (), {})
+
+    def __init__(self, base):
+        self.base = <type?> base
+
+    def __reduce__(self):
+        raise unpicklable(self)
+
+    cdef bint meet(self, type kind) except -1:
+        if reads_plainly(kind, self.base):
+            self.plain = kind
+            return True
+        self.other = kind
+        return False
+
+
 __all__ = [
+    "BoundBase",
+    "CallBase",
     "ColumnBase",
     "ColumnarBase",
     "FaultyBase",
+    "PreparedBase",
+    "SettingsBase",
+    "StatementBase",
     "TableBase",
 ]

@@ -1,9 +1,11 @@
 # The attributes of the classes in `bases`, as compiled code sees them (see bases.h and twins.rst).
 #
-# A field is read of objects whose class `reads_plainly` has approved of, once: the class may have a
-# property of the same name, and objects of the Python twin's classes have no such fields.
+# Ask `has_fields` or `with_fields` before a field is read: a subclass may have a property of the
+# same name, and objects of the Python twin's classes have no such fields.
 
 from cpython.object cimport PyObject
+
+from cassandra._accel.bases cimport Kind, reads_plainly
 
 cdef extern from "bases.h":
     void turbocql_put(PyObject**, object) noexcept
@@ -35,6 +37,66 @@ cdef extern from "bases.h":
         cdef PyObject* views
         cdef PyObject* virtual
 
+    ctypedef class cassandra._accel.bases.SettingsBase [object turbocql_SettingsBase]:
+        cdef PyObject* consistency_level
+        cdef PyObject* custom_payload
+        cdef PyObject* fetch_size
+        cdef PyObject* is_idempotent
+        cdef PyObject* retry_policy
+        cdef PyObject* vector_type
+
+    ctypedef class cassandra._accel.bases.StatementBase [object turbocql_StatementBase]:
+        cdef PyObject* consistency_level
+        cdef PyObject* custom_payload
+        cdef PyObject* fetch_size
+        cdef PyObject* is_idempotent
+        cdef PyObject* retry_policy
+        cdef PyObject* vector_type
+        cdef PyObject* _routing_key
+        cdef PyObject* _serial_consistency_level
+        cdef PyObject* keyspace
+        cdef PyObject* table
+
+    ctypedef class cassandra._accel.bases.BoundBase [object turbocql_BoundBase]:
+        cdef PyObject* consistency_level
+        cdef PyObject* custom_payload
+        cdef PyObject* fetch_size
+        cdef PyObject* is_idempotent
+        cdef PyObject* retry_policy
+        cdef PyObject* vector_type
+        cdef PyObject* _routing_key
+        cdef PyObject* _serial_consistency_level
+        cdef PyObject* keyspace
+        cdef PyObject* table
+        cdef PyObject* block
+        cdef PyObject* prepared_statement
+
+    ctypedef class cassandra._accel.bases.PreparedBase [object turbocql_PreparedBase]:
+        cdef PyObject* consistency_level
+        cdef PyObject* custom_payload
+        cdef PyObject* fetch_size
+        cdef PyObject* is_idempotent
+        cdef PyObject* retry_policy
+        cdef PyObject* vector_type
+        cdef PyObject* _is_lwt
+        cdef PyObject* bind_plan
+        cdef PyObject* needed_values
+        cdef PyObject* protocol_version
+        cdef PyObject* query_id
+        cdef PyObject* result_metadata_and_id
+        cdef PyObject* routing_key_indexes
+        cdef PyObject* serial_consistency_level
+        cdef PyObject* table
+        cdef PyObject* table_keyspace
+
+    ctypedef class cassandra._accel.bases.CallBase [object turbocql_CallBase]:
+        cdef PyObject* custom_payload
+        cdef PyObject* host
+        cdef PyObject* paging_state
+        cdef PyObject* profile
+        cdef PyObject* timeout
+        cdef PyObject* trace
+
 
 cdef inline object value_of(PyObject* field, object owner, str name):
     """`owner.name`, whose field this is."""
@@ -43,15 +105,13 @@ cdef inline object value_of(PyObject* field, object owner, str name):
     return getattr(owner, name)
 
 
-cdef inline bint reads_plainly(type kind, type base) except -1:
-    """Return True if objects of `kind` have the fields of `base`, and no attribute hides one."""
-    if base not in kind.__mro__:
-        return False
-    for owner in base.__mro__:
-        for name in owner.__dict__.get("__slots__", ()):
-            for other in kind.__mro__:
-                if name in other.__dict__:
-                    if other is not owner:
-                        return False
-                    break
-    return True
+cdef inline bint has_fields(Kind kind, object owner) except -1:
+    """Return True if the fields of `owner` may be read."""
+    if type(owner) is kind.plain:
+        return True
+    return type(owner) is not kind.other and kind.meet(type(owner))
+
+
+cdef inline type with_fields(type kind, type base):
+    """Return `kind` if the fields of its objects may be read; else a class that no object has."""
+    return kind if reads_plainly(kind, base) else type("Nobody", (), {})

@@ -22,6 +22,7 @@ from libc.string cimport memcmp, memset
 from cassandra._accel.bodies cimport execute_of
 from cassandra._accel.checks cimport exact_bytes, exact_pair, unpicklable
 from cassandra._accel.clock cimport MicrosecondClock
+from cassandra._accel.fields cimport BoundBase, CallBase, PreparedBase, value_of, with_fields
 from cassandra._accel.frame cimport FrameWriter
 from cassandra._accel.observed cimport HEADER_SIZE, ObservedBase
 from cassandra._accel.slots cimport slot_in, slot_value, turbocql_slot_get
@@ -133,26 +134,10 @@ cdef object _Task = asyncio.Task
 cdef object _short = reprlib.repr
 
 cdef type _BoundStatement = _BoundStatement_class
-cdef Py_ssize_t _PREPARED = slot_in(_BoundStatement, "prepared_statement")
-cdef Py_ssize_t _CUSTOM_PAYLOAD = slot_in(_BoundStatement, "custom_payload")
-cdef Py_ssize_t _CONSISTENCY = slot_in(_BoundStatement, "consistency_level")
-cdef Py_ssize_t _BLOCK = slot_in(_BoundStatement, "block")
-cdef Py_ssize_t _FETCH_SIZE = slot_in(_BoundStatement, "fetch_size")
-cdef Py_ssize_t _SERIAL = slot_in(_BoundStatement, "_serial_consistency_level")
-cdef Py_ssize_t _RETRY = slot_in(_BoundStatement, "retry_policy")
-cdef Py_ssize_t _VECTOR_TYPE = slot_in(_BoundStatement, "vector_type")
-cdef Py_ssize_t _KEYSPACE = slot_in(_BoundStatement, "keyspace")
-cdef Py_ssize_t _TABLE = slot_in(_BoundStatement, "table")
+cdef type _BoundWithFields = with_fields(_BoundStatement, BoundBase)
 cdef type _PreparedStatement = _PreparedStatement_class
-cdef Py_ssize_t _RESULT = slot_in(_PreparedStatement, "result_metadata_and_id")
-cdef Py_ssize_t _QUERY_ID = slot_in(_PreparedStatement, "query_id")
-cdef type _CallOptions = _CallOptions_class
-cdef Py_ssize_t _PROFILE = slot_in(_CallOptions, "profile")
-cdef Py_ssize_t _TIMEOUT = slot_in(_CallOptions, "timeout")
-cdef Py_ssize_t _TRACE = slot_in(_CallOptions, "trace")
-cdef Py_ssize_t _PAYLOAD_OF_CALL = slot_in(_CallOptions, "custom_payload")
-cdef Py_ssize_t _PAGING_STATE = slot_in(_CallOptions, "paging_state")
-cdef Py_ssize_t _HOST = slot_in(_CallOptions, "host")
+cdef type _PreparedWithFields = with_fields(_PreparedStatement, PreparedBase)
+cdef type _CallWithFields = with_fields(_CallOptions_class, CallBase)
 
 cdef object _EXECUTE_OPCODE = 10
 cdef object _ORPHAN = object()  # stands for the responder that has given up its answer
@@ -234,16 +219,29 @@ cdef extern from *:
     Py_ssize_t send_now(int descriptor, const char* data, Py_ssize_t size) nogil
 
 
-cdef inline object _setting(statement, bint plain, Py_ssize_t place, str name):
-    """`statement.name`; `plain`: it is of the very class that has the slot at `place`."""
-    return slot_value(statement, place, name) if plain else getattr(statement, name)
+# The fields of a statement, or of the options of a call. None if it has to be asked by name, as one
+# of a subclass has: an attribute may be a property there.
+cdef inline BoundBase _bound_fields(statement):
+    if type(statement) is _BoundWithFields:
+        return <BoundBase> statement
+    return None
 
 
-cdef inline object _option(options, Py_ssize_t place, str name):
-    """`options.name`, of a `CallOptions`."""
-    if type(options) is _CallOptions:
-        return slot_value(options, place, name)
-    return getattr(options, name)
+cdef inline PreparedBase _prepared_fields(prepared):
+    if type(prepared) is _PreparedWithFields:
+        return <PreparedBase> prepared
+    return None
+
+
+cdef inline CallBase _call_fields(options):
+    if type(options) is _CallWithFields:
+        return <CallBase> options
+    return None
+
+
+cdef inline object _profile_of(options):
+    cdef CallBase call = _call_fields(options)
+    return options.profile if call is None else value_of(call.profile, call, "profile")
 
 
 include "flight_places.pxi"
@@ -698,16 +696,16 @@ cdef class RequestBase:
 
     cdef object _keyspace(self):
         statement = self.statement
-        if type(statement) is _BoundStatement:
-            keyspace = slot_value(statement, _KEYSPACE, "keyspace")
+        if type(statement) is _BoundWithFields:
+            keyspace = value_of((<BoundBase> statement).keyspace, statement, "keyspace")
         else:
             keyspace = getattr(statement, "keyspace", None)
         return keyspace or self.session.keyspace
 
     cdef object _table(self):
         statement = self.statement
-        if type(statement) is _BoundStatement:
-            return slot_value(statement, _TABLE, "table")
+        if type(statement) is _BoundWithFields:
+            return value_of((<BoundBase> statement).table, statement, "table")
         return getattr(statement, "table", None)
 
     def version_block(self):

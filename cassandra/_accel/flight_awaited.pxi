@@ -481,7 +481,7 @@ cdef class HappyPath:
         return self._row_factory()
 
     cdef object _row_factory(self):
-        return _settings_of(_option(self._options, _PROFILE, "profile"))[S_ROW_FACTORY]
+        return _settings_of(_profile_of(self._options))[S_ROW_FACTORY]
 
     def request(self, query, parameters, on_done):
         """Make the request for a prepared or bound statement; return None if something is not

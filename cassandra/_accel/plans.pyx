@@ -16,6 +16,7 @@ from libc.string cimport memset
 
 from cassandra._accel.bind cimport ValuesBlock
 from cassandra._accel.checks cimport unpicklable
+from cassandra._accel.fields cimport BoundBase, PreparedBase, value_of, with_fields
 from cassandra._accel.ring cimport NOBODY, ReplicaMap, token_at
 from cassandra._accel.slots cimport slot_in, slot_value
 from cassandra._accel.tablets cimport Chunk, TabletMap, token_in
@@ -29,17 +30,9 @@ cdef enum:
     FEW = 12  # replicas that a plan has room for in itself
 
 cdef type _Host = _HostClass
-cdef type _BoundStatement = _BoundStatementClass
-cdef type _PreparedStatement = _PreparedStatementClass
+cdef type _BoundStatement = with_fields(_BoundStatementClass, BoundBase)
+cdef type _PreparedStatement = with_fields(_PreparedStatementClass, PreparedBase)
 cdef Py_ssize_t _IS_UP = slot_in(_Host, "is_up")
-cdef Py_ssize_t _BLOCK = slot_in(_BoundStatement, "block")
-cdef Py_ssize_t _CONSISTENCY = slot_in(_BoundStatement, "consistency_level")
-cdef Py_ssize_t _KEYSPACE = slot_in(_BoundStatement, "keyspace")
-cdef Py_ssize_t _TABLE = slot_in(_BoundStatement, "table")
-cdef Py_ssize_t _PREPARED = slot_in(_BoundStatement, "prepared_statement")
-cdef Py_ssize_t _ROUTING_KEY = slot_in(_BoundStatement, "_routing_key")
-cdef Py_ssize_t _INDEXES = slot_in(_PreparedStatement, "routing_key_indexes")
-cdef Py_ssize_t _IS_LWT = slot_in(_PreparedStatement, "_is_lwt")
 
 
 cdef ReplicaMap _NOBODY = ReplicaMap.__new__(ReplicaMap)
@@ -263,7 +256,7 @@ cdef class Planner:
             if self._tablets._has_keyspace(keyspace):
                 return self._plan_tablet(keyspace, working_keyspace, query)
         if type(query) is _BoundStatement:
-            router = self._router_of(slot_value(query, _KEYSPACE, "keyspace"), working_keyspace)
+            router = self._router_of(_keyspace_of(query), working_keyspace)
             if router is None:
                 return None
             place = _place_of_bound(router._map, query, &keeps_order)
@@ -335,13 +328,13 @@ cdef class Planner:
 
 cdef inline object _keyspace_of(query):
     if type(query) is _BoundStatement:
-        return slot_value(query, _KEYSPACE, "keyspace")
+        return value_of((<BoundBase> query).keyspace, query, "keyspace")
     return query.keyspace
 
 
 cdef inline object _table_of(query):
     if type(query) is _BoundStatement:
-        return slot_value(query, _TABLE, "table")
+        return value_of((<BoundBase> query).table, query, "table")
     return getattr(query, "table", None)
 
 
@@ -368,21 +361,25 @@ cdef Py_ssize_t _place_of_bound(ReplicaMap map_, query, bint* keeps_order) excep
     cdef ValuesBlock block
     cdef Py_ssize_t size = 0
     cdef Py_ssize_t pos
-    prepared = slot_value(query, _PREPARED, "prepared_statement")
+    cdef BoundBase bound = <BoundBase> query
+    prepared = value_of(bound.prepared_statement, query, "prepared_statement")
     if type(prepared) is _PreparedStatement:
-        is_lwt = slot_value(prepared, _IS_LWT, "_is_lwt")
-        indexes = slot_value(prepared, _INDEXES, "routing_key_indexes")
+        is_lwt = value_of((<PreparedBase> prepared)._is_lwt, prepared, "_is_lwt")
+        indexes = value_of(
+            (<PreparedBase> prepared).routing_key_indexes, prepared, "routing_key_indexes"
+        )
     else:
         is_lwt = prepared._is_lwt
         indexes = prepared.routing_key_indexes
-    keeps_order[0] = is_lwt or _is_serial(slot_value(query, _CONSISTENCY, "consistency_level"))
-    values = slot_value(query, _BLOCK, "block")
+    level = value_of(bound.consistency_level, query, "consistency_level")
+    keeps_order[0] = is_lwt or _is_serial(level)
+    values = value_of(bound.block, query, "block")
     if (
         map_._own is None
         or not indexes
         or len(indexes) != 1
         or type(values) is not ValuesBlock
-        or slot_value(query, _ROUTING_KEY, "_routing_key") is not None
+        or value_of(bound._routing_key, query, "_routing_key") is not None
     ):
         return -1
     block = <ValuesBlock> values
