@@ -12,8 +12,17 @@ __all__ = [
     "CallBase",
     "ColumnBase",
     "ColumnarBase",
+    "ConnectionBase",
+    "CoreBase",
+    "EngineBase",
     "FaultyBase",
+    "HostBase",
+    "MetadataBase",
+    "PlanningBase",
+    "PoolBase",
     "PreparedBase",
+    "ProfileBase",
+    "ResultBase",
     "SettingsBase",
     "StatementBase",
     "TableBase",
@@ -108,3 +117,66 @@ class CallBase:
     """The options of one call of `execute`."""
 
     __slots__ = ("custom_payload", "host", "paging_state", "profile", "timeout", "trace")
+
+
+class ProfileBase:
+    """An execution profile, of which the settings are kept at hand."""
+
+    __slots__ = ("_is_shown", "_settings_at_hand")
+
+
+class EngineBase:
+    """The engine's session."""
+
+    __slots__ = ("attends", "closed", "core", "keyspace", "pools_by_id", "timers")
+
+
+class CoreBase:
+    """One cluster's engine."""
+
+    __slots__ = ("on_latency", "wire_format")
+
+
+class PoolBase:
+    """The connections to one host."""
+
+    __slots__ = ("connections", "shards")
+
+
+class ConnectionBase:
+    """A connection."""
+
+    __slots__ = ("streams", "version", "wire_format")
+
+
+class ResultBase:
+    """A result of the asyncio face."""
+
+    __slots__ = (
+        "_answer",
+        "_begun",
+        "_history",
+        "_next",
+        "_page",
+        "_request",
+        "_row_factory",
+        "_session",
+    )
+
+
+class HostBase:
+    """A node of the cluster."""
+
+    __slots__ = ("is_up",)
+
+
+class MetadataBase:
+    """The cluster's metadata."""
+
+    __slots__ = ("placement_version",)
+
+
+class PlanningBase:
+    """A policy that plans over replicas."""
+
+    __slots__ = ("_planner",)

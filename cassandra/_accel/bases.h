@@ -1,5 +1,5 @@
-/* The objects of the classes in `cassandra._accel.bases`: an ordinary object's head, and behind it a
- * pointer for each attribute. NULL is an attribute that was not set, or was deleted.
+/* The objects of the classes in `cassandra._accel.bases`: an ordinary object's head, and behind it
+ * a pointer for each attribute. NULL is an attribute that was not set, or was deleted.
  *
  * The attributes that a class adds to the one it derives from are named here, once; `fields.pxd`
  * names again those that compiled code reads. FIELD is called with each, and the struct's name.
@@ -36,6 +36,26 @@
 #define TURBOCQL_OF_CALL(FIELD, S) \
     FIELD(S, custom_payload) FIELD(S, host) FIELD(S, paging_state) FIELD(S, profile) \
     FIELD(S, timeout) FIELD(S, trace)
+#define TURBOCQL_OF_PROFILE(FIELD, S) \
+    FIELD(S, _is_shown) FIELD(S, _settings_at_hand)
+#define TURBOCQL_OF_ENGINE(FIELD, S) \
+    FIELD(S, attends) FIELD(S, closed) FIELD(S, core) FIELD(S, keyspace) FIELD(S, pools_by_id) \
+    FIELD(S, timers)
+#define TURBOCQL_OF_CORE(FIELD, S) \
+    FIELD(S, on_latency) FIELD(S, wire_format)
+#define TURBOCQL_OF_POOL(FIELD, S) \
+    FIELD(S, connections) FIELD(S, shards)
+#define TURBOCQL_OF_CONNECTION(FIELD, S) \
+    FIELD(S, streams) FIELD(S, version) FIELD(S, wire_format)
+#define TURBOCQL_OF_RESULT(FIELD, S) \
+    FIELD(S, _answer) FIELD(S, _begun) FIELD(S, _history) FIELD(S, _next) FIELD(S, _page) \
+    FIELD(S, _request) FIELD(S, _row_factory) FIELD(S, _session)
+#define TURBOCQL_OF_HOST(FIELD, S) \
+    FIELD(S, is_up)
+#define TURBOCQL_OF_METADATA(FIELD, S) \
+    FIELD(S, placement_version)
+#define TURBOCQL_OF_PLANNING(FIELD, S) \
+    FIELD(S, _planner)
 
 #define TURBOCQL_POINTER(S, name) PyObject *name;
 
@@ -90,6 +110,51 @@ typedef struct {
     PyObject_HEAD
     TURBOCQL_OF_CALL(TURBOCQL_POINTER, _)
 } turbocql_CallBase;
+
+typedef struct {
+    PyObject_HEAD
+    TURBOCQL_OF_PROFILE(TURBOCQL_POINTER, _)
+} turbocql_ProfileBase;
+
+typedef struct {
+    PyObject_HEAD
+    TURBOCQL_OF_ENGINE(TURBOCQL_POINTER, _)
+} turbocql_EngineBase;
+
+typedef struct {
+    PyObject_HEAD
+    TURBOCQL_OF_CORE(TURBOCQL_POINTER, _)
+} turbocql_CoreBase;
+
+typedef struct {
+    PyObject_HEAD
+    TURBOCQL_OF_POOL(TURBOCQL_POINTER, _)
+} turbocql_PoolBase;
+
+typedef struct {
+    PyObject_HEAD
+    TURBOCQL_OF_CONNECTION(TURBOCQL_POINTER, _)
+} turbocql_ConnectionBase;
+
+typedef struct {
+    PyObject_HEAD
+    TURBOCQL_OF_RESULT(TURBOCQL_POINTER, _)
+} turbocql_ResultBase;
+
+typedef struct {
+    PyObject_HEAD
+    TURBOCQL_OF_HOST(TURBOCQL_POINTER, _)
+} turbocql_HostBase;
+
+typedef struct {
+    PyObject_HEAD
+    TURBOCQL_OF_METADATA(TURBOCQL_POINTER, _)
+} turbocql_MetadataBase;
+
+typedef struct {
+    PyObject_HEAD
+    TURBOCQL_OF_PLANNING(TURBOCQL_POINTER, _)
+} turbocql_PlanningBase;
 
 /* Fill a field of a new object, which nobody else has seen. */
 static inline void turbocql_put(PyObject **field, PyObject *value) {

@@ -99,6 +99,15 @@ cdef extern from *:
     TURBOCQL_MEMBERS(BoundBase, TURBOCQL_OF_BOUND)
     TURBOCQL_MEMBERS(PreparedBase, TURBOCQL_OF_PREPARED)
     TURBOCQL_MEMBERS(CallBase, TURBOCQL_OF_CALL)
+    TURBOCQL_MEMBERS(ProfileBase, TURBOCQL_OF_PROFILE)
+    TURBOCQL_MEMBERS(EngineBase, TURBOCQL_OF_ENGINE)
+    TURBOCQL_MEMBERS(CoreBase, TURBOCQL_OF_CORE)
+    TURBOCQL_MEMBERS(PoolBase, TURBOCQL_OF_POOL)
+    TURBOCQL_MEMBERS(ConnectionBase, TURBOCQL_OF_CONNECTION)
+    TURBOCQL_MEMBERS(ResultBase, TURBOCQL_OF_RESULT)
+    TURBOCQL_MEMBERS(HostBase, TURBOCQL_OF_HOST)
+    TURBOCQL_MEMBERS(MetadataBase, TURBOCQL_OF_METADATA)
+    TURBOCQL_MEMBERS(PlanningBase, TURBOCQL_OF_PLANNING)
 
     typedef struct {
         const char *name;
@@ -117,6 +126,15 @@ cdef extern from *:
         TURBOCQL_CLASS(BoundBase, "StatementBase")
         TURBOCQL_CLASS(PreparedBase, "SettingsBase")
         TURBOCQL_CLASS(CallBase, NULL)
+        TURBOCQL_CLASS(ProfileBase, NULL)
+        TURBOCQL_CLASS(EngineBase, NULL)
+        TURBOCQL_CLASS(CoreBase, NULL)
+        TURBOCQL_CLASS(PoolBase, NULL)
+        TURBOCQL_CLASS(ConnectionBase, NULL)
+        TURBOCQL_CLASS(ResultBase, NULL)
+        TURBOCQL_CLASS(HostBase, NULL)
+        TURBOCQL_CLASS(MetadataBase, NULL)
+        TURBOCQL_CLASS(PlanningBase, NULL)
         {NULL, NULL, 0, NULL},
     };
     """
@@ -197,8 +215,17 @@ __all__ = [
     "CallBase",
     "ColumnBase",
     "ColumnarBase",
+    "ConnectionBase",
+    "CoreBase",
+    "EngineBase",
     "FaultyBase",
+    "HostBase",
+    "MetadataBase",
+    "PlanningBase",
+    "PoolBase",
     "PreparedBase",
+    "ProfileBase",
+    "ResultBase",
     "SettingsBase",
     "StatementBase",
     "TableBase",

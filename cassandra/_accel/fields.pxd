@@ -97,6 +97,50 @@ cdef extern from "bases.h":
         cdef PyObject* timeout
         cdef PyObject* trace
 
+    ctypedef class cassandra._accel.bases.ProfileBase [object turbocql_ProfileBase]:
+        cdef PyObject* _is_shown
+        cdef PyObject* _settings_at_hand
+
+    ctypedef class cassandra._accel.bases.EngineBase [object turbocql_EngineBase]:
+        cdef PyObject* attends
+        cdef PyObject* closed
+        cdef PyObject* core
+        cdef PyObject* keyspace
+        cdef PyObject* pools_by_id
+        cdef PyObject* timers
+
+    ctypedef class cassandra._accel.bases.CoreBase [object turbocql_CoreBase]:
+        cdef PyObject* on_latency
+        cdef PyObject* wire_format
+
+    ctypedef class cassandra._accel.bases.PoolBase [object turbocql_PoolBase]:
+        cdef PyObject* connections
+        cdef PyObject* shards
+
+    ctypedef class cassandra._accel.bases.ConnectionBase [object turbocql_ConnectionBase]:
+        cdef PyObject* streams
+        cdef PyObject* version
+        cdef PyObject* wire_format
+
+    ctypedef class cassandra._accel.bases.ResultBase [object turbocql_ResultBase]:
+        cdef PyObject* _answer
+        cdef PyObject* _begun
+        cdef PyObject* _history
+        cdef PyObject* _next
+        cdef PyObject* _page
+        cdef PyObject* _request
+        cdef PyObject* _row_factory
+        cdef PyObject* _session
+
+    ctypedef class cassandra._accel.bases.HostBase [object turbocql_HostBase]:
+        cdef PyObject* is_up
+
+    ctypedef class cassandra._accel.bases.MetadataBase [object turbocql_MetadataBase]:
+        cdef PyObject* placement_version
+
+    ctypedef class cassandra._accel.bases.PlanningBase [object turbocql_PlanningBase]:
+        cdef PyObject* _planner
+
 
 cdef inline object value_of(PyObject* field, object owner, str name):
     """`owner.name`, whose field this is."""

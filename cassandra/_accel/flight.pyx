@@ -22,10 +22,12 @@ from libc.string cimport memcmp, memset
 from cassandra._accel.bodies cimport execute_of
 from cassandra._accel.checks cimport exact_bytes, exact_pair, unpicklable
 from cassandra._accel.clock cimport MicrosecondClock
-from cassandra._accel.fields cimport BoundBase, CallBase, PreparedBase, value_of, with_fields
+from cassandra._accel.fields cimport (
+    BoundBase, CallBase, ConnectionBase, CoreBase, EngineBase, Kind, PoolBase, PreparedBase,
+    ProfileBase, ResultBase, has_fields, reads_plainly, turbocql_put, value_of, with_fields
+)
 from cassandra._accel.frame cimport FrameWriter
 from cassandra._accel.observed cimport HEADER_SIZE, ObservedBase
-from cassandra._accel.slots cimport slot_in, slot_value, turbocql_slot_get
 from cassandra._accel.tablets cimport Chunk, TabletMap, payload_end, token_in
 from cassandra._accel.wbuf cimport get_be32
 
@@ -172,9 +174,7 @@ cdef double SAME_CLOCK = 1.0
 cdef double PATIENCE = 0.005
 
 cdef extern from "objects.h":
-    void turbocql_slot_set(object, Py_ssize_t, object) noexcept
     object turbocql_new(object)
-    unsigned int turbocql_type_version(object) noexcept
 
 cdef extern from *:
     """
@@ -244,7 +244,7 @@ cdef inline object _profile_of(options):
     return options.profile if call is None else value_of(call.profile, call, "profile")
 
 
-include "flight_places.pxi"
+include "flight_fields.pxi"
 include "flight_streams.pxi"
 include "flight_latches.pxi"
 include "flight_attempts.pxi"
@@ -268,9 +268,7 @@ cdef object _first_with_room(list connections):
     cdef Py_ssize_t least = C_MAX_STREAMS + 1
     best = None
     for connection in connections:
-        if type(connection) is not _connection_places.kind:
-            _meet_connection(connection)
-        streams = <StreamTable?> _of(connection, _connection_places, C_STREAMS, "streams")
+        streams = <StreamTable?> _connection_streams(connection)
         if streams._count() < least and streams._has_room():
             best = connection
             least = streams._count()
@@ -411,9 +409,7 @@ cdef class RequestBase:
         session = self.session
         if self.observed is not None:
             self.observed.begin()
-        if type(session) is not _engine_places.kind:
-            _meet_engine(session)
-        if _of(session, _engine_places, E_CLOSED, "closed"):
+        if _session_closed(session):
             self.fail(session.closed_error())
             return 0
         try:
@@ -421,7 +417,7 @@ cdef class RequestBase:
                 if self.timeout <= 0:  # its time is over: nothing is sent
                     self.on_timeout()
                     return 0
-                timers = <TimerWheel?> _of(session, _engine_places, E_TIMERS, "timers")
+                timers = <TimerWheel?> _session_timers(session)
                 self._timer_slot = timers._add(self.timeout, self)
             if self.caller is not None and self._throttle != HAS_BEGUN and not self._begins():
                 return 0
@@ -458,7 +454,7 @@ cdef class RequestBase:
         statement = self.statement
         if consistency == 8 or consistency == 9:  # SERIAL and LOCAL_SERIAL
             statement = _in_order(statement, consistency)
-        keyspace = _of(session, _engine_places, E_KEYSPACE, "keyspace")
+        keyspace = _session_keyspace(session)
         return iter(self.policy.make_query_plan(keyspace, statement))
 
     def start_directly(self):
@@ -566,7 +562,7 @@ cdef class RequestBase:
         cdef TimerWheel timers
         self.done = True
         if self._timer_slot >= 0:
-            timers = <TimerWheel?> _of(self.session, _engine_places, E_TIMERS, "timers")
+            timers = <TimerWheel?> _session_timers(self.session)
             timers._discard(self._timer_slot, self)
         if self._speculation_handle is not None:
             self._speculation_handle.cancel()
@@ -630,17 +626,15 @@ cdef class RequestBase:
         self._try_next_host()
 
     cdef int _try_next_host(self) except -1:
-        cdef dict pools = _of(self.session, _engine_places, E_POOLS, "pools_by_id")
+        cdef dict pools = _session_pools_by_id(self.session)
         for host in self._plan:
             # By the address: a pool keeps its host, so no other object has the same one meanwhile.
             pool = pools.get(PyLong_FromVoidPtr(<void*> host))
             if pool is None:
                 pool = self.session.pools.get(host)
             if pool is not None:
-                if type(pool) is not _pool_places.kind:
-                    _meet_pool(pool)
-                shards = _of(pool, _pool_places, P_SHARDS, "shards")
-                connections = _of(pool, _pool_places, P_CONNECTIONS, "connections")
+                shards = _pool_shards(pool)
+                connections = _pool_connections(pool)
                 if shards is None:
                     connection = _first_with_room(connections)
                 else:
@@ -761,7 +755,7 @@ cdef class RequestBase:
         try:
             if isinstance(self.request_body, ExecuteBodyBase):
                 execute = <ExecuteBodyBase> self.request_body
-                execute._follow(_of(connection, _connection_places, C_WIRE_FORMAT, "wire_format"))
+                execute._follow(_connection_wire_format(connection))
                 body = execute.body
                 if execute.tracing or execute.custom_payload:
                     code, bits, body = execute.with_extras(connection, body)
@@ -778,7 +772,7 @@ cdef class RequestBase:
                     self.request_body.message.tablet_version_block = self._version_block()
                 code, bits, body = self.request_body.render(connection)
                 attempt.columns = self.request_body.cached_metadata()
-            streams = <StreamTable?> _of(connection, _connection_places, C_STREAMS, "streams")
+            streams = <StreamTable?> _connection_streams(connection)
             stream = streams._send(attempt, code, bits, body) if not streams.closed else -1
             if stream < 0:
                 raise connection.refusal()
@@ -807,10 +801,8 @@ cdef class RequestBase:
         attempt.latency = now - attempt.started
         if self.observed is not None:
             self.observed.response_size = HEADER_SIZE + PyBytes_GET_SIZE(body)
-        core = _of(self.session, _engine_places, E_CORE, "core")
-        if type(core) is not _core_places.kind:
-            _meet_core(core)
-        observe = _of(core, _core_places, O_LATENCY, "on_latency")
+        core = _session_core(self.session)
+        observe = _core_on_latency(core)
         if observe is not None and opcode == OP_RESULT:
             observe(attempt.host, attempt.latency)
         reads = opcode == OP_RESULT and (

@@ -131,7 +131,7 @@ cdef RequestBase _request_for(
     request._timer_slot = -1
     observers = settings[S_OBSERVERS]
     # Two pointers are compared: this is all that a request pays for observers and throttlers.
-    if observers is not _nobody or _of(engine, _engine_places, E_ATTENDS, "attends") is not False:
+    if observers is not _nobody or _session_attends(engine) is not False:
         engine.attend(request, observers)
     return request
 
@@ -157,7 +157,5 @@ cdef RequestBase _bound_request(
         body.prepared = value_of(own.prepared_statement, own, "prepared_statement")
         body.values = value_of(own.block, own, "block")
     _resolve(body, session, statement, options)
-    body._prerender(
-        _of(_of(engine, _engine_places, E_CORE, "core"), _core_places, O_WIRE_FORMAT, "wire_format")
-    )
+    body._prerender(_core_wire_format(_session_core(engine)))
     return _request_for(request_class, body, session, engine, statement, target, options, on_done)

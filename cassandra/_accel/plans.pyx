@@ -16,9 +16,11 @@ from libc.string cimport memset
 
 from cassandra._accel.bind cimport ValuesBlock
 from cassandra._accel.checks cimport unpicklable
-from cassandra._accel.fields cimport BoundBase, PreparedBase, value_of, with_fields
+from cassandra._accel.fields cimport (
+    BoundBase, HostBase, Kind, MetadataBase, PlanningBase, PreparedBase, has_fields, reads_plainly,
+    value_of, with_fields
+)
 from cassandra._accel.ring cimport NOBODY, ReplicaMap, token_at
-from cassandra._accel.slots cimport slot_in, slot_value
 from cassandra._accel.tablets cimport Chunk, TabletMap, token_in
 
 from cassandra.metadata.host import Host as _HostClass
@@ -29,10 +31,9 @@ cdef enum:
     TIERS = 4
     FEW = 12  # replicas that a plan has room for in itself
 
-cdef type _Host = _HostClass
+cdef type _Host = with_fields(_HostClass, HostBase)
 cdef type _BoundStatement = with_fields(_BoundStatementClass, BoundBase)
 cdef type _PreparedStatement = with_fields(_PreparedStatementClass, PreparedBase)
-cdef Py_ssize_t _IS_UP = slot_in(_Host, "is_up")
 
 
 cdef ReplicaMap _NOBODY = ReplicaMap.__new__(ReplicaMap)
@@ -40,7 +41,7 @@ cdef ReplicaMap _NOBODY = ReplicaMap.__new__(ReplicaMap)
 
 cdef inline bint _is_down(host) except -1:
     if type(host) is _Host:
-        return slot_value(host, _IS_UP, "is_up") is False
+        return value_of((<HostBase> host).is_up, host, "is_up") is False
     return host.is_up is False
 
 
@@ -202,7 +203,7 @@ cdef class Planner:
 
     cdef object _metadata
     cdef object _version
-    cdef Py_ssize_t _version_at
+    cdef bint _has_fields  # the metadata
     cdef dict _routers
     cdef object _child
     cdef bint _shuffle
@@ -212,9 +213,6 @@ cdef class Planner:
     cdef Router _tablet_router  # over the hosts that tablets name
     cdef object _keyspace  # of the last plan, and its router: most programs use one
     cdef Router _router
-
-    def __cinit__(self, *arguments, **named):
-        self._version_at = -1  # it is asked by name
 
     def __init__(self, metadata, routers, child, shuffle=True, in_flight=None, router_over=None):
         tablets = getattr(metadata, "tablets", None)
@@ -227,7 +225,7 @@ cdef class Planner:
             raise TypeError("a planner is made once")  # plans may be under way
         self._version = metadata.placement_version
         self._metadata = metadata
-        self._version_at = slot_in(type(metadata), "placement_version")
+        self._has_fields = reads_plainly(type(metadata), MetadataBase)
         self._routers = dict(routers)
         self._child = child
         self._shuffle = shuffle
@@ -249,7 +247,7 @@ cdef class Planner:
         cdef Py_ssize_t place = -1
         cdef bint keeps_order = False
         cdef Router router
-        if slot_value(self._metadata, self._version_at, "placement_version") is not self._version:
+        if self._placement_version() is not self._version:
             return None
         if self._tablets is not None and self._tablets._is_used():
             keyspace = _keyspace_of(query) or working_keyspace
@@ -278,6 +276,14 @@ cdef class Planner:
         )
         made._then(self._child, working_keyspace, query)
         return made
+
+    cdef inline object _placement_version(self):
+        metadata = self._metadata
+        if not self._has_fields:
+            return metadata.placement_version
+        return value_of(
+            (<MetadataBase> metadata).placement_version, metadata, "placement_version"
+        )
 
     cdef ReplicaPlan _plan_tablet(self, keyspace, working_keyspace, query):
         """The plan of a statement for a table with tablets, which the ring does not place."""
@@ -551,10 +557,7 @@ def rotated(tiers, start):
     return made
 
 
-# The place of the planner in policies of the class that was seen last: it is the same in all
-# subclasses.
-cdef type _policy_kind = object
-cdef Py_ssize_t _PLANNER = -1
+cdef Kind _policies = Kind(PlanningBase)
 
 
 def make_query_plan(policy, working_keyspace=None, query=None):
@@ -562,12 +565,10 @@ def make_query_plan(policy, working_keyspace=None, query=None):
 
     The replicas of the statement's partition come first, then the child policy's plan.
     """
-    global _policy_kind, _PLANNER
-    cdef Py_ssize_t place
-    if type(policy) is not _policy_kind:
-        place = slot_in(type(policy), "_planner")
-        _policy_kind, _PLANNER = type(policy), place
-    planner = slot_value(policy, _PLANNER, "_planner")
+    if has_fields(_policies, policy):
+        planner = value_of((<PlanningBase> policy)._planner, policy, "_planner")
+    else:
+        planner = policy._planner
     if query is not None and type(planner) is Planner:
         try:
             made = (<Planner> planner)._plan(working_keyspace, query)

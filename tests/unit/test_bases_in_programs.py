@@ -11,7 +11,12 @@ from unittest import mock
 
 import pytest
 
+from cassandra.cluster import ExecutionProfile
 from cassandra.cqltypes import Int32Type
+from cassandra.engine.session import EngineSession
+from cassandra.metadata.cluster_metadata import Metadata
+from cassandra.metadata.host import Host
+from cassandra.policies import DCAwareRoundRobinPolicy, RoundRobinPolicy, TokenAwarePolicy
 from cassandra.protocol.column_specs import ColumnMetadata
 from cassandra.query import (
     BatchStatement,
@@ -170,8 +175,6 @@ class Hasty(CallOptions):
 
 @pytest.mark.parametrize(("kind", "size"), [(BoundStatement, 5), (Urgent, 3)])
 def test_bound_statements_may_have_properties(twins: Twins, kind: Any, size: int) -> None:
-    from cassandra.cluster import ExecutionProfile
-
     session = SimpleNamespace(
         timestamp_generator=None,
         use_client_timestamp=True,
@@ -182,3 +185,132 @@ def test_bound_statements_may_have_properties(twins: Twins, kind: Any, size: int
     body = SimpleNamespace()
     twins.flight.resolve(body, session, statement, Hasty(ExecutionProfile(), timeout=NOT_SET))
     assert (body.page_size, body.consistency) == (size, 10)
+
+
+# -- hosts, metadata, policies, profiles and the engine's own --------------------------------------
+
+
+class Flapping(Host):
+    """Says itself if it is up."""
+
+    answers = True
+
+    @property
+    def is_up(self) -> Any:
+        return self.answers
+
+    @is_up.setter
+    def is_up(self, value: Any) -> None:
+        pass
+
+
+def test_a_plan_asks_hosts_as_they_want_to_be_asked(twins: Twins) -> None:
+    hosts = [Flapping("10.0.0.1"), Host("10.0.0.2"), Host("10.0.0.3")]
+    hosts[2].set_down()
+    child = RoundRobinPolicy()
+    assert list(twins.plans.replica_plan(hosts, child, None, None))[:2] == hosts[:2]
+    hosts[0].answers = False  # type: ignore[attr-defined]
+    assert next(twins.plans.replica_plan(hosts, child, None, None)) is hosts[1]
+    with mock.patch.object(hosts[2], "is_up", True):
+        assert list(twins.plans.replica_plan(hosts, child, None, None))[:2] == hosts[1:]
+    assert hosts[2].is_up is False
+
+
+@pytest.mark.parametrize("duplicate", DUPLICATES)
+def test_hosts_and_policies_are_copied(duplicate: Callable[[Any], Any]) -> None:
+    host = Host("10.0.0.1", datacenter="dc1")
+    host.set_up()
+    other = duplicate(host)
+    assert (other, other.is_up, other.datacenter) == (host, True, "dc1")
+    policy = duplicate(TokenAwarePolicy(RoundRobinPolicy(), shuffle_replicas=False))
+    assert (policy.shuffle_replicas, policy._planner) == (False, None)
+
+
+class Both(TokenAwarePolicy, DCAwareRoundRobinPolicy):
+    """Programs mix policies."""
+
+
+class Planned(TokenAwarePolicy):
+    """Has no planner, whatever is put there."""
+
+    @property
+    def _planner(self) -> Any:
+        return None
+
+    @_planner.setter
+    def _planner(self, planner: Any) -> None:
+        pass
+
+
+@pytest.mark.parametrize("kind", [TokenAwarePolicy, Both, Planned])
+def test_policies_plan_whatever_they_derive_from(twins: Twins, kind: Any) -> None:
+    policy = kind(RoundRobinPolicy())
+    hosts = [Host("10.0.0.1"), Host("10.0.0.2")]
+    for host in hosts:
+        host.set_up()
+    policy.populate(SimpleNamespace(metadata=Metadata()), hosts)
+    for _ in range(2):
+        assert set(twins.plans.make_query_plan(policy, "ks", None)) == set(hosts)
+
+
+class Counting(EngineSession):
+    """Its keyspace is asked for."""
+
+    asked = 0
+
+    @property
+    def keyspace(self) -> Any:
+        type(self).asked += 1
+        return "ks"
+
+    @keyspace.setter
+    def keyspace(self, keyspace: Any) -> None:
+        pass
+
+
+def test_the_engine_s_sessions_may_have_properties(twins: Twins) -> None:
+    core: Any = SimpleNamespace(
+        loop=None,
+        timers=None,
+        hooks_of=lambda observers: None,
+        settings=SimpleNamespace(request_throttler=None),
+    )
+    session = Counting(core, "other", lambda host: 0)
+    assert (session.closed, session.core) == (False, core)
+    seen: list[str] = []
+
+    def plan(keyspace: str, query: object) -> list[Host]:
+        seen.append(keyspace)
+        return []
+
+    class Request(twins.flight.RequestBase):  # type: ignore[misc,name-defined]
+        def on_plan_exhausted(self) -> None:
+            seen.append("exhausted")
+
+    before = Counting.asked
+    request = Request(session, SimpleNamespace(), SimpleNamespace(consistency=1), None)
+    request.policy = SimpleNamespace(make_query_plan=plan)
+    request.start()
+    assert seen == ["ks", "exhausted"]
+    assert Counting.asked == before + 1
+
+
+class Deferred(ExecutionProfile):
+    """Overrides a default of the class, and has a slot and a dictionary."""
+
+    __slots__ = ("own",)
+
+    own: int
+    consistency_level = 6
+
+
+@pytest.mark.parametrize("duplicate", DUPLICATES)
+def test_profiles_of_subclasses(duplicate: Callable[[Any], Any]) -> None:
+    profile = Deferred(request_timeout=3.0)
+    profile.own = 5
+    del profile.consistency_level
+    other = duplicate(profile)
+    assert (other.consistency_level, other.request_timeout, other.own) == (6, 3.0, 5)
+    with mock.patch.object(profile, "request_timeout", 7.0):
+        assert profile.request_timeout == 7.0
+    assert (profile.request_timeout, ExecutionProfile.request_timeout) == (3.0, 10.0)
