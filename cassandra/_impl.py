@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from cassandra import clock, observed
+    from cassandra import bases, clock, observed
     from cassandra.bulk import csv_rows, csv_texts, grouping
     from cassandra.cqltypes import codecs
     from cassandra.engine import flight
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = [
     "TWINS",
     "arrow_capsules",
+    "bases",
     "bind",
     "binding",
     "bodies",
@@ -65,6 +66,7 @@ __all__ = [
 ]
 
 TWINS: dict[str, str] = {
+    "bases": "cassandra.bases",
     "codecs": "cassandra.cqltypes.codecs",
     "clock": "cassandra.clock",
     "observed": "cassandra.observed",

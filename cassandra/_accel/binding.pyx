@@ -2,12 +2,16 @@
 # cython: initializedcheck=False, cdivision=True, binding=True
 """The bound statement of a prepared one: the compiled twin of `cassandra.query.binding`.
 
-Settings are copied from slot to slot. Changes of these classes after their import have no effect;
+Settings are copied from field to field. Changes of these classes after their import have no effect;
 subclasses of `PreparedStatement` keep what they override.
 """
 
+from cpython.object cimport PyObject
+
 from cassandra._accel.bind cimport BindPlan, ValuesBlock
-from cassandra._accel.slots cimport slot_in, slot_value
+from cassandra._accel.fields cimport (
+    BoundBase, Kind, PreparedBase, has_fields, reads_plainly, turbocql_put, value_of
+)
 
 
 # Before the imports: those of `cassandra.query` want this function, also if this module is the very
@@ -19,41 +23,26 @@ def bind(prepared, values):
     :raises TypeError: if a value does not fit its column's type.
     :raises ValueError: if there are too many values, unknown names, or a value out of range.
     """
-    cdef object bound
-    cdef int i
-    cdef _Places places = _last
-    if places is None or type(prepared) is not places.kind:
-        places = _meet(type(prepared))
-    serial = slot_value(prepared, places.serial, "serial_consistency_level")
-    if _by_slots:
-        bound = turbocql_new(_BoundStatement)
-        turbocql_slot_set(bound, _PREPARED, prepared)
-        turbocql_slot_set(bound, _ROUTING_KEY, None)
-        turbocql_slot_set(bound, _SERIAL, None)
-        for i in range(SETTINGS):
-            turbocql_slot_set(bound, _TO[i], slot_value(prepared, places.settings[i], _from[i]))
+    cdef PreparedBase own = None  # if the fields of both statements may be used
+    if _bound_has_fields and has_fields(_kind, prepared):
+        own = <PreparedBase> prepared
+        bound = _made_of(own)
+        serial = value_of(own.serial_consistency_level, prepared, "serial_consistency_level")
     else:
-        bound = _new(_BoundStatement)
-        bound.prepared_statement = prepared
-        bound._routing_key = bound._serial_consistency_level = None
-        for i in range(SETTINGS):
-            setattr(bound, _to[i], slot_value(prepared, places.settings[i], _from[i]))
+        bound = _made_slowly(prepared)
+        serial = prepared.serial_consistency_level
     if serial is not None:
         bound.serial_consistency_level = serial
     if (type(values) is tuple or type(values) is list) and (
-        len(values) >= slot_value(prepared, places.needed, "needed_values")
+        len(values) >= _needed_values(prepared, own)
     ):
         try:
-            block = _block_of(
-                slot_value(prepared, places.bind_plan, "bind_plan"),
-                values,
-                slot_value(prepared, places.version, "protocol_version"),
-            )
+            block = _block_of(prepared, own, values)
         except (TypeError, ValueError) as error:
             _name_statement(error, prepared.query_string)
             raise error  # with the traceback that it has now
-        if _by_slots:
-            turbocql_slot_set(bound, _BLOCK, block)
+        if own is not None:
+            turbocql_put(&(<BoundBase> bound).block, block)
         else:
             bound.block = block
         # UNSET_VALUE for a column of the partition key is refused by the longer way.
@@ -63,78 +52,70 @@ def bind(prepared, values):
     return bound.bind(values)
 
 
+cdef object _made_of(PreparedBase prepared):
+    """A new bound statement with all but its block."""
+    cdef object made = turbocql_new(_BoundStatement)
+    cdef BoundBase bound = <BoundBase> made
+    turbocql_put(&bound.prepared_statement, prepared)
+    turbocql_put(&bound._routing_key, None)
+    turbocql_put(&bound._serial_consistency_level, None)
+    _copy(&bound.consistency_level, prepared.consistency_level, prepared, "consistency_level")
+    _copy(&bound.custom_payload, prepared.custom_payload, prepared, "custom_payload")
+    _copy(&bound.fetch_size, prepared.fetch_size, prepared, "fetch_size")
+    _copy(&bound.is_idempotent, prepared.is_idempotent, prepared, "is_idempotent")
+    _copy(&bound.retry_policy, prepared.retry_policy, prepared, "retry_policy")
+    _copy(&bound.vector_type, prepared.vector_type, prepared, "vector_type")
+    _copy(&bound.keyspace, prepared.table_keyspace, prepared, "table_keyspace")
+    _copy(&bound.table, prepared.table, prepared, "table")
+    return made
+
+
+cdef object _made_slowly(prepared):
+    """The same of a class that has properties in the place of settings, say."""
+    made = _new(_BoundStatement)
+    made.prepared_statement = prepared
+    made._routing_key = made._serial_consistency_level = None
+    made.take_settings(prepared)
+    made.keyspace = prepared.table_keyspace
+    made.table = prepared.table
+    return made
+
+
+cdef inline object _needed_values(prepared, PreparedBase own):
+    if own is None:
+        return prepared.needed_values
+    return value_of(own.needed_values, prepared, "needed_values")
+
+
+cdef inline int _copy(PyObject** to, PyObject* field, prepared, str name) except -1:
+    turbocql_put(to, value_of(field, prepared, name))
+    return 0
+
+
 from cassandra.query.bound import BoundStatement as _BoundStatementClass
 from cassandra.query.bound import name_statement as _name_statement
 from cassandra.query.settings import SETTINGS as _statement_settings
 
 cdef extern from "objects.h":
-    void turbocql_slot_set(object, Py_ssize_t, object) noexcept
     object turbocql_new(object)
-
-cdef enum:
-    SETTINGS = 8
 
 cdef type _BoundStatement = _BoundStatementClass
 cdef object _new = object.__new__
-cdef tuple _from = (*_statement_settings, "table_keyspace", "table")
-cdef tuple _to = (*_statement_settings, "keyspace", "table")
-if len(_to) != SETTINGS:
+if len(_statement_settings) != 6:
     raise ImportError(
-        f"binding.pyx has places for {SETTINGS} settings of a statement, which has {len(_to)}"
+        f"binding.pyx copies 6 settings of a statement, which has {len(_statement_settings)}"
     )
-cdef Py_ssize_t _TO[SETTINGS]
-cdef Py_ssize_t _PREPARED = slot_in(_BoundStatement, "prepared_statement")
-cdef Py_ssize_t _BLOCK = slot_in(_BoundStatement, "block")
-cdef Py_ssize_t _ROUTING_KEY = slot_in(_BoundStatement, "_routing_key")
-cdef Py_ssize_t _SERIAL = slot_in(_BoundStatement, "_serial_consistency_level")
-cdef bint _by_slots = min(_PREPARED, _BLOCK, _ROUTING_KEY, _SERIAL) >= 0
-
-# Where instances of one class keep their settings. One object, which never changes: a thread that
-# takes another one's gets all of it, with the class that it is for, and never the places of one
-# class for an object of another.
-cdef class _Places:
-    cdef type kind
-    cdef Py_ssize_t settings[SETTINGS]
-    cdef Py_ssize_t serial
-    cdef Py_ssize_t needed
-    cdef Py_ssize_t bind_plan
-    cdef Py_ssize_t version
+cdef bint _bound_has_fields = reads_plainly(_BoundStatement, BoundBase)
+cdef Kind _kind = Kind(PreparedBase)
 
 
-cdef _Places _last = None  # of the class that was seen last
-
-
-cdef int _find_places() except -1:
-    global _by_slots
-    cdef int i
-    for i in range(SETTINGS):
-        _TO[i] = slot_in(_BoundStatement, _to[i])
-        if _TO[i] < 0:
-            _by_slots = False
-    return 0
-
-
-_find_places()
-
-
-cdef _Places _meet(type kind):
-    """Prepared statements of class `kind` come from here on."""
-    global _last
-    cdef int i
-    cdef _Places made = _Places.__new__(_Places)
-    for i in range(SETTINGS):
-        made.settings[i] = slot_in(kind, _from[i])
-    made.serial = slot_in(kind, "serial_consistency_level")
-    made.needed = slot_in(kind, "needed_values")
-    made.bind_plan = slot_in(kind, "bind_plan")
-    made.version = slot_in(kind, "protocol_version")
-    made.kind = kind
-    _last = made
-    return made
-
-
-cdef inline ValuesBlock _block_of(object bind_plan, object values, object version):
+cdef inline object _block_of(prepared, PreparedBase own, values):
     """The block of the values in a tuple or list."""
+    if own is None:
+        bind_plan, version = prepared.bind_plan, prepared.protocol_version
+    else:
+        bind_plan = value_of(own.bind_plan, prepared, "bind_plan")
+        version = value_of(own.protocol_version, prepared, "protocol_version")
     if type(bind_plan) is BindPlan:
         held = values if type(values) is tuple else tuple(values)
         return (<BindPlan> bind_plan)._bind(<tuple> held, version)

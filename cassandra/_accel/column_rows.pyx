@@ -13,7 +13,9 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t
 from libc.string cimport memcmp, memcpy
 
 from cassandra._accel.checks cimport exact_bytes, unpicklable
-from cassandra._accel.slots cimport slot_in, slot_value
+from cassandra._accel.fields cimport (
+    ColumnBase, TableBase, reads_plainly, turbocql_put, value_of
+)
 from cassandra._accel.wbuf cimport get_be32
 
 from cassandra.errors import DecodeError
@@ -32,7 +34,6 @@ cdef extern from "Python.h":
 
 cdef extern from "objects.h":
     bint turbocql_is_this_ascii(PyObject*, const uint8_t*, Py_ssize_t) noexcept
-    void turbocql_slot_set(object, Py_ssize_t, object) noexcept
     object turbocql_new(object)
 
 cdef enum:
@@ -46,55 +47,9 @@ cdef enum:
 
 cdef object _usual_flags = USUAL_FLAGS
 cdef type _Column = _ColumnClass
-cdef Py_ssize_t _TABLE_AT = slot_in(_Column, "table")
-cdef Py_ssize_t _NAME_AT = slot_in(_Column, "name")
-cdef Py_ssize_t _TYPE_AT = slot_in(_Column, "cql_type")
-cdef Py_ssize_t _STATIC_AT = slot_in(_Column, "is_static")
-cdef Py_ssize_t _REVERSED_AT = slot_in(_Column, "is_reversed")
-cdef Py_ssize_t _MASK_AT = slot_in(_Column, "mask")
-cdef bint _by_slots = min(_TABLE_AT, _NAME_AT, _TYPE_AT, _STATIC_AT, _REVERSED_AT, _MASK_AT) >= 0
-
-
 cdef type _Source = _SourceClass
-cdef Py_ssize_t _OF_KEYSPACE = slot_in(_Source, "keyspace")
-cdef Py_ssize_t _OF_NAME = slot_in(_Source, "name")
-cdef Py_ssize_t _OF_NAMES = slot_in(_Source, "names")
-cdef Py_ssize_t _OF_ROW = slot_in(_Source, "row")
-cdef Py_ssize_t _OF_COLUMNS = slot_in(_Source, "columns")
-cdef Py_ssize_t _OF_VIRTUAL = slot_in(_Source, "virtual")
-cdef Py_ssize_t _OF_ERROR = slot_in(_Source, "error")
-cdef Py_ssize_t _OF_TRIGGERS = slot_in(_Source, "triggers")
-cdef Py_ssize_t _OF_DROPPED = slot_in(_Source, "dropped")
-cdef Py_ssize_t _OF_MASKS = slot_in(_Source, "masks")
-cdef Py_ssize_t _OF_SCYLLA = slot_in(_Source, "scylla")
-
-# The slots of a table with the usual content of each; those that differ are filled afterwards.
 cdef type _Table = _TableClass
-cdef enum:
-    OWN = 7
-    SLOTS = 17
-cdef tuple _slot_names = (
-    "keyspace_name", "name", "_names", "_row", "partition_key", "clustering_key", "columns",
-    "_options", "_error", "_scylladb", "triggers", "indexes", "views", "dropped_columns", "virtual",
-    "is_compact_storage", "is_cql_compatible",
-)
-cdef tuple _usual = (None, None, False, NOTHING, NOTHING, NOTHING, NOTHING, False, False, True)
-cdef Py_ssize_t _PLACES[SLOTS]
-cdef bint _table_by_slots = True
-
-
-cdef int _find_places() except -1:
-    global _table_by_slots
-    cdef int i
-    for i in range(SLOTS):
-        _PLACES[i] = slot_in(_Table, _slot_names[i])
-    # A slot that was added to the class later has to be known here.
-    known = {name for base in _Table.__mro__ for name in base.__dict__.get("__slots__", ())}
-    _table_by_slots = known == set(_slot_names) and all([_PLACES[i] >= 0 for i in range(SLOTS)])
-    return 0
-
-
-_find_places()
+cdef bint _has_fields = reads_plainly(_Column, ColumnBase) and reads_plainly(_Table, TableBase)
 
 
 cdef struct Cell:
@@ -319,8 +274,10 @@ def columns_of(table, found, texts):
 
 
 cdef int _add(dict columns, list these) except -1:
+    cdef PyObject* name
     for column in these:
-        columns[slot_value(column, _NAME_AT, "name")] = column
+        name = (<ColumnBase> column).name if _has_fields else NULL
+        columns[value_of(name, column, "name")] = column
     return 0
 
 
@@ -334,15 +291,15 @@ cdef inline list _with(list columns, column):
 
 cdef object _column(table, str name, str cql_type, bint is_static, bint is_reversed):
     cdef object made
-    if not _by_slots:
+    if not _has_fields:
         return _Column(table, name, cql_type, is_static, is_reversed)
     made = turbocql_new(_Column)
-    turbocql_slot_set(made, _TABLE_AT, table)
-    turbocql_slot_set(made, _NAME_AT, name)
-    turbocql_slot_set(made, _TYPE_AT, cql_type)
-    turbocql_slot_set(made, _STATIC_AT, is_static)
-    turbocql_slot_set(made, _REVERSED_AT, is_reversed)
-    turbocql_slot_set(made, _MASK_AT, None)
+    turbocql_put(&(<ColumnBase> made).table, table)
+    turbocql_put(&(<ColumnBase> made).name, name)
+    turbocql_put(&(<ColumnBase> made).cql_type, cql_type)
+    turbocql_put(&(<ColumnBase> made).is_static, is_static)
+    turbocql_put(&(<ColumnBase> made).is_reversed, is_reversed)
+    turbocql_put(&(<ColumnBase> made).mask, None)
     return made
 
 
@@ -352,29 +309,25 @@ def usual_table(source):
     None if there is more to it, or its rows are damaged. The pages of its columns have been looked
     through.
     """
-    cdef int i
-    cdef object made
-    if type(source) is not _Source or not _table_by_slots:
+    if type(source) is not _Source or not _has_fields:
         return None
-    names = slot_value(source, _OF_NAMES, "names")
-    row = slot_value(source, _OF_ROW, "row")
-    pages = slot_value(source, _OF_COLUMNS, "columns")
+    names, row, pages = source.names, source.row, source.columns
     flags_at, extensions_at = names.flags, names.extensions
     if (
         pages is None
         or flags_at is None
-        or slot_value(source, _OF_VIRTUAL, "virtual")
-        or slot_value(source, _OF_ERROR, "error") is not None
-        or slot_value(source, _OF_TRIGGERS, "triggers")
-        or slot_value(source, _OF_DROPPED, "dropped")
-        or slot_value(source, _OF_MASKS, "masks")
-        or slot_value(source, _OF_SCYLLA, "scylla")
+        or source.virtual
+        or source.error is not None
+        or source.triggers
+        or source.dropped
+        or source.masks
+        or source.scylla
         or row[flags_at] != _usual_flags
         or (extensions_at is not None and row[extensions_at])
     ):
         return None
-    keyspace = slot_value(source, _OF_KEYSPACE, "keyspace")
-    name = slot_value(source, _OF_NAME, "name")
+    keyspace = source.keyspace
+    name = source.name
     tables = pages.rows_of.get(keyspace)
     found = tables.pop(name, None) if tables is not None else None
     if found is None:
@@ -387,10 +340,24 @@ def usual_table(source):
     if not partition_key:
         tables[name] = found  # the slow way finds and names the error
         return None
-    for i, value in enumerate((keyspace, name, names, row, partition_key, clustering_key, columns)):
-        turbocql_slot_set(made, _PLACES[i], value)
-    for i in range(OWN, SLOTS):
-        turbocql_slot_set(made, _PLACES[i], _usual[i - OWN])
+    # All of its attributes: a new one would have to be filled here.
+    turbocql_put(&(<TableBase> made).keyspace_name, keyspace)
+    turbocql_put(&(<TableBase> made).name, name)
+    turbocql_put(&(<TableBase> made)._names, names)
+    turbocql_put(&(<TableBase> made)._row, row)
+    turbocql_put(&(<TableBase> made).partition_key, partition_key)
+    turbocql_put(&(<TableBase> made).clustering_key, clustering_key)
+    turbocql_put(&(<TableBase> made).columns, columns)
+    turbocql_put(&(<TableBase> made)._options, None)
+    turbocql_put(&(<TableBase> made)._error, None)
+    turbocql_put(&(<TableBase> made)._scylladb, False)
+    turbocql_put(&(<TableBase> made).triggers, NOTHING)
+    turbocql_put(&(<TableBase> made).indexes, NOTHING)
+    turbocql_put(&(<TableBase> made).views, NOTHING)
+    turbocql_put(&(<TableBase> made).dropped_columns, NOTHING)
+    turbocql_put(&(<TableBase> made).virtual, False)
+    turbocql_put(&(<TableBase> made).is_compact_storage, False)
+    turbocql_put(&(<TableBase> made).is_cql_compatible, True)
     return made
 
 

@@ -22,9 +22,12 @@ from libc.string cimport memcmp, memset
 from cassandra._accel.bodies cimport execute_of
 from cassandra._accel.checks cimport exact_bytes, exact_pair, unpicklable
 from cassandra._accel.clock cimport MicrosecondClock
+from cassandra._accel.fields cimport (
+    BoundBase, CallBase, ConnectionBase, CoreBase, EngineBase, Kind, PoolBase, PreparedBase,
+    ProfileBase, ResultBase, has_fields, reads_plainly, turbocql_put, value_of, with_fields
+)
 from cassandra._accel.frame cimport FrameWriter
 from cassandra._accel.observed cimport HEADER_SIZE, ObservedBase
-from cassandra._accel.slots cimport slot_in, slot_value, turbocql_slot_get
 from cassandra._accel.tablets cimport Chunk, TabletMap, payload_end, token_in
 from cassandra._accel.wbuf cimport get_be32
 
@@ -133,26 +136,10 @@ cdef object _Task = asyncio.Task
 cdef object _short = reprlib.repr
 
 cdef type _BoundStatement = _BoundStatement_class
-cdef Py_ssize_t _PREPARED = slot_in(_BoundStatement, "prepared_statement")
-cdef Py_ssize_t _CUSTOM_PAYLOAD = slot_in(_BoundStatement, "custom_payload")
-cdef Py_ssize_t _CONSISTENCY = slot_in(_BoundStatement, "consistency_level")
-cdef Py_ssize_t _BLOCK = slot_in(_BoundStatement, "block")
-cdef Py_ssize_t _FETCH_SIZE = slot_in(_BoundStatement, "fetch_size")
-cdef Py_ssize_t _SERIAL = slot_in(_BoundStatement, "_serial_consistency_level")
-cdef Py_ssize_t _RETRY = slot_in(_BoundStatement, "retry_policy")
-cdef Py_ssize_t _VECTOR_TYPE = slot_in(_BoundStatement, "vector_type")
-cdef Py_ssize_t _KEYSPACE = slot_in(_BoundStatement, "keyspace")
-cdef Py_ssize_t _TABLE = slot_in(_BoundStatement, "table")
+cdef type _BoundWithFields = with_fields(_BoundStatement, BoundBase)
 cdef type _PreparedStatement = _PreparedStatement_class
-cdef Py_ssize_t _RESULT = slot_in(_PreparedStatement, "result_metadata_and_id")
-cdef Py_ssize_t _QUERY_ID = slot_in(_PreparedStatement, "query_id")
-cdef type _CallOptions = _CallOptions_class
-cdef Py_ssize_t _PROFILE = slot_in(_CallOptions, "profile")
-cdef Py_ssize_t _TIMEOUT = slot_in(_CallOptions, "timeout")
-cdef Py_ssize_t _TRACE = slot_in(_CallOptions, "trace")
-cdef Py_ssize_t _PAYLOAD_OF_CALL = slot_in(_CallOptions, "custom_payload")
-cdef Py_ssize_t _PAGING_STATE = slot_in(_CallOptions, "paging_state")
-cdef Py_ssize_t _HOST = slot_in(_CallOptions, "host")
+cdef type _PreparedWithFields = with_fields(_PreparedStatement, PreparedBase)
+cdef type _CallWithFields = with_fields(_CallOptions_class, CallBase)
 
 cdef object _EXECUTE_OPCODE = 10
 cdef object _ORPHAN = object()  # stands for the responder that has given up its answer
@@ -187,9 +174,7 @@ cdef double SAME_CLOCK = 1.0
 cdef double PATIENCE = 0.005
 
 cdef extern from "objects.h":
-    void turbocql_slot_set(object, Py_ssize_t, object) noexcept
     object turbocql_new(object)
-    unsigned int turbocql_type_version(object) noexcept
 
 cdef extern from *:
     """
@@ -234,19 +219,32 @@ cdef extern from *:
     Py_ssize_t send_now(int descriptor, const char* data, Py_ssize_t size) nogil
 
 
-cdef inline object _setting(statement, bint plain, Py_ssize_t place, str name):
-    """`statement.name`; `plain`: it is of the very class that has the slot at `place`."""
-    return slot_value(statement, place, name) if plain else getattr(statement, name)
+# The fields of a statement, or of the options of a call. None if it has to be asked by name, as one
+# of a subclass has: an attribute may be a property there.
+cdef inline BoundBase _bound_fields(statement):
+    if type(statement) is _BoundWithFields:
+        return <BoundBase> statement
+    return None
 
 
-cdef inline object _option(options, Py_ssize_t place, str name):
-    """`options.name`, of a `CallOptions`."""
-    if type(options) is _CallOptions:
-        return slot_value(options, place, name)
-    return getattr(options, name)
+cdef inline PreparedBase _prepared_fields(prepared):
+    if type(prepared) is _PreparedWithFields:
+        return <PreparedBase> prepared
+    return None
 
 
-include "flight_places.pxi"
+cdef inline CallBase _call_fields(options):
+    if type(options) is _CallWithFields:
+        return <CallBase> options
+    return None
+
+
+cdef inline object _profile_of(options):
+    cdef CallBase call = _call_fields(options)
+    return options.profile if call is None else value_of(call.profile, call, "profile")
+
+
+include "flight_fields.pxi"
 include "flight_streams.pxi"
 include "flight_latches.pxi"
 include "flight_attempts.pxi"
@@ -270,9 +268,7 @@ cdef object _first_with_room(list connections):
     cdef Py_ssize_t least = C_MAX_STREAMS + 1
     best = None
     for connection in connections:
-        if type(connection) is not _connection_places.kind:
-            _meet_connection(connection)
-        streams = <StreamTable?> _of(connection, _connection_places, C_STREAMS, "streams")
+        streams = <StreamTable?> _connection_streams(connection)
         if streams._count() < least and streams._has_room():
             best = connection
             least = streams._count()
@@ -413,9 +409,7 @@ cdef class RequestBase:
         session = self.session
         if self.observed is not None:
             self.observed.begin()
-        if type(session) is not _engine_places.kind:
-            _meet_engine(session)
-        if _of(session, _engine_places, E_CLOSED, "closed"):
+        if _session_closed(session):
             self.fail(session.closed_error())
             return 0
         try:
@@ -423,7 +417,7 @@ cdef class RequestBase:
                 if self.timeout <= 0:  # its time is over: nothing is sent
                     self.on_timeout()
                     return 0
-                timers = <TimerWheel?> _of(session, _engine_places, E_TIMERS, "timers")
+                timers = <TimerWheel?> _session_timers(session)
                 self._timer_slot = timers._add(self.timeout, self)
             if self.caller is not None and self._throttle != HAS_BEGUN and not self._begins():
                 return 0
@@ -460,7 +454,7 @@ cdef class RequestBase:
         statement = self.statement
         if consistency == 8 or consistency == 9:  # SERIAL and LOCAL_SERIAL
             statement = _in_order(statement, consistency)
-        keyspace = _of(session, _engine_places, E_KEYSPACE, "keyspace")
+        keyspace = _session_keyspace(session)
         return iter(self.policy.make_query_plan(keyspace, statement))
 
     def start_directly(self):
@@ -568,7 +562,7 @@ cdef class RequestBase:
         cdef TimerWheel timers
         self.done = True
         if self._timer_slot >= 0:
-            timers = <TimerWheel?> _of(self.session, _engine_places, E_TIMERS, "timers")
+            timers = <TimerWheel?> _session_timers(self.session)
             timers._discard(self._timer_slot, self)
         if self._speculation_handle is not None:
             self._speculation_handle.cancel()
@@ -632,17 +626,15 @@ cdef class RequestBase:
         self._try_next_host()
 
     cdef int _try_next_host(self) except -1:
-        cdef dict pools = _of(self.session, _engine_places, E_POOLS, "pools_by_id")
+        cdef dict pools = _session_pools_by_id(self.session)
         for host in self._plan:
             # By the address: a pool keeps its host, so no other object has the same one meanwhile.
             pool = pools.get(PyLong_FromVoidPtr(<void*> host))
             if pool is None:
                 pool = self.session.pools.get(host)
             if pool is not None:
-                if type(pool) is not _pool_places.kind:
-                    _meet_pool(pool)
-                shards = _of(pool, _pool_places, P_SHARDS, "shards")
-                connections = _of(pool, _pool_places, P_CONNECTIONS, "connections")
+                shards = _pool_shards(pool)
+                connections = _pool_connections(pool)
                 if shards is None:
                     connection = _first_with_room(connections)
                 else:
@@ -698,16 +690,16 @@ cdef class RequestBase:
 
     cdef object _keyspace(self):
         statement = self.statement
-        if type(statement) is _BoundStatement:
-            keyspace = slot_value(statement, _KEYSPACE, "keyspace")
+        if type(statement) is _BoundWithFields:
+            keyspace = value_of((<BoundBase> statement).keyspace, statement, "keyspace")
         else:
             keyspace = getattr(statement, "keyspace", None)
         return keyspace or self.session.keyspace
 
     cdef object _table(self):
         statement = self.statement
-        if type(statement) is _BoundStatement:
-            return slot_value(statement, _TABLE, "table")
+        if type(statement) is _BoundWithFields:
+            return value_of((<BoundBase> statement).table, statement, "table")
         return getattr(statement, "table", None)
 
     def version_block(self):
@@ -763,7 +755,7 @@ cdef class RequestBase:
         try:
             if isinstance(self.request_body, ExecuteBodyBase):
                 execute = <ExecuteBodyBase> self.request_body
-                execute._follow(_of(connection, _connection_places, C_WIRE_FORMAT, "wire_format"))
+                execute._follow(_connection_wire_format(connection))
                 body = execute.body
                 if execute.tracing or execute.custom_payload:
                     code, bits, body = execute.with_extras(connection, body)
@@ -780,7 +772,7 @@ cdef class RequestBase:
                     self.request_body.message.tablet_version_block = self._version_block()
                 code, bits, body = self.request_body.render(connection)
                 attempt.columns = self.request_body.cached_metadata()
-            streams = <StreamTable?> _of(connection, _connection_places, C_STREAMS, "streams")
+            streams = <StreamTable?> _connection_streams(connection)
             stream = streams._send(attempt, code, bits, body) if not streams.closed else -1
             if stream < 0:
                 raise connection.refusal()
@@ -809,10 +801,8 @@ cdef class RequestBase:
         attempt.latency = now - attempt.started
         if self.observed is not None:
             self.observed.response_size = HEADER_SIZE + PyBytes_GET_SIZE(body)
-        core = _of(self.session, _engine_places, E_CORE, "core")
-        if type(core) is not _core_places.kind:
-            _meet_core(core)
-        observe = _of(core, _core_places, O_LATENCY, "on_latency")
+        core = _session_core(self.session)
+        observe = _core_on_latency(core)
         if observe is not None and opcode == OP_RESULT:
             observe(attempt.host, attempt.latency)
         reads = opcode == OP_RESULT and (

@@ -65,6 +65,18 @@ cdef class Attempt:
         return f"<Attempt: {self.host}, {latency}{failed}>"
 
 
+cdef inline object _query_id_of(prepared):
+    cdef PreparedBase own = _prepared_fields(prepared)
+    return prepared.query_id if own is None else value_of(own.query_id, own, "query_id")
+
+
+cdef inline object _result_of(prepared):
+    cdef PreparedBase own = _prepared_fields(prepared)
+    if own is None:
+        return prepared.result_metadata_and_id
+    return value_of(own.result_metadata_and_id, own, "result_metadata_and_id")
+
+
 cdef class ExecuteBodyBase:
     """A prepared statement's execution, rendered for a connection (see the Python twin)."""
 
@@ -100,11 +112,8 @@ cdef class ExecuteBodyBase:
     cdef int _prerender(self, int wire_format) except -1:
         cdef object metadata_id = None
         prepared = self.prepared
-        cdef bint plain = type(prepared) is _PreparedStatement
-        self.result = exact_pair(
-            _setting(prepared, plain, _RESULT, "result_metadata_and_id"), "result_metadata_and_id"
-        )
-        self._query_id = _setting(prepared, plain, _QUERY_ID, "query_id")
+        self.result = exact_pair(_result_of(prepared), "result_metadata_and_id")
+        self._query_id = _query_id_of(prepared)
         self.skip_metadata = False
         if wire_format & C_METADATA_IDS:
             # Leaving the metadata out is safe only if its id travels: the server then sends the
@@ -132,11 +141,10 @@ cdef class ExecuteBodyBase:
     cdef int _follow(self, int wire_format) except -1:
         """See that the body is as the statement is now."""
         prepared = self.prepared
-        cdef bint plain = type(prepared) is _PreparedStatement
         if (
             wire_format != self._wire_format
-            or _setting(prepared, plain, _QUERY_ID, "query_id") is not self._query_id
-            or _setting(prepared, plain, _RESULT, "result_metadata_and_id") is not self.result
+            or _query_id_of(prepared) is not self._query_id
+            or _result_of(prepared) is not self.result
         ):
             self._prerender(wire_format)
         return 0

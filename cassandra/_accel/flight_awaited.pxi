@@ -445,13 +445,11 @@ cdef class HappyPath:
     cdef list _done                  # futures whose callbacks are to be called in this turn
     cdef object _run_done
     cdef object _nothing             # one of asyncio's own futures, done, with nothing in it
-    cdef Py_ssize_t _places[8]       # of the slots of a result
-    cdef bint _by_slots
+    cdef bint _fills_fields          # of a result
 
     def __init__(
         self, session, engine, options, request_class, body_class, result_class, check_vectors
     ):
-        cdef int i
         if self._engine is not None:
             raise TypeError("a happy path is made once")  # executions may be under way
         self.session = session
@@ -471,9 +469,7 @@ cdef class HappyPath:
         self._nothing = _Future(loop=engine.loop)
         self._nothing.set_result(None)
         if isinstance(result_class, type):
-            for i in range(8):
-                self._places[i] = slot_in(result_class, _OF_RESULTS[i])
-            self._by_slots = min([self._places[i] for i in range(8)]) >= 0
+            self._fills_fields = reads_plainly(result_class, ResultBase)
 
     @property
     def row_factory(self):
@@ -481,7 +477,7 @@ cdef class HappyPath:
         return self._row_factory()
 
     cdef object _row_factory(self):
-        return _settings_of(_option(self._options, _PROFILE, "profile"))[S_ROW_FACTORY]
+        return _settings_of(_profile_of(self._options))[S_ROW_FACTORY]
 
     def request(self, query, parameters, on_done):
         """Make the request for a prepared or bound statement; return None if something is not
@@ -532,17 +528,19 @@ cdef class HappyPath:
 
     cdef object _result_of(self, RequestBase request, row_factory):
         """Make the result of a request that is over."""
-        if not self._by_slots:
+        cdef ResultBase result
+        if not self._fills_fields:
             return self._result_class(self.session, request, row_factory)
         made = turbocql_new(self._result_class)
-        turbocql_slot_set(made, self._places[0], self.session)
-        turbocql_slot_set(made, self._places[1], request)
-        turbocql_slot_set(made, self._places[2], row_factory)
-        turbocql_slot_set(made, self._places[3], request.response)
-        turbocql_slot_set(made, self._places[4], None)
-        turbocql_slot_set(made, self._places[5], None)
-        turbocql_slot_set(made, self._places[6], "")
-        turbocql_slot_set(made, self._places[7], None)
+        result = <ResultBase> made
+        turbocql_put(&result._session, self.session)
+        turbocql_put(&result._request, request)
+        turbocql_put(&result._row_factory, row_factory)
+        turbocql_put(&result._answer, request.response)
+        turbocql_put(&result._history, None)
+        turbocql_put(&result._page, None)
+        turbocql_put(&result._begun, "")
+        turbocql_put(&result._next, None)
         return made
 
     cdef int _wake(self, ResultFuture future) except -1:
@@ -597,9 +595,3 @@ cdef class HappyPath:
                     "future": future,
                 })
         return 0
-
-
-# The slots of a result, in the order of `HappyPath._result_of`.
-cdef tuple _OF_RESULTS = (
-    "_session", "_request", "_row_factory", "_answer", "_history", "_page", "_begun", "_next",
-)

@@ -2,22 +2,38 @@
 # flight.pyx.
 
 
-cdef object _level(statement, bint plain, tuple settings):
-    level = _setting(statement, plain, _CONSISTENCY, "consistency_level")
+cdef object _level(statement, BoundBase own, tuple settings):
+    if own is None:
+        level = statement.consistency_level
+    else:
+        level = value_of(own.consistency_level, own, "consistency_level")
     return settings[S_CONSISTENCY] if level is None else level
 
 
-cdef object _serial_level(statement, bint plain, tuple settings):
-    # Of a statement that is not a bound one, the property: its slot is that of another class.
-    if plain:
-        level = slot_value(statement, _SERIAL, "serial_consistency_level")
-    else:
+cdef object _serial_level(statement, BoundBase own, tuple settings):
+    # Of a statement that is not a bound one, the property.
+    if own is None:
         level = statement.serial_consistency_level
+    else:
+        level = value_of(own._serial_consistency_level, own, "serial_consistency_level")
     return settings[S_SERIAL] if level is None else level
 
 
-cdef object _page_size(statement, bint plain, session):
-    size = _setting(statement, plain, _FETCH_SIZE, "fetch_size")
+cdef inline object _paging_state(options, CallBase call):
+    if call is None:
+        return options.paging_state
+    return value_of(call.paging_state, call, "paging_state")
+
+
+cdef inline object _trace(options, CallBase call):
+    return options.trace if call is None else value_of(call.trace, call, "trace")
+
+
+cdef object _page_size(statement, BoundBase own, session):
+    if own is None:
+        size = statement.fetch_size
+    else:
+        size = value_of(own.fetch_size, own, "fetch_size")
     return session.default_fetch_size if size is _fetch_size_unset else size
 
 
@@ -30,11 +46,16 @@ cdef object _timestamp(session):
     return generator() if generator is not None and session.use_client_timestamp else None
 
 
-cdef object _payload(statement, bint plain, options):
-    payload = (
-        _option(options, _PAYLOAD_OF_CALL, "custom_payload")
-        or _setting(statement, plain, _CUSTOM_PAYLOAD, "custom_payload")
-    )
+cdef object _payload(statement, BoundBase own, options, CallBase call):
+    if call is None:
+        payload = options.custom_payload
+    else:
+        payload = value_of(call.custom_payload, call, "custom_payload")
+    if not payload:
+        if own is None:
+            payload = statement.custom_payload
+        else:
+            payload = value_of(own.custom_payload, own, "custom_payload")
     if payload is not None:
         _check_payload(payload)
     return payload
@@ -47,25 +68,26 @@ def resolve(body, session, statement, options):
 
 cdef int _resolve(body, session, statement, options) except -1:
     cdef ExecuteBodyBase execute
-    cdef bint plain = type(statement) is _BoundStatement
-    cdef tuple settings = _settings_of(_option(options, _PROFILE, "profile"))
+    cdef BoundBase own = _bound_fields(statement)
+    cdef CallBase call = _call_fields(options)
+    cdef tuple settings = _settings_of(_profile_of(options))
     if isinstance(body, ExecuteBodyBase):
         execute = <ExecuteBodyBase> body
-        execute.consistency = _level(statement, plain, settings)
-        execute.serial_consistency = _serial_level(statement, plain, settings)
-        execute.page_size = _page_size(statement, plain, session)
-        execute.paging_state = _option(options, _PAGING_STATE, "paging_state")
+        execute.consistency = _level(statement, own, settings)
+        execute.serial_consistency = _serial_level(statement, own, settings)
+        execute.page_size = _page_size(statement, own, session)
+        execute.paging_state = _paging_state(options, call)
         execute.timestamp = _timestamp(session)
-        execute.tracing = _option(options, _TRACE, "trace")
-        execute.custom_payload = _payload(statement, plain, options)
+        execute.tracing = _trace(options, call)
+        execute.custom_payload = _payload(statement, own, options, call)
         return 0
-    body.consistency = _level(statement, plain, settings)
-    body.serial_consistency = _serial_level(statement, plain, settings)
-    body.page_size = _page_size(statement, plain, session)
-    body.paging_state = _option(options, _PAGING_STATE, "paging_state")
+    body.consistency = _level(statement, own, settings)
+    body.serial_consistency = _serial_level(statement, own, settings)
+    body.page_size = _page_size(statement, own, session)
+    body.paging_state = _paging_state(options, call)
     body.timestamp = _timestamp(session)
-    body.tracing = _option(options, _TRACE, "trace")
-    body.custom_payload = _payload(statement, plain, options)
+    body.tracing = _trace(options, call)
+    body.custom_payload = _payload(statement, own, options, call)
     return 0
 
 
@@ -79,28 +101,37 @@ cdef RequestBase _request_for(
 ):
     cdef RequestBase request
     cdef type request_type = <type?> request_class
-    cdef bint plain = type(statement) is _BoundStatement
-    cdef tuple settings = _settings_of(_option(options, _PROFILE, "profile"))
+    cdef BoundBase own = _bound_fields(statement)
+    cdef CallBase call = _call_fields(options)
+    cdef tuple settings = _settings_of(_profile_of(options))
     request = <RequestBase?> request_type.__new__(request_type)
     request.session = engine
     request.statement = target
     request.request_body = body
     request.policy = settings[S_BALANCING]
-    retry_policy = _setting(statement, plain, _RETRY, "retry_policy")
+    if own is None:
+        retry_policy = statement.retry_policy
+        vectors = statement.vector_type
+    else:
+        retry_policy = value_of(own.retry_policy, own, "retry_policy")
+        vectors = value_of(own.vector_type, own, "vector_type")
     request.retry_policy = retry_policy or settings[S_RETRY]
     speculation = settings[S_SPECULATION]
     if type(speculation) is not _NoSpeculation:
         request.speculative_policy = speculation
-    timeout = _option(options, _TIMEOUT, "timeout")
+    if call is None:
+        timeout = options.timeout
+        request.target_host = options.host
+    else:
+        timeout = value_of(call.timeout, call, "timeout")
+        request.target_host = value_of(call.host, call, "host")
     request.timeout = settings[S_TIMEOUT] if timeout is _not_set else timeout
     request.on_done = on_done
-    request.target_host = _option(options, _HOST, "host")
-    vectors = _setting(statement, plain, _VECTOR_TYPE, "vector_type")
     request.vectors = vectors or session._default_vector_type
     request._timer_slot = -1
     observers = settings[S_OBSERVERS]
     # Two pointers are compared: this is all that a request pays for observers and throttlers.
-    if observers is not _nobody or _of(engine, _engine_places, E_ATTENDS, "attends") is not False:
+    if observers is not _nobody or _session_attends(engine) is not False:
         engine.attend(request, observers)
     return request
 
@@ -117,12 +148,14 @@ cdef RequestBase _bound_request(
 ):
     cdef ExecuteBodyBase body
     cdef type body_type = <type?> body_class
-    cdef bint plain = type(statement) is _BoundStatement
+    cdef BoundBase own = _bound_fields(statement)
     body = <ExecuteBodyBase?> body_type.__new__(body_type)
-    body.prepared = _setting(statement, plain, _PREPARED, "prepared_statement")
-    body.values = _setting(statement, plain, _BLOCK, "block")
+    if own is None:
+        body.prepared = statement.prepared_statement
+        body.values = statement.block
+    else:
+        body.prepared = value_of(own.prepared_statement, own, "prepared_statement")
+        body.values = value_of(own.block, own, "block")
     _resolve(body, session, statement, options)
-    body._prerender(
-        _of(_of(engine, _engine_places, E_CORE, "core"), _core_places, O_WIRE_FORMAT, "wire_format")
-    )
+    body._prerender(_core_wire_format(_session_core(engine)))
     return _request_for(request_class, body, session, engine, statement, target, options, on_done)

@@ -313,7 +313,7 @@ cdef class StreamTable:
         cdef Py_ssize_t stream
         cdef Attempt attempt
         cdef RequestBase request
-        version = _of(connection, _connection_places, C_VERSION, "version")
+        version = _connection_version(connection)
         for item in <list?> envelopes:
             envelope = <tuple?> item
             if PyTuple_GET_SIZE(envelope) != 5:

@@ -46,16 +46,6 @@ static inline void turbocql_slot_set(PyObject *object, Py_ssize_t offset, PyObje
     *(PyObject **)((char *)object + offset) = value;
 }
 
-/* What no longer is the same once a class, or one of its bases, has changed; 0 if that is not
- * known. */
-static inline unsigned int turbocql_type_version(PyObject *type) {
-#if PY_VERSION_HEX < 0x030D0000
-    if (!(((PyTypeObject *)type)->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG))
-        return 0;
-#endif
-    return ((PyTypeObject *)type)->tp_version_tag;
-}
-
 /* A new instance of a Python class without running its __init__. */
 static inline PyObject *turbocql_new(PyObject *type) {
     return ((PyTypeObject *)type)->tp_alloc((PyTypeObject *)type, 0);

@@ -16,8 +16,11 @@ from libc.string cimport memset
 
 from cassandra._accel.bind cimport ValuesBlock
 from cassandra._accel.checks cimport unpicklable
+from cassandra._accel.fields cimport (
+    BoundBase, HostBase, Kind, MetadataBase, PlanningBase, PreparedBase, has_fields, reads_plainly,
+    value_of, with_fields
+)
 from cassandra._accel.ring cimport NOBODY, ReplicaMap, token_at
-from cassandra._accel.slots cimport slot_in, slot_value
 from cassandra._accel.tablets cimport Chunk, TabletMap, token_in
 
 from cassandra.metadata.host import Host as _HostClass
@@ -28,18 +31,9 @@ cdef enum:
     TIERS = 4
     FEW = 12  # replicas that a plan has room for in itself
 
-cdef type _Host = _HostClass
-cdef type _BoundStatement = _BoundStatementClass
-cdef type _PreparedStatement = _PreparedStatementClass
-cdef Py_ssize_t _IS_UP = slot_in(_Host, "is_up")
-cdef Py_ssize_t _BLOCK = slot_in(_BoundStatement, "block")
-cdef Py_ssize_t _CONSISTENCY = slot_in(_BoundStatement, "consistency_level")
-cdef Py_ssize_t _KEYSPACE = slot_in(_BoundStatement, "keyspace")
-cdef Py_ssize_t _TABLE = slot_in(_BoundStatement, "table")
-cdef Py_ssize_t _PREPARED = slot_in(_BoundStatement, "prepared_statement")
-cdef Py_ssize_t _ROUTING_KEY = slot_in(_BoundStatement, "_routing_key")
-cdef Py_ssize_t _INDEXES = slot_in(_PreparedStatement, "routing_key_indexes")
-cdef Py_ssize_t _IS_LWT = slot_in(_PreparedStatement, "_is_lwt")
+cdef type _Host = with_fields(_HostClass, HostBase)
+cdef type _BoundStatement = with_fields(_BoundStatementClass, BoundBase)
+cdef type _PreparedStatement = with_fields(_PreparedStatementClass, PreparedBase)
 
 
 cdef ReplicaMap _NOBODY = ReplicaMap.__new__(ReplicaMap)
@@ -47,7 +41,7 @@ cdef ReplicaMap _NOBODY = ReplicaMap.__new__(ReplicaMap)
 
 cdef inline bint _is_down(host) except -1:
     if type(host) is _Host:
-        return slot_value(host, _IS_UP, "is_up") is False
+        return value_of((<HostBase> host).is_up, host, "is_up") is False
     return host.is_up is False
 
 
@@ -209,7 +203,7 @@ cdef class Planner:
 
     cdef object _metadata
     cdef object _version
-    cdef Py_ssize_t _version_at
+    cdef bint _has_fields  # the metadata
     cdef dict _routers
     cdef object _child
     cdef bint _shuffle
@@ -219,9 +213,6 @@ cdef class Planner:
     cdef Router _tablet_router  # over the hosts that tablets name
     cdef object _keyspace  # of the last plan, and its router: most programs use one
     cdef Router _router
-
-    def __cinit__(self, *arguments, **named):
-        self._version_at = -1  # it is asked by name
 
     def __init__(self, metadata, routers, child, shuffle=True, in_flight=None, router_over=None):
         tablets = getattr(metadata, "tablets", None)
@@ -234,7 +225,7 @@ cdef class Planner:
             raise TypeError("a planner is made once")  # plans may be under way
         self._version = metadata.placement_version
         self._metadata = metadata
-        self._version_at = slot_in(type(metadata), "placement_version")
+        self._has_fields = reads_plainly(type(metadata), MetadataBase)
         self._routers = dict(routers)
         self._child = child
         self._shuffle = shuffle
@@ -256,14 +247,14 @@ cdef class Planner:
         cdef Py_ssize_t place = -1
         cdef bint keeps_order = False
         cdef Router router
-        if slot_value(self._metadata, self._version_at, "placement_version") is not self._version:
+        if self._placement_version() is not self._version:
             return None
         if self._tablets is not None and self._tablets._is_used():
             keyspace = _keyspace_of(query) or working_keyspace
             if self._tablets._has_keyspace(keyspace):
                 return self._plan_tablet(keyspace, working_keyspace, query)
         if type(query) is _BoundStatement:
-            router = self._router_of(slot_value(query, _KEYSPACE, "keyspace"), working_keyspace)
+            router = self._router_of(_keyspace_of(query), working_keyspace)
             if router is None:
                 return None
             place = _place_of_bound(router._map, query, &keeps_order)
@@ -285,6 +276,14 @@ cdef class Planner:
         )
         made._then(self._child, working_keyspace, query)
         return made
+
+    cdef inline object _placement_version(self):
+        metadata = self._metadata
+        if not self._has_fields:
+            return metadata.placement_version
+        return value_of(
+            (<MetadataBase> metadata).placement_version, metadata, "placement_version"
+        )
 
     cdef ReplicaPlan _plan_tablet(self, keyspace, working_keyspace, query):
         """The plan of a statement for a table with tablets, which the ring does not place."""
@@ -335,13 +334,13 @@ cdef class Planner:
 
 cdef inline object _keyspace_of(query):
     if type(query) is _BoundStatement:
-        return slot_value(query, _KEYSPACE, "keyspace")
+        return value_of((<BoundBase> query).keyspace, query, "keyspace")
     return query.keyspace
 
 
 cdef inline object _table_of(query):
     if type(query) is _BoundStatement:
-        return slot_value(query, _TABLE, "table")
+        return value_of((<BoundBase> query).table, query, "table")
     return getattr(query, "table", None)
 
 
@@ -368,21 +367,25 @@ cdef Py_ssize_t _place_of_bound(ReplicaMap map_, query, bint* keeps_order) excep
     cdef ValuesBlock block
     cdef Py_ssize_t size = 0
     cdef Py_ssize_t pos
-    prepared = slot_value(query, _PREPARED, "prepared_statement")
+    cdef BoundBase bound = <BoundBase> query
+    prepared = value_of(bound.prepared_statement, query, "prepared_statement")
     if type(prepared) is _PreparedStatement:
-        is_lwt = slot_value(prepared, _IS_LWT, "_is_lwt")
-        indexes = slot_value(prepared, _INDEXES, "routing_key_indexes")
+        is_lwt = value_of((<PreparedBase> prepared)._is_lwt, prepared, "_is_lwt")
+        indexes = value_of(
+            (<PreparedBase> prepared).routing_key_indexes, prepared, "routing_key_indexes"
+        )
     else:
         is_lwt = prepared._is_lwt
         indexes = prepared.routing_key_indexes
-    keeps_order[0] = is_lwt or _is_serial(slot_value(query, _CONSISTENCY, "consistency_level"))
-    values = slot_value(query, _BLOCK, "block")
+    level = value_of(bound.consistency_level, query, "consistency_level")
+    keeps_order[0] = is_lwt or _is_serial(level)
+    values = value_of(bound.block, query, "block")
     if (
         map_._own is None
         or not indexes
         or len(indexes) != 1
         or type(values) is not ValuesBlock
-        or slot_value(query, _ROUTING_KEY, "_routing_key") is not None
+        or value_of(bound._routing_key, query, "_routing_key") is not None
     ):
         return -1
     block = <ValuesBlock> values
@@ -554,10 +557,7 @@ def rotated(tiers, start):
     return made
 
 
-# The place of the planner in policies of the class that was seen last: it is the same in all
-# subclasses.
-cdef type _policy_kind = object
-cdef Py_ssize_t _PLANNER = -1
+cdef Kind _policies = Kind(PlanningBase)
 
 
 def make_query_plan(policy, working_keyspace=None, query=None):
@@ -565,12 +565,10 @@ def make_query_plan(policy, working_keyspace=None, query=None):
 
     The replicas of the statement's partition come first, then the child policy's plan.
     """
-    global _policy_kind, _PLANNER
-    cdef Py_ssize_t place
-    if type(policy) is not _policy_kind:
-        place = slot_in(type(policy), "_planner")
-        _policy_kind, _PLANNER = type(policy), place
-    planner = slot_value(policy, _PLANNER, "_planner")
+    if has_fields(_policies, policy):
+        planner = value_of((<PlanningBase> policy)._planner, policy, "_planner")
+    else:
+        planner = policy._planner
     if query is not None and type(planner) is Planner:
         try:
             made = (<Planner> planner)._plan(working_keyspace, query)

@@ -20,8 +20,8 @@ from libc.string cimport memcmp, memcpy
 
 from cassandra._accel.bind cimport ValuesBlock
 from cassandra._accel.checks cimport unpicklable
+from cassandra._accel.fields cimport BoundBase, PreparedBase, value_of, with_fields
 from cassandra._accel.ring cimport NOBODY, token_at
-from cassandra._accel.slots cimport slot_in, slot_value
 from cassandra._accel.wbuf cimport get_be32, get_be64
 
 import uuid as _uuid
@@ -37,12 +37,8 @@ cdef enum:
     MOST_TABLETS = 1 << 30
 
 cdef object _UUID = _uuid.UUID
-cdef type _BoundStatement = _BoundStatementClass
-cdef type _PreparedStatement = _PreparedStatementClass
-cdef Py_ssize_t _BLOCK = slot_in(_BoundStatement, "block")
-cdef Py_ssize_t _PREPARED = slot_in(_BoundStatement, "prepared_statement")
-cdef Py_ssize_t _ROUTING_KEY = slot_in(_BoundStatement, "_routing_key")
-cdef Py_ssize_t _INDEXES = slot_in(_PreparedStatement, "routing_key_indexes")
+cdef type _BoundStatement = with_fields(_BoundStatementClass, BoundBase)
+cdef type _PreparedStatement = with_fields(_PreparedStatementClass, PreparedBase)
 
 
 cdef class Chunk:
@@ -579,22 +575,29 @@ cdef class TabletMap:
         self.count = 0
 
 
+cdef inline object _indexes_of(prepared):
+    if type(prepared) is _PreparedStatement:
+        return value_of(
+            (<PreparedBase> prepared).routing_key_indexes, prepared, "routing_key_indexes"
+        )
+    return prepared.routing_key_indexes
+
+
 cdef int token_in(statement, int64_t* token) except -1:
     cdef ValuesBlock block
     cdef Py_ssize_t size = 0
     cdef Py_ssize_t pos
     if (
         type(statement) is _BoundStatement
-        and slot_value(statement, _ROUTING_KEY, "_routing_key") is None
+        and value_of((<BoundBase> statement)._routing_key, statement, "_routing_key") is None
     ):
-        prepared = slot_value(statement, _PREPARED, "prepared_statement")
-        if type(prepared) is _PreparedStatement:
-            indexes = slot_value(prepared, _INDEXES, "routing_key_indexes")
-        else:
-            indexes = prepared.routing_key_indexes
+        prepared = value_of(
+            (<BoundBase> statement).prepared_statement, statement, "prepared_statement"
+        )
+        indexes = _indexes_of(prepared)
         if not indexes:
             return 0
-        values = slot_value(statement, _BLOCK, "block")
+        values = value_of((<BoundBase> statement).block, statement, "block")
         if len(indexes) == 1 and type(values) is ValuesBlock:
             block = <ValuesBlock> values
             pos = block._find(indexes[0], &size)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
+from cassandra._impl import bases
 from cassandra.client.columnar import (
     BEGUN,
     READ,
@@ -21,13 +22,13 @@ if TYPE_CHECKING:
     from cassandra.protocol.columnar.layouts import ColumnArray, Layout
 
 
-class ColumnarResult:
+class ColumnarResult(bases.ResultBase):
     """The methods of `cassandra.aio.ResultSet` for columns.
 
     Options and errors are those of `cassandra.cluster.ResultSet`.
     """
 
-    __slots__ = ("_begun", "_next")
+    __slots__ = ()
 
     # How reading has begun, "row" or "column", if it has; "rows" if pages of rows are gone already.
     _begun: str

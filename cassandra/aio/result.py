@@ -42,11 +42,11 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     :param row_factory: makes the rows of a page.
     """
 
-    __slots__ = ("_answer", "_history", "_page", "_request", "_row_factory", "_session")
+    __slots__ = ()
 
     reads_rows_answers = True
 
-    # `flight.HappyPath` writes the same slots without calling it.
+    # `flight.HappyPath` fills the same attributes without calling it.
     def __init__(self, session: Session, request: Request, row_factory: Callable[..., Any]) -> None:
         self._session = session
         self._request = request

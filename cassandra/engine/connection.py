@@ -18,7 +18,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from cassandra._impl import flight as _flight, frame
+from cassandra._impl import bases, flight as _flight, frame
 from cassandra.engine.known_names import KnownConnection
 from cassandra.engine.mishaps import mishap
 from cassandra.errors import ConnectionException, ConnectionShutdown, ProtocolError
@@ -142,7 +142,7 @@ class FutureResponder:
             self.future.set_exception(asyncio.TimeoutError())
 
 
-class Connection(KnownConnection, asyncio.BufferedProtocol):
+class Connection(KnownConnection, bases.ConnectionBase, asyncio.BufferedProtocol):
     """An open connection. `on_closed` is called once with the cause; `on_event` with the body of
     each EVENT.
 
@@ -177,11 +177,8 @@ class Connection(KnownConnection, asyncio.BufferedProtocol):
         "on_room",
         "peer_version",
         "sockopts",
-        "streams",
         "tls",
-        "version",
         "wakes",
-        "wire_format",
     )
 
     def __init__(

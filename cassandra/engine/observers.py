@@ -16,6 +16,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from cassandra._forks import renewed
+from cassandra._impl import bases
 from cassandra._threads import Lock, new_thread
 from cassandra.engine.callers import current_caller
 from cassandra.engine.mishaps import let_out
@@ -235,7 +236,7 @@ class Hooks:
         return any(getattr(self, event) for event in self.__slots__)
 
 
-class Observers:
+class Observers(bases.CoreBase):
     """Whom requests tell.
 
     `on_latency` is called with the host and the seconds of each answer that shows how fast it
@@ -245,7 +246,7 @@ class Observers:
     nobody wants to know: that costs nothing.
     """
 
-    __slots__ = ("_brief", "_by_id", "_own", "on_failure", "on_latency", "on_refusal")
+    __slots__ = ("_brief", "_by_id", "_own", "on_failure", "on_refusal")
 
     def __init__(self) -> None:
         self.on_latency: LatencyObserver | None = None
@@ -312,14 +313,14 @@ class Observers:
         """The sessions look at the observers again."""
 
 
-class ObservedSession:
+class ObservedSession(bases.EngineBase):
     """The part of the engine's session that is for observers.
 
     `hooks` are those of the observers of the session and the cluster; None if there is none.
     `attends` is True if requests have to be told to them, or to the throttler: one look for both.
     """
 
-    __slots__ = ("_of_profiles", "attends", "hooks", "observers", "throttle")
+    __slots__ = ("_of_profiles", "hooks", "observers", "throttle")
 
     core: Core
     hooks: Hooks | None

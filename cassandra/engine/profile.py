@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cassandra._impl import bases
 from cassandra.consistency import ConsistencyLevel
 from cassandra.observers import RequestObserver, checked_observers
 from cassandra.policies.balancing import DCAwareRoundRobinPolicy, LoadBalancingPolicy
@@ -39,8 +40,18 @@ def default_lbp_factory() -> LoadBalancingPolicy:
     return TokenAwarePolicy(DCAwareRoundRobinPolicy())
 
 
-class _Attributes:
-    """Has the dictionary of an `ExecutionProfile`."""
+class _Attributes(bases.ProfileBase):
+    """Has the dictionary of an `ExecutionProfile`, and the settings that it may leave out.
+
+    They are not the profile's own, so that C sees at the size of the profile's class if somebody
+    has put a property in the place of one.
+    """
+
+    consistency_level: int = ConsistencyLevel.LOCAL_ONE
+    serial_consistency_level: int | None = None
+    request_timeout: float | None = 10.0
+    row_factory: Callable[..., Any] = staticmethod(named_tuple_factory)
+    request_observers: Sequence[RequestObserver] = ()
 
 
 _attributes: Callable[[object], dict[str, Any]] = vars(_Attributes)["__dict__"].__get__
@@ -62,20 +73,16 @@ class ExecutionProfile(_Attributes):
         cluster and the session (see `cassandra.observers`).
     """
 
-    # Where the compiled twin of `engine.flight` keeps the settings of a profile of this very class:
-    # a tuple of them, made for the first request and forgotten if a setting is changed. None are
-    # kept of a profile whose dictionary somebody was shown, who may change it at any time.
-    __slots__ = ("_is_shown", "_settings_at_hand")
+    # In `_settings_at_hand` the compiled twin of `engine.flight` keeps the settings of a profile of
+    # this very class: a tuple of them, made for the first request and forgotten if a setting is
+    # changed. None are kept of a profile whose dictionary somebody was shown, who may change it at
+    # any time (`_is_shown`).
+    __slots__ = ()
 
-    consistency_level: int = ConsistencyLevel.LOCAL_ONE
-    serial_consistency_level: int | None = None
-    request_timeout: float | None = 10.0
     load_balancing_policy: LoadBalancingPolicy
     retry_policy: RetryPolicy
     speculative_execution_policy: SpeculativeExecutionPolicy
     continuous_paging_options: None = None
-    row_factory: Callable[..., Any] = staticmethod(named_tuple_factory)
-    request_observers: Sequence[RequestObserver] = ()
 
     def __init__(
         self,

@@ -65,16 +65,11 @@ class EngineSession(ObservedSession):
         "_hosts_before",
         "_opening",
         "_pool_errors",
-        "closed",
-        "core",
         "delayed",
         "direct_policy",
         "distance",
-        "keyspace",
         "loop",
         "pools",
-        "pools_by_id",
-        "timers",
     )
 
     def __init__(self, core: Core, keyspace: str | None, distance: Callable[[Host], int]) -> None:

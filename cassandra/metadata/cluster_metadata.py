@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from cassandra._impl import tablets
+from cassandra._impl import bases, tablets
 from cassandra.metadata.host import Host
 from cassandra.metadata.placement.replication import ReplicationStrategy
 from cassandra.metadata.placement.routing import RingMembers, Routing, TokenMap
@@ -24,14 +24,14 @@ __all__ = ["Metadata"]
 TableReplicas = Callable[[str, str, bytes], Sequence[Host] | None]
 
 
-class Metadata:
+class Metadata(bases.MetadataBase):
     """The cluster's name, partitioner, hosts and schema.
 
     Any thread may read it. Only the engine replaces the snapshots.
     """
 
     # A slot for the version, because each query plan reads it.
-    __slots__ = ("__dict__", "__weakref__", "placement_version")
+    __slots__ = ("__dict__", "__weakref__")
 
     token_metadata_enabled: bool = True
     """True if tokens are used. Without them there is no token map, and replicas are not known."""

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from cassandra._impl import bases
 from cassandra.metadata.endpoint import DefaultEndPoint, EndPoint
 from cassandra.query.settings import NOT_SET
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Host"]
 
 
-class Host:
+class Host(bases.HostBase):
     """A node of the cluster: its end point, place and state.
 
     Hosts are equal, ordered and hashable by end point. A text is equal to a host of that address.
@@ -46,7 +47,6 @@ class Host:
         "dse_workloads",
         "endpoint",
         "host_id",
-        "is_up",
         "listen_address",
         "listen_port",
         "release_version",

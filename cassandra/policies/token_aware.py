@@ -12,7 +12,7 @@ import random
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from cassandra._impl import plans, ring
+from cassandra._impl import bases, plans, ring
 from cassandra.consistency import ConsistencyLevel
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.policies.balancing import (
@@ -45,7 +45,7 @@ _TIERS = {HostDistance.LOCAL_RACK: 0, HostDistance.LOCAL: 1, HostDistance.REMOTE
 _SERIAL = frozenset({ConsistencyLevel.SERIAL, ConsistencyLevel.LOCAL_SERIAL})
 
 
-class TokenAwarePolicy(WrapperPolicy):
+class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
     """Tries the replicas of a statement's partition first, then the child policy's plan.
 
     Nearer replicas come first. Statements without a routing key or a keyspace get the child
@@ -57,8 +57,8 @@ class TokenAwarePolicy(WrapperPolicy):
         client takes the same replica.
     """
 
-    # Each plan reads the planner; everything else is in the instance's dictionary.
-    __slots__ = ("_planner",)
+    # Each plan reads the planner, which the base has; all else is in the instance's dictionary.
+    __slots__ = ()
 
     def __init__(self, child_policy: LoadBalancingPolicy, shuffle_replicas: bool = True) -> None:
         super().__init__(child_policy)

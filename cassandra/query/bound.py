@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from cassandra._impl import bases
 from cassandra.consistency import ConsistencyLevel
 from cassandra.cqltypes.failures import without_compiled_frames
 from cassandra.query.statement import FETCH_SIZE_UNSET, RoutingKey, Statement, query_head
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["BoundStatement"]
 
 
-class BoundStatement(Statement):
+class BoundStatement(Statement, bases.BoundBase):
     """A prepared statement with its values, which `bind` serializes.
 
     :param prepared_statement: the statement, whose settings it has unless others are given.
@@ -35,7 +36,7 @@ class BoundStatement(Statement):
     :raises ValueError: if `serial_consistency_level` is not serial.
     """
 
-    __slots__ = ("block", "prepared_statement")
+    __slots__ = ()
 
     block: ValuesBlock | None
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._forks import renew_in_child
-from cassandra._impl import bind as bind_plans, binding
+from cassandra._impl import bases, bind as bind_plans, binding
 from cassandra._threads import Lock
 from cassandra.consistency import ConsistencyLevel
 from cassandra.protocol.column_specs import ResultMetadata
@@ -31,7 +31,7 @@ def _renew_lock() -> None:
     _planning = Lock()
 
 
-class PreparedStatement(StatementSettings):
+class PreparedStatement(StatementSettings, bases.PreparedBase):
     """A statement that the servers know by its id.
 
     `Session.prepare` makes it. Bind values with `bind`, or by executing it with parameters. It is
@@ -56,21 +56,11 @@ class PreparedStatement(StatementSettings):
         "__dict__",
         "__weakref__",
         "_is_followed",
-        "_is_lwt",
         "_key_names",
-        "bind_plan",
         "column_encryption_policy",
         "column_metadata",
         "keyspace",
-        "needed_values",
-        "protocol_version",
-        "query_id",
         "query_string",
-        "result_metadata_and_id",
-        "routing_key_indexes",
-        "serial_consistency_level",
-        "table",
-        "table_keyspace",
         "when_changed",
     )
 

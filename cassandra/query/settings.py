@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from cassandra._impl import bases
+
 if TYPE_CHECKING:
     from cassandra.engine.profile import ExecutionProfile
     from cassandra.metadata.host import Host
@@ -42,7 +44,7 @@ NOT_SET: Any = _Sentinel("NOT_SET")
 """The default of parameters for which None means "none"."""
 
 
-class StatementSettings:
+class StatementSettings(bases.SettingsBase):
     """The settings of a statement, which a prepared statement hands on to those bound of
     it.
 
@@ -50,14 +52,7 @@ class StatementSettings:
     otherwise.
     """
 
-    __slots__ = (
-        "consistency_level",
-        "custom_payload",
-        "fetch_size",
-        "is_idempotent",
-        "retry_policy",
-        "vector_type",
-    )
+    __slots__ = ()
 
     consistency_level: int | None
     """The consistency level, a value of `ConsistencyLevel`."""
@@ -95,10 +90,10 @@ class StatementSettings:
             setattr(self, name, getattr(other, name))
 
 
-SETTINGS = StatementSettings.__slots__
+SETTINGS = bases.SettingsBase.__slots__
 
 
-class CallOptions:
+class CallOptions(bases.CallBase):
     """The options of one call of `execute`, beside the statement and its parameters.
 
     :param profile: the execution profile, found by its name already.
@@ -109,7 +104,7 @@ class CallOptions:
     :param host: the one host to send it to, or None to follow the query plan.
     """
 
-    __slots__ = ("custom_payload", "host", "paging_state", "profile", "timeout", "trace")
+    __slots__ = ()
 
     def __init__(
         self,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cassandra._impl import bind
+from cassandra._impl import bases, bind
 from cassandra.consistency import ConsistencyLevel
 from cassandra.encoder import Encoder
 from cassandra.errors import MissingParameter
@@ -32,7 +32,7 @@ RoutingKey = str | bytes | Sequence[str | bytes] | None
 """The serialized partition key: of its only column, or one part for each column."""
 
 
-class Statement(StatementSettings):
+class Statement(StatementSettings, bases.StatementBase):
     """Base of all statements.
 
     `StatementSettings` has what a statement overrides of the execution profile and of the session;
@@ -53,16 +53,8 @@ class Statement(StatementSettings):
     :raises ValueError: if `retry_policy` is not one, or `serial_consistency_level` is not serial.
     """
 
-    __slots__ = (
-        # Programs set attributes of their own on statements, and read them in policies and
-        # listeners.
-        "__dict__",
-        "__weakref__",
-        "_routing_key",
-        "_serial_consistency_level",
-        "keyspace",
-        "table",
-    )
+    # Programs set attributes of their own on statements, and read them in policies and listeners.
+    __slots__ = ("__dict__", "__weakref__")
 
     def __init__(
         self,

@@ -31,6 +31,8 @@ from cassandra.protocol.columnar.layouts import layout_of
 from tests.unit.abuse import BAD, drained, healthy, object_of
 
 ERRORS = (Exception, asyncio.CancelledError)
+# Python's own words, of classes that pickle leaves to their slots.
+NO_OLD_PICKLES = "a class that defines __slots__ without"
 LONGEST = 60  # seconds that a child may take
 SAMPLES = 60  # of the combinations of arguments, for each number of them
 # They wait, if they are asked to.
@@ -149,6 +151,8 @@ def copied(kind: type[Any], thing: Any, others: list[Any]) -> Iterator[str]:
         try:
             made = make(thing)
         except TypeError as error:
+            if NO_OLD_PICKLES in str(error):
+                continue
             if type(thing).__name__ not in str(error) and kind.__name__ not in str(error):
                 yield f"{way}: the error does not name the class: {error}"
         except Exception as error:

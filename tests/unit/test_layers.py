@@ -41,6 +41,7 @@ LAYERS: list[set[str]] = [
         "marshal",
         "murmur3",
         "cmurmur3",
+        "bases",
         "clock",
         "observed",
         "timestamps",

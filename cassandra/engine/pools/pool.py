@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from cassandra._impl import flight
+from cassandra._impl import bases, flight
 from cassandra.engine.connection import Connection
 from cassandra.engine.known_names import KnownPool
 from cassandra.engine.mishaps import mishap
@@ -66,7 +66,7 @@ class PoolOwner(NamedTuple):
     most_waiting: float
 
 
-class HostPool(KnownPool):
+class HostPool(KnownPool, bases.PoolBase):
     """Open connections to one host, filled up to `size`; requests wait here if all are full.
 
     A connection that breaks is opened again at once: requests that have no other host wait for it.
@@ -89,10 +89,8 @@ class HostPool(KnownPool):
         "_spawn",
         "_waiters",
         "closed",
-        "connections",
         "distance",
         "host",
-        "shards",
         "size",
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from cassandra._impl import bases
 from cassandra._imports import import_module
 from cassandra.util.cql_text import (
     cql_map,
@@ -88,7 +89,7 @@ class DroppedColumn(NamedTuple):
     is_static: bool
 
 
-class ColumnMetadata:
+class ColumnMetadata(bases.ColumnBase):
     """One column of a table or view.
 
     :param table_metadata: the table or view that has the column, kept as `table`.
@@ -99,7 +100,7 @@ class ColumnMetadata:
     :param mask: a `ColumnMask`; None for none.
     """
 
-    __slots__ = ("cql_type", "is_reversed", "is_static", "mask", "name", "table")
+    __slots__ = ()
 
     def __init__(
         self,

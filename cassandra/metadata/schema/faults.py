@@ -5,13 +5,15 @@ from __future__ import annotations
 import traceback
 from typing import Any
 
+from cassandra._impl import bases
+
 __all__ = ["Faulty", "incomplete"]
 
 
-class Faulty:
+class Faulty(bases.FaultyBase):
     """A part of the schema that may be incomplete."""
 
-    __slots__ = ("_error",)
+    __slots__ = ()
 
     _error: BaseException | None  # from making the metadata
 

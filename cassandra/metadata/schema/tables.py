@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
+from cassandra._impl import bases
 from cassandra.metadata.schema.elements import ColumnMetadata, TriggerMetadata
 from cassandra.metadata.schema.extensions import after_table_cql
 from cassandra.metadata.schema.faults import Faulty, incomplete
@@ -44,23 +45,13 @@ def _with(clauses: Sequence[str], separator: str) -> str:
     return f" WITH {separator.join(clauses)}" if clauses else ""
 
 
-class _Columnar(Faulty):
+class _Columnar(Faulty, bases.ColumnarBase):
     """The common part of a table and a view.
 
     `_row` is the server's row, and `_names` are its columns.
     """
 
-    __slots__ = (
-        "_names",
-        "_options",
-        "_row",
-        "_scylladb",
-        "clustering_key",
-        "columns",
-        "keyspace_name",
-        "name",
-        "partition_key",
-    )
+    __slots__ = ()
 
     keyspace_name: str
     name: str
@@ -131,7 +122,7 @@ class _Columnar(Faulty):
         return f"{maybe_escape_name(self.keyspace_name)}.{maybe_escape_name(self.name)}"
 
 
-class TableMetadata(_Columnar):
+class TableMetadata(_Columnar, bases.TableBase):
     """A table.
 
     Columns are in the order of CREATE TABLE: key columns, static columns, then the others by name.
@@ -147,15 +138,7 @@ class TableMetadata(_Columnar):
     :param virtual: True if the node that is asked computes the table; CQL cannot create it then.
     """
 
-    __slots__ = (
-        "dropped_columns",
-        "indexes",
-        "is_compact_storage",
-        "is_cql_compatible",
-        "triggers",
-        "views",
-        "virtual",
-    )
+    __slots__ = ()
 
     def __init__(
         self,

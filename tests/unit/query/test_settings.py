@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from cassandra.bases import CallBase
 from cassandra.query.settings import (
     FETCH_SIZE_UNSET,
     NOT_SET,
@@ -50,7 +51,7 @@ def test_marks_stay_one(mark: Any) -> None:
 def test_options_of_a_call() -> None:
     profile: Any = object()
     options = CallOptions(profile)
-    assert [getattr(options, name) for name in sorted(CallOptions.__slots__)] == [
+    assert [getattr(options, name) for name in sorted(CallBase.__slots__)] == [
         None,
         None,
         None,

@@ -1,0 +1,232 @@
+# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False
+# cython: initializedcheck=False, cdivision=True, binding=True
+"""Private bases of classes whose attributes compiled code reads: the compiled twin of
+`cassandra.bases`.
+
+They are made by CPython's documented means: a type's specification whose members are
+``T_OBJECT_EX``, which is what ``__slots__`` of a Python class makes too. Cython's own classes would
+not do, because programs subclass, copy and patch what derives from these. An attribute of a ``cdef
+class`` that is deleted becomes None, so that `unittest.mock.patch.object` does not put it back;
+pickle and copy do not know it; ``object.__new__`` refuses the class; and Python code takes three
+times as long to read it.
+"""
+
+from cassandra._accel.checks cimport unpicklable
+
+cdef extern from *:
+    """
+    #include <stddef.h>
+    #include <structmember.h>
+    #include "bases.h"
+
+    /* The collector's functions, and the end of an object: the same for all classes, as their
+     * objects hold nothing but pointers to objects. Subclasses, also those made in Python, come
+     * here with their own attributes done. */
+    static void turbocql_base_dealloc(PyObject *self);
+
+    static PyObject **turbocql_end_of_fields(PyObject *self) {
+        PyTypeObject *type = Py_TYPE(self);
+        while (type->tp_dealloc != turbocql_base_dealloc)
+            type = type->tp_base;
+        return (PyObject **)((char *)self + type->tp_basicsize);
+    }
+
+    static int turbocql_base_traverse(PyObject *self, visitproc visit, void *arg) {
+        PyObject **end = turbocql_end_of_fields(self);
+        PyObject **field;
+        Py_VISIT(Py_TYPE(self));
+        for (field = (PyObject **)(self + 1); field < end; field++)
+            Py_VISIT(*field);
+        return 0;
+    }
+
+    static int turbocql_base_clear(PyObject *self) {
+        PyObject **end = turbocql_end_of_fields(self);
+        PyObject **field;
+        for (field = (PyObject **)(self + 1); field < end; field++)
+            Py_CLEAR(*field);
+        return 0;
+    }
+
+    static void turbocql_base_dealloc(PyObject *self) {
+        PyTypeObject *type = Py_TYPE(self);
+        PyObject_GC_UnTrack(self);
+        turbocql_base_clear(self);
+        type->tp_free(self);
+        Py_DECREF(type);
+    }
+
+    static PyType_Slot turbocql_base_slots[] = {
+        {Py_tp_dealloc, turbocql_base_dealloc},
+        {Py_tp_traverse, turbocql_base_traverse},
+        {Py_tp_clear, turbocql_base_clear},
+        {Py_tp_members, NULL},  /* filled for each class */
+        {0, NULL},
+    };
+
+    static PyObject *turbocql_make_base(
+        const char *name, PyObject *parent, Py_ssize_t size, PyMemberDef *members
+    ) {
+        PyType_Spec spec = {
+            name, (int)size, 0,
+            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, turbocql_base_slots,
+        };
+        PyObject *bases = PyTuple_Pack(1, parent);
+        PyObject *made;
+        if (bases == NULL)
+            return NULL;
+        turbocql_base_slots[3].pfunc = members;
+        made = PyType_FromSpecWithBases(&spec, bases);
+        Py_DECREF(bases);
+        return made;
+    }
+
+    #define TURBOCQL_MEMBER(S, field) {#field, T_OBJECT_EX, offsetof(S, field), 0, NULL},
+    #define TURBOCQL_MEMBERS(Name, OWN) \\
+        static PyMemberDef turbocql_members_of_##Name[] = { \\
+            OWN(TURBOCQL_MEMBER, turbocql_##Name) {NULL, 0, 0, 0, NULL} \\
+        };
+    #define TURBOCQL_CLASS(Name, parent) \\
+        {"cassandra._accel.bases." #Name, parent, sizeof(turbocql_##Name), \\
+         turbocql_members_of_##Name},
+
+    TURBOCQL_MEMBERS(ColumnBase, TURBOCQL_OF_COLUMN)
+    TURBOCQL_MEMBERS(FaultyBase, TURBOCQL_OF_FAULTY)
+    TURBOCQL_MEMBERS(ColumnarBase, TURBOCQL_OF_COLUMNAR)
+    TURBOCQL_MEMBERS(TableBase, TURBOCQL_OF_TABLE)
+    TURBOCQL_MEMBERS(SettingsBase, TURBOCQL_OF_SETTINGS)
+    TURBOCQL_MEMBERS(StatementBase, TURBOCQL_OF_STATEMENT)
+    TURBOCQL_MEMBERS(BoundBase, TURBOCQL_OF_BOUND)
+    TURBOCQL_MEMBERS(PreparedBase, TURBOCQL_OF_PREPARED)
+    TURBOCQL_MEMBERS(CallBase, TURBOCQL_OF_CALL)
+    TURBOCQL_MEMBERS(ProfileBase, TURBOCQL_OF_PROFILE)
+    TURBOCQL_MEMBERS(EngineBase, TURBOCQL_OF_ENGINE)
+    TURBOCQL_MEMBERS(CoreBase, TURBOCQL_OF_CORE)
+    TURBOCQL_MEMBERS(PoolBase, TURBOCQL_OF_POOL)
+    TURBOCQL_MEMBERS(ConnectionBase, TURBOCQL_OF_CONNECTION)
+    TURBOCQL_MEMBERS(ResultBase, TURBOCQL_OF_RESULT)
+    TURBOCQL_MEMBERS(HostBase, TURBOCQL_OF_HOST)
+    TURBOCQL_MEMBERS(MetadataBase, TURBOCQL_OF_METADATA)
+    TURBOCQL_MEMBERS(PlanningBase, TURBOCQL_OF_PLANNING)
+
+    typedef struct {
+        const char *name;
+        const char *parent;  /* a class that stands before it; NULL for `object` */
+        Py_ssize_t size;
+        PyMemberDef *members;
+    } turbocql_class;
+
+    static turbocql_class turbocql_classes[] = {
+        TURBOCQL_CLASS(ColumnBase, NULL)
+        TURBOCQL_CLASS(FaultyBase, NULL)
+        TURBOCQL_CLASS(ColumnarBase, "FaultyBase")
+        TURBOCQL_CLASS(TableBase, "ColumnarBase")
+        TURBOCQL_CLASS(SettingsBase, NULL)
+        TURBOCQL_CLASS(StatementBase, "SettingsBase")
+        TURBOCQL_CLASS(BoundBase, "StatementBase")
+        TURBOCQL_CLASS(PreparedBase, "SettingsBase")
+        TURBOCQL_CLASS(CallBase, NULL)
+        TURBOCQL_CLASS(ProfileBase, NULL)
+        TURBOCQL_CLASS(EngineBase, NULL)
+        TURBOCQL_CLASS(CoreBase, NULL)
+        TURBOCQL_CLASS(PoolBase, NULL)
+        TURBOCQL_CLASS(ConnectionBase, NULL)
+        TURBOCQL_CLASS(ResultBase, NULL)
+        TURBOCQL_CLASS(HostBase, NULL)
+        TURBOCQL_CLASS(MetadataBase, NULL)
+        TURBOCQL_CLASS(PlanningBase, NULL)
+        {NULL, NULL, 0, NULL},
+    };
+    """
+    struct PyMemberDef:
+        const char* name
+
+    ctypedef struct turbocql_class:
+        const char* name
+        const char* parent
+        Py_ssize_t size
+        PyMemberDef* members
+
+    turbocql_class* turbocql_classes
+    object turbocql_make_base(const char*, object, Py_ssize_t, PyMemberDef*)
+
+
+cdef dict _make_classes():
+    """Return the classes by their names."""
+    cdef dict made = {}
+    cdef turbocql_class* one = turbocql_classes
+    cdef PyMemberDef* member
+    while one.name != NULL:
+        parent = made[one.parent.decode()] if one.parent != NULL else object
+        kind = turbocql_make_base(one.name, parent, one.size, one.members)
+        names = []
+        member = one.members
+        while member.name != NULL:
+            names.append(member.name.decode())
+            member += 1
+        # Python's own copy and pickle look here for an object's attributes.
+        kind.__slots__ = tuple(names)
+        made[kind.__name__] = kind
+        one += 1
+    return made
+
+
+globals().update(_make_classes())
+
+
+cdef bint reads_plainly(type kind, type base) except -1:
+    """Return True if objects of `kind` have the fields of `base`, and no attribute hides one."""
+    if base not in kind.__mro__:
+        return False
+    for owner in base.__mro__:
+        for name in owner.__dict__.get("__slots__", ()):
+            for other in kind.__mro__:
+                if name in other.__dict__:
+                    if other is not owner:
+                        return False
+                    break
+    return True
+
+
+cdef class Kind:
+    """Which classes have the fields of `base`: the last one that was met, and the last that has
+    not. Each is looked through once, when its first object comes.
+    """
+
+    def __cinit__(self, *arguments, **named):
+        self.plain = self.other = type("Nobody", (), {})
+
+    def __init__(self, base):
+        self.base = <type?> base
+
+    def __reduce__(self):
+        raise unpicklable(self)
+
+    cdef bint meet(self, type kind) except -1:
+        if reads_plainly(kind, self.base):
+            self.plain = kind
+            return True
+        self.other = kind
+        return False
+
+
+__all__ = [
+    "BoundBase",
+    "CallBase",
+    "ColumnBase",
+    "ColumnarBase",
+    "ConnectionBase",
+    "CoreBase",
+    "EngineBase",
+    "FaultyBase",
+    "HostBase",
+    "MetadataBase",
+    "PlanningBase",
+    "PoolBase",
+    "PreparedBase",
+    "ProfileBase",
+    "ResultBase",
+    "SettingsBase",
+    "StatementBase",
+    "TableBase",
+]

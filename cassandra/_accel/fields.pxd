@@ -1,0 +1,161 @@
+# The attributes of the classes in `bases`, as compiled code sees them (see bases.h and twins.rst).
+#
+# Ask `has_fields` or `with_fields` before a field is read: a subclass may have a property of the
+# same name, and objects of the Python twin's classes have no such fields.
+
+from cpython.object cimport PyObject
+
+from cassandra._accel.bases cimport Kind, reads_plainly
+
+cdef extern from "bases.h":
+    void turbocql_put(PyObject**, object) noexcept
+
+    ctypedef class cassandra._accel.bases.ColumnBase [object turbocql_ColumnBase]:
+        cdef PyObject* cql_type
+        cdef PyObject* is_reversed
+        cdef PyObject* is_static
+        cdef PyObject* mask
+        cdef PyObject* name
+        cdef PyObject* table
+
+    ctypedef class cassandra._accel.bases.TableBase [object turbocql_TableBase]:
+        cdef PyObject* _error
+        cdef PyObject* _names
+        cdef PyObject* _options
+        cdef PyObject* _row
+        cdef PyObject* _scylladb
+        cdef PyObject* clustering_key
+        cdef PyObject* columns
+        cdef PyObject* keyspace_name
+        cdef PyObject* name
+        cdef PyObject* partition_key
+        cdef PyObject* dropped_columns
+        cdef PyObject* indexes
+        cdef PyObject* is_compact_storage
+        cdef PyObject* is_cql_compatible
+        cdef PyObject* triggers
+        cdef PyObject* views
+        cdef PyObject* virtual
+
+    ctypedef class cassandra._accel.bases.SettingsBase [object turbocql_SettingsBase]:
+        cdef PyObject* consistency_level
+        cdef PyObject* custom_payload
+        cdef PyObject* fetch_size
+        cdef PyObject* is_idempotent
+        cdef PyObject* retry_policy
+        cdef PyObject* vector_type
+
+    ctypedef class cassandra._accel.bases.StatementBase [object turbocql_StatementBase]:
+        cdef PyObject* consistency_level
+        cdef PyObject* custom_payload
+        cdef PyObject* fetch_size
+        cdef PyObject* is_idempotent
+        cdef PyObject* retry_policy
+        cdef PyObject* vector_type
+        cdef PyObject* _routing_key
+        cdef PyObject* _serial_consistency_level
+        cdef PyObject* keyspace
+        cdef PyObject* table
+
+    ctypedef class cassandra._accel.bases.BoundBase [object turbocql_BoundBase]:
+        cdef PyObject* consistency_level
+        cdef PyObject* custom_payload
+        cdef PyObject* fetch_size
+        cdef PyObject* is_idempotent
+        cdef PyObject* retry_policy
+        cdef PyObject* vector_type
+        cdef PyObject* _routing_key
+        cdef PyObject* _serial_consistency_level
+        cdef PyObject* keyspace
+        cdef PyObject* table
+        cdef PyObject* block
+        cdef PyObject* prepared_statement
+
+    ctypedef class cassandra._accel.bases.PreparedBase [object turbocql_PreparedBase]:
+        cdef PyObject* consistency_level
+        cdef PyObject* custom_payload
+        cdef PyObject* fetch_size
+        cdef PyObject* is_idempotent
+        cdef PyObject* retry_policy
+        cdef PyObject* vector_type
+        cdef PyObject* _is_lwt
+        cdef PyObject* bind_plan
+        cdef PyObject* needed_values
+        cdef PyObject* protocol_version
+        cdef PyObject* query_id
+        cdef PyObject* result_metadata_and_id
+        cdef PyObject* routing_key_indexes
+        cdef PyObject* serial_consistency_level
+        cdef PyObject* table
+        cdef PyObject* table_keyspace
+
+    ctypedef class cassandra._accel.bases.CallBase [object turbocql_CallBase]:
+        cdef PyObject* custom_payload
+        cdef PyObject* host
+        cdef PyObject* paging_state
+        cdef PyObject* profile
+        cdef PyObject* timeout
+        cdef PyObject* trace
+
+    ctypedef class cassandra._accel.bases.ProfileBase [object turbocql_ProfileBase]:
+        cdef PyObject* _is_shown
+        cdef PyObject* _settings_at_hand
+
+    ctypedef class cassandra._accel.bases.EngineBase [object turbocql_EngineBase]:
+        cdef PyObject* attends
+        cdef PyObject* closed
+        cdef PyObject* core
+        cdef PyObject* keyspace
+        cdef PyObject* pools_by_id
+        cdef PyObject* timers
+
+    ctypedef class cassandra._accel.bases.CoreBase [object turbocql_CoreBase]:
+        cdef PyObject* on_latency
+        cdef PyObject* wire_format
+
+    ctypedef class cassandra._accel.bases.PoolBase [object turbocql_PoolBase]:
+        cdef PyObject* connections
+        cdef PyObject* shards
+
+    ctypedef class cassandra._accel.bases.ConnectionBase [object turbocql_ConnectionBase]:
+        cdef PyObject* streams
+        cdef PyObject* version
+        cdef PyObject* wire_format
+
+    ctypedef class cassandra._accel.bases.ResultBase [object turbocql_ResultBase]:
+        cdef PyObject* _answer
+        cdef PyObject* _begun
+        cdef PyObject* _history
+        cdef PyObject* _next
+        cdef PyObject* _page
+        cdef PyObject* _request
+        cdef PyObject* _row_factory
+        cdef PyObject* _session
+
+    ctypedef class cassandra._accel.bases.HostBase [object turbocql_HostBase]:
+        cdef PyObject* is_up
+
+    ctypedef class cassandra._accel.bases.MetadataBase [object turbocql_MetadataBase]:
+        cdef PyObject* placement_version
+
+    ctypedef class cassandra._accel.bases.PlanningBase [object turbocql_PlanningBase]:
+        cdef PyObject* _planner
+
+
+cdef inline object value_of(PyObject* field, object owner, str name):
+    """`owner.name`, whose field this is."""
+    if field != NULL:
+        return <object> field  # borrowed until here: no code of Python's ran in between
+    return getattr(owner, name)
+
+
+cdef inline bint has_fields(Kind kind, object owner) except -1:
+    """Return True if the fields of `owner` may be read."""
+    if type(owner) is kind.plain:
+        return True
+    return type(owner) is not kind.other and kind.meet(type(owner))
+
+
+cdef inline type with_fields(type kind, type base):
+    """Return `kind` if the fields of its objects may be read; else a class that no object has."""
+    return kind if reads_plainly(kind, base) else type("Nobody", (), {})

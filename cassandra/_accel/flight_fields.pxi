@@ -1,0 +1,166 @@
+# What each request looks at of the engine's own objects, of results and of profiles. Included by
+# flight.pyx.
+#
+# The engine's classes are in modules that import this one, so they are met when the first object of
+# theirs is. An object of another class is asked by name.
+
+cdef Kind _engines = Kind(EngineBase)
+cdef Kind _cores = Kind(CoreBase)
+cdef Kind _pools = Kind(PoolBase)
+cdef Kind _connections = Kind(ConnectionBase)
+
+
+cdef inline object _session_closed(session):
+    if has_fields(_engines, session):
+        return value_of((<EngineBase> session).closed, session, "closed")
+    return session.closed
+
+
+cdef inline object _session_timers(session):
+    if has_fields(_engines, session):
+        return value_of((<EngineBase> session).timers, session, "timers")
+    return session.timers
+
+
+cdef inline object _session_keyspace(session):
+    if has_fields(_engines, session):
+        return value_of((<EngineBase> session).keyspace, session, "keyspace")
+    return session.keyspace
+
+
+cdef inline object _session_pools_by_id(session):
+    if has_fields(_engines, session):
+        return value_of((<EngineBase> session).pools_by_id, session, "pools_by_id")
+    return session.pools_by_id
+
+
+cdef inline object _session_core(session):
+    if has_fields(_engines, session):
+        return value_of((<EngineBase> session).core, session, "core")
+    return session.core
+
+
+cdef inline object _session_attends(session):
+    if has_fields(_engines, session):
+        return value_of((<EngineBase> session).attends, session, "attends")
+    return session.attends
+
+
+cdef inline object _core_on_latency(core):
+    if has_fields(_cores, core):
+        return value_of((<CoreBase> core).on_latency, core, "on_latency")
+    return core.on_latency
+
+
+cdef inline object _core_wire_format(core):
+    if has_fields(_cores, core):
+        return value_of((<CoreBase> core).wire_format, core, "wire_format")
+    return core.wire_format
+
+
+cdef inline object _pool_shards(pool):
+    if has_fields(_pools, pool):
+        return value_of((<PoolBase> pool).shards, pool, "shards")
+    return pool.shards
+
+
+cdef inline object _pool_connections(pool):
+    if has_fields(_pools, pool):
+        return value_of((<PoolBase> pool).connections, pool, "connections")
+    return pool.connections
+
+
+cdef inline object _connection_streams(connection):
+    if has_fields(_connections, connection):
+        return value_of((<ConnectionBase> connection).streams, connection, "streams")
+    return connection.streams
+
+
+cdef inline object _connection_wire_format(connection):
+    if has_fields(_connections, connection):
+        return value_of((<ConnectionBase> connection).wire_format, connection, "wire_format")
+    return connection.wire_format
+
+
+cdef inline object _connection_version(connection):
+    if has_fields(_connections, connection):
+        return value_of((<ConnectionBase> connection).version, connection, "version")
+    return connection.version
+
+
+# The settings of an execution profile that each request looks at, in the order of `_settings_of`.
+cdef enum:
+    S_CONSISTENCY
+    S_SERIAL
+    S_BALANCING
+    S_RETRY
+    S_SPECULATION
+    S_TIMEOUT
+    S_ROW_FACTORY
+    S_OBSERVERS
+    MOST_SETTINGS
+
+cdef tuple _OF_PROFILES = (
+    "consistency_level", "serial_consistency_level", "load_balancing_policy", "retry_policy",
+    "speculative_execution_policy", "request_timeout", "row_factory",
+    "request_observers",
+)
+# `ExecutionProfile`, once one was met, and a look into its attributes.
+cdef type _profile_kind = with_fields(object, ProfileBase)
+cdef bint _profiles_are_met = False
+cdef object _profile_names = ()
+cdef Py_ssize_t _profile_size = -1  # how many attributes it had when they were looked through
+
+
+cdef tuple _settings_of(profile):
+    """Return the settings of `profile`, which keeps them at hand as long as none is changed."""
+    cdef PyObject* at_hand
+    # Not of a subclass, nor of a class that was changed: a setting of theirs may be a property.
+    if type(profile) is _profile_kind and (
+        len(_profile_names) == _profile_size or _has_no_properties()
+    ):
+        at_hand = (<ProfileBase> profile)._settings_at_hand
+        if at_hand != NULL and type(<object> at_hand) is tuple:
+            return <tuple> at_hand
+        return _put_at_hand(profile)
+    if not _profiles_are_met and isinstance(profile, ProfileBase):
+        _meet_profiles()
+    return tuple([getattr(profile, name) for name in _OF_PROFILES])
+
+
+cdef tuple _put_at_hand(profile):
+    found = tuple([getattr(profile, name) for name in _OF_PROFILES])
+    # The tuple is new to the garbage collector, which may have run any code of the program, and let
+    # other threads in. From here on nothing does, so that no change is missed.
+    if (<ProfileBase> profile)._is_shown == NULL:
+        for i in range(MOST_SETTINGS):
+            if getattr(profile, <str> _OF_PROFILES[i]) is not found[i]:
+                return found
+        PyObject_GenericSetAttr(profile, "_settings_at_hand", found)  # its own one forgets them
+    return found
+
+
+cdef int _meet_profiles() except -1:
+    global _profile_kind, _profile_names, _profiles_are_met
+    # Here: it is in a module that imports this one, and an object of it is there by now.
+    from cassandra.engine.profile import ExecutionProfile
+    _profile_names = ExecutionProfile.__dict__
+    _profile_kind = with_fields(ExecutionProfile, ProfileBase)
+    _profiles_are_met = True
+    return 0
+
+
+cdef bint _has_no_properties() except -1:
+    """Return True if the class of profiles does not say itself how a setting is read.
+
+    It has no attribute of a setting's name: those that its objects may leave out are its base's.
+    So one that somebody puts there adds to their number.
+    """
+    global _profile_size
+    if "__getattribute__" in _profile_names:
+        return False
+    for name in _OF_PROFILES:
+        if name in _profile_names:
+            return False
+    _profile_size = len(_profile_names)
+    return True

@@ -1,0 +1,182 @@
+"""Private bases of classes whose attributes compiled code reads.
+
+The compiled twin, ``cassandra._accel.bases``, keeps the attributes where C finds them by their
+names. Here they are ``__slots__``. Both behave the same: an attribute that was not set, or was
+deleted, is an AttributeError; copies and pickles have what was set.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "BoundBase",
+    "CallBase",
+    "ColumnBase",
+    "ColumnarBase",
+    "ConnectionBase",
+    "CoreBase",
+    "EngineBase",
+    "FaultyBase",
+    "HostBase",
+    "MetadataBase",
+    "PlanningBase",
+    "PoolBase",
+    "PreparedBase",
+    "ProfileBase",
+    "ResultBase",
+    "SettingsBase",
+    "StatementBase",
+    "TableBase",
+]
+
+
+class ColumnBase:
+    """A column of a table: `cassandra.metadata.ColumnMetadata`."""
+
+    __slots__ = ("cql_type", "is_reversed", "is_static", "mask", "name", "table")
+
+
+class FaultyBase:
+    """A part of the schema that may be incomplete."""
+
+    __slots__ = ("_error",)
+
+
+class ColumnarBase(FaultyBase):
+    """A table or a view."""
+
+    __slots__ = (
+        "_names",
+        "_options",
+        "_row",
+        "_scylladb",
+        "clustering_key",
+        "columns",
+        "keyspace_name",
+        "name",
+        "partition_key",
+    )
+
+
+class TableBase(ColumnarBase):
+    """A table."""
+
+    __slots__ = (
+        "dropped_columns",
+        "indexes",
+        "is_compact_storage",
+        "is_cql_compatible",
+        "triggers",
+        "views",
+        "virtual",
+    )
+
+
+class SettingsBase:
+    """The settings that a prepared statement hands on: `cassandra.query.settings`."""
+
+    __slots__ = (
+        "consistency_level",
+        "custom_payload",
+        "fetch_size",
+        "is_idempotent",
+        "retry_policy",
+        "vector_type",
+    )
+
+
+class StatementBase(SettingsBase):
+    """A statement."""
+
+    __slots__ = ("_routing_key", "_serial_consistency_level", "keyspace", "table")
+
+
+class BoundBase(StatementBase):
+    """A bound statement."""
+
+    __slots__ = ("block", "prepared_statement")
+
+
+class PreparedBase(SettingsBase):
+    """A prepared statement."""
+
+    __slots__ = (
+        "_is_lwt",
+        "bind_plan",
+        "needed_values",
+        "protocol_version",
+        "query_id",
+        "result_metadata_and_id",
+        "routing_key_indexes",
+        "serial_consistency_level",
+        "table",
+        "table_keyspace",
+    )
+
+
+class CallBase:
+    """The options of one call of `execute`."""
+
+    __slots__ = ("custom_payload", "host", "paging_state", "profile", "timeout", "trace")
+
+
+class ProfileBase:
+    """An execution profile, of which the settings are kept at hand."""
+
+    __slots__ = ("_is_shown", "_settings_at_hand")
+
+
+class EngineBase:
+    """The engine's session."""
+
+    __slots__ = ("attends", "closed", "core", "keyspace", "pools_by_id", "timers")
+
+
+class CoreBase:
+    """One cluster's engine."""
+
+    __slots__ = ("on_latency", "wire_format")
+
+
+class PoolBase:
+    """The connections to one host."""
+
+    __slots__ = ("connections", "shards")
+
+
+class ConnectionBase:
+    """A connection."""
+
+    __slots__ = ("streams", "version", "wire_format")
+
+
+class ResultBase:
+    """A result of the asyncio face."""
+
+    __slots__ = (
+        "_answer",
+        "_begun",
+        "_history",
+        "_next",
+        "_page",
+        "_request",
+        "_row_factory",
+        "_session",
+    )
+
+
+class HostBase:
+    """A node of the cluster."""
+
+    __slots__ = ("is_up",)
+
+
+class MetadataBase:
+    """The cluster's metadata."""
+
+    __slots__ = ("placement_version",)
+
+
+class PlanningBase:
+    """A policy that plans over replicas."""
+
+    __slots__ = ("_planner",)

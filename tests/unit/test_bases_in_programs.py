@@ -1,0 +1,316 @@
+"""What programs do with classes whose attributes compiled code reads: subclass, copy, pickle, patch."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from cassandra.cluster import ExecutionProfile
+from cassandra.cqltypes import Int32Type
+from cassandra.engine.session import EngineSession
+from cassandra.metadata.cluster_metadata import Metadata
+from cassandra.metadata.host import Host
+from cassandra.policies import DCAwareRoundRobinPolicy, RoundRobinPolicy, TokenAwarePolicy
+from cassandra.protocol.column_specs import ColumnMetadata
+from cassandra.query import (
+    BatchStatement,
+    BoundStatement,
+    PreparedStatement,
+    SimpleStatement,
+    Statement,
+)
+from cassandra.query.settings import NOT_SET, SETTINGS, CallOptions
+from tests.conftest import Twins
+
+
+def prepared(kind: type[PreparedStatement] = PreparedStatement) -> PreparedStatement:
+    columns = [ColumnMetadata("ks", "t", "k", Int32Type)]
+    return kind(columns, b"id", [0], "SELECT v FROM t WHERE k = ?", "ks", 5, None, None)
+
+
+def statements() -> list[Any]:
+    batch = BatchStatement()
+    batch.add(SimpleStatement("INSERT"))
+    return [
+        SimpleStatement("SELECT", consistency_level=4, custom_payload={"a": b"b"}),
+        prepared(),
+        prepared().bind([5]),
+        batch,
+    ]
+
+
+def attributes(thing: Any) -> set[str]:
+    """Those that are set."""
+    slots = {name for one in type(thing).__mro__ for name in one.__dict__.get("__slots__", ())}
+    return {name for name in slots if hasattr(thing, name)}
+
+
+DUPLICATES: list[Callable[[Any], Any]] = [
+    copy.copy,
+    copy.deepcopy,
+    lambda thing: pickle.loads(pickle.dumps(thing)),
+]
+
+
+@pytest.mark.parametrize("duplicate", DUPLICATES)
+@pytest.mark.parametrize("at", range(4))
+def test_statements_are_copied(at: int, duplicate: Callable[[Any], Any]) -> None:
+    thing = statements()[at]
+    if duplicate is not copy.copy and isinstance(thing, (PreparedStatement, BoundStatement)):
+        pytest.skip("their bind plans are not pickled")
+    thing.note = [1]  # a program's own attribute
+    other = duplicate(thing)
+    assert type(other) is type(thing)
+    assert attributes(other) == attributes(thing)
+    for name in (*SETTINGS, "serial_consistency_level", "keyspace", "table", "note"):
+        assert getattr(other, name, None) == getattr(thing, name, None), name
+    if isinstance(thing, BoundStatement):
+        assert other.values == thing.values
+
+
+@pytest.mark.parametrize("at", range(4))
+def test_patches_of_statements_are_taken_back(at: int) -> None:
+    thing = statements()[at]
+    for name in SETTINGS:
+        before = getattr(thing, name)
+        with mock.patch.object(thing, name, "patched"):
+            assert getattr(thing, name) == "patched"
+        assert getattr(thing, name) is before
+
+
+class Owned:
+    """Knows who has made it."""
+
+    owner = "nobody"
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.owner = "somebody"
+
+
+class OwnedStatement(Owned, SimpleStatement):
+    pass
+
+
+class Tagged(SimpleStatement):
+    __slots__ = ("tag",)
+
+    tag: int
+
+
+def test_statements_with_two_bases_and_with_slots() -> None:
+    statement = OwnedStatement("SELECT", fetch_size=7)
+    assert (statement.owner, statement.fetch_size, statement.query_string) == (
+        "somebody",
+        7,
+        "SELECT",
+    )
+    tagged = Tagged("SELECT", keyspace="ks")
+    tagged.tag = 5
+    for duplicate in DUPLICATES:
+        assert duplicate(statement).owner == "somebody"
+        assert (duplicate(tagged).tag, duplicate(tagged).keyspace) == (5, "ks")
+    assert issubclass(BoundStatement, Statement)
+
+
+class Counted(PreparedStatement):
+    """A setting that is a property, and one that its objects keep in their dictionaries."""
+
+    fetch_size = 77
+
+    @property
+    def consistency_level(self) -> Any:
+        return 6
+
+    @consistency_level.setter
+    def consistency_level(self, level: Any) -> None:
+        pass
+
+
+def test_settings_that_a_subclass_overrides_are_bound(twins: Twins) -> None:
+    plain = twins.binding.bind(prepared(), [5])
+    assert (plain.consistency_level, plain.keyspace, plain.table) == (None, "ks", "t")
+    assert plain.fetch_size is not None
+    for _ in range(2):
+        statement = prepared(Counted)
+        del statement.fetch_size
+        bound = twins.binding.bind(statement, [5])
+        assert (bound.consistency_level, bound.fetch_size) == (6, 77)
+        assert bound.values == [b"\0\0\0\x05"]
+        assert twins.binding.bind(prepared(), [5]).consistency_level is None
+
+
+def test_a_setting_that_was_deleted_is_missed(twins: Twins) -> None:
+    statement = prepared()
+    del statement.retry_policy
+    with pytest.raises(AttributeError, match="retry_policy"):
+        twins.binding.bind(statement, [5])
+
+
+class Urgent(BoundStatement):
+    @property
+    def fetch_size(self) -> Any:
+        return 3
+
+    @fetch_size.setter
+    def fetch_size(self, size: Any) -> None:
+        pass
+
+
+class Hasty(CallOptions):
+    @property
+    def timeout(self) -> Any:
+        return 0.5
+
+    @timeout.setter
+    def timeout(self, seconds: Any) -> None:
+        pass
+
+
+@pytest.mark.parametrize(("kind", "size"), [(BoundStatement, 5), (Urgent, 3)])
+def test_bound_statements_may_have_properties(twins: Twins, kind: Any, size: int) -> None:
+    session = SimpleNamespace(
+        timestamp_generator=None,
+        use_client_timestamp=True,
+        default_fetch_size=5,
+        _default_vector_type="list",
+    )
+    statement = kind(prepared())
+    body = SimpleNamespace()
+    twins.flight.resolve(body, session, statement, Hasty(ExecutionProfile(), timeout=NOT_SET))
+    assert (body.page_size, body.consistency) == (size, 10)
+
+
+# -- hosts, metadata, policies, profiles and the engine's own --------------------------------------
+
+
+class Flapping(Host):
+    """Says itself if it is up."""
+
+    answers = True
+
+    @property
+    def is_up(self) -> Any:
+        return self.answers
+
+    @is_up.setter
+    def is_up(self, value: Any) -> None:
+        pass
+
+
+def test_a_plan_asks_hosts_as_they_want_to_be_asked(twins: Twins) -> None:
+    hosts = [Flapping("10.0.0.1"), Host("10.0.0.2"), Host("10.0.0.3")]
+    hosts[2].set_down()
+    child = RoundRobinPolicy()
+    assert list(twins.plans.replica_plan(hosts, child, None, None))[:2] == hosts[:2]
+    hosts[0].answers = False  # type: ignore[attr-defined]
+    assert next(twins.plans.replica_plan(hosts, child, None, None)) is hosts[1]
+    with mock.patch.object(hosts[2], "is_up", True):
+        assert list(twins.plans.replica_plan(hosts, child, None, None))[:2] == hosts[1:]
+    assert hosts[2].is_up is False
+
+
+@pytest.mark.parametrize("duplicate", DUPLICATES)
+def test_hosts_and_policies_are_copied(duplicate: Callable[[Any], Any]) -> None:
+    host = Host("10.0.0.1", datacenter="dc1")
+    host.set_up()
+    other = duplicate(host)
+    assert (other, other.is_up, other.datacenter) == (host, True, "dc1")
+    policy = duplicate(TokenAwarePolicy(RoundRobinPolicy(), shuffle_replicas=False))
+    assert (policy.shuffle_replicas, policy._planner) == (False, None)
+
+
+class Both(TokenAwarePolicy, DCAwareRoundRobinPolicy):
+    """Programs mix policies."""
+
+
+class Planned(TokenAwarePolicy):
+    """Has no planner, whatever is put there."""
+
+    @property
+    def _planner(self) -> Any:
+        return None
+
+    @_planner.setter
+    def _planner(self, planner: Any) -> None:
+        pass
+
+
+@pytest.mark.parametrize("kind", [TokenAwarePolicy, Both, Planned])
+def test_policies_plan_whatever_they_derive_from(twins: Twins, kind: Any) -> None:
+    policy = kind(RoundRobinPolicy())
+    hosts = [Host("10.0.0.1"), Host("10.0.0.2")]
+    for host in hosts:
+        host.set_up()
+    policy.populate(SimpleNamespace(metadata=Metadata()), hosts)
+    for _ in range(2):
+        assert set(twins.plans.make_query_plan(policy, "ks", None)) == set(hosts)
+
+
+class Counting(EngineSession):
+    """Its keyspace is asked for."""
+
+    asked = 0
+
+    @property
+    def keyspace(self) -> Any:
+        type(self).asked += 1
+        return "ks"
+
+    @keyspace.setter
+    def keyspace(self, keyspace: Any) -> None:
+        pass
+
+
+def test_the_engine_s_sessions_may_have_properties(twins: Twins) -> None:
+    core: Any = SimpleNamespace(
+        loop=None,
+        timers=None,
+        hooks_of=lambda observers: None,
+        settings=SimpleNamespace(request_throttler=None),
+    )
+    session = Counting(core, "other", lambda host: 0)
+    assert (session.closed, session.core) == (False, core)
+    seen: list[str] = []
+
+    def plan(keyspace: str, query: object) -> list[Host]:
+        seen.append(keyspace)
+        return []
+
+    class Request(twins.flight.RequestBase):  # type: ignore[misc,name-defined]
+        def on_plan_exhausted(self) -> None:
+            seen.append("exhausted")
+
+    before = Counting.asked
+    request = Request(session, SimpleNamespace(), SimpleNamespace(consistency=1), None)
+    request.policy = SimpleNamespace(make_query_plan=plan)
+    request.start()
+    assert seen == ["ks", "exhausted"]
+    assert Counting.asked == before + 1
+
+
+class Deferred(ExecutionProfile):
+    """Overrides a default of the class, and has a slot and a dictionary."""
+
+    __slots__ = ("own",)
+
+    own: int
+    consistency_level = 6
+
+
+@pytest.mark.parametrize("duplicate", DUPLICATES)
+def test_profiles_of_subclasses(duplicate: Callable[[Any], Any]) -> None:
+    profile = Deferred(request_timeout=3.0)
+    profile.own = 5
+    del profile.consistency_level
+    other = duplicate(profile)
+    assert (other.consistency_level, other.request_timeout, other.own) == (6, 3.0, 5)
+    with mock.patch.object(profile, "request_timeout", 7.0):
+        assert profile.request_timeout == 7.0
+    assert (profile.request_timeout, ExecutionProfile.request_timeout) == (3.0, 10.0)
