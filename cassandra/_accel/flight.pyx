@@ -53,6 +53,7 @@ from cassandra.protocol.messages.results import (
     ResultMessage as _ResultMessage_class,
     rows_result as _rows_result_function,
 )
+from cassandra.query.batch import BatchStatement as _BatchStatement_class
 from cassandra.query.bound import BoundStatement as _BoundStatement_class
 from cassandra.query.prepared import PreparedStatement as _PreparedStatement_class
 from cassandra.timestamps import MonotonicTimestampGenerator as _StockGeneratorClass
@@ -135,6 +136,7 @@ cdef object _Future = asyncio.Future
 cdef object _Task = asyncio.Task
 cdef object _short = reprlib.repr
 
+cdef type _BatchStatement = _BatchStatement_class
 cdef type _BoundStatement = _BoundStatement_class
 cdef type _BoundWithFields = with_fields(_BoundStatement, BoundBase)
 cdef type _PreparedStatement = _PreparedStatement_class

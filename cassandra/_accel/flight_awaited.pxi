@@ -487,16 +487,19 @@ cdef class HappyPath:
 
     cdef RequestBase _request(self, query, parameters, on_done):
         cdef RequestBase request
+        cdef bint is_batch = type(query) is _BatchStatement
         if type(query) is _PreparedStatement:
             if type(parameters) is not tuple and type(parameters) is not list:
                 return None
-        elif type(query) is not _BoundStatement or parameters is not None:
+        elif parameters is not None or (type(query) is not _BoundStatement and not is_batch):
             return None
         session = self.session
         if session.client_protocol_handler is not _ProtocolHandler:
             return None
         if session._request_init_listeners:
             return None
+        if is_batch:
+            return session.usual_batch(query, self._options, on_done)
         statement = query if parameters is None else query.bind(parameters)
         if type(statement) is not _BoundStatement:
             return None
@@ -509,7 +512,7 @@ cdef class HappyPath:
         return request
 
     def execute(self, query, parameters):
-        """Execute a prepared or bound statement; return None if something is not usual."""
+        """Execute a prepared or bound statement or a batch; return None if it is not usual."""
         cdef ResultFuture future
         cdef RequestBase request
         if _running_loop() is not self.loop:

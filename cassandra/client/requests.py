@@ -33,7 +33,7 @@ from cassandra.engine.request_bodies import (
 )
 from cassandra.engine.resolving import take_settings
 from cassandra.protocol.handler import ProtocolHandler
-from cassandra.query.batch import BatchStatement
+from cassandra.query.batch import BatchStatement, BoundRows
 from cassandra.query.bound import BoundStatement
 from cassandra.query.markers import Parameters as MarkerKind, parameters_of
 from cassandra.query.prepared import PreparedStatement
@@ -294,6 +294,28 @@ class RequestMaker:
         request.texts = [(statement.keyspace, statement.query_string)]
         request.bind_to = bind_to
         return request
+
+    def usual_batch(
+        self, batch: BatchStatement, options: CallOptions, on_done: Done
+    ) -> Request | None:
+        """Make the request for a batch of rows of one prepared statement; None for another batch.
+
+        For `flight.HappyPath`, which has seen that nothing of the program changes the request.
+
+        :param batch: the batch.
+        :param options: of the call.
+        :param on_done: called with the request when it is over.
+        """
+        entries = batch.sealed_entries()
+        if len(entries) != 1 or type(entries[0]) is not BoundRows:
+            return None
+        (rows,) = entries
+        keyspace = self._keyspace_to_send(batch.own_keyspace)
+        body = BatchBody(batch.batch_type.value, ((rows.prepared, rows.block),), keyspace)
+        flight.resolve(body, self, batch, options)
+        body.prerender(self._engine.core.wire_format)
+        self._checked(body, batch)
+        return self._request_for(Request, body, batch, batch, options, on_done)
 
     def _batch_request(
         self, target: Query, batch: BatchStatement, options: CallOptions, on_done: Done

@@ -17,6 +17,7 @@ from cassandra.engine.resolving import bound_request
 from cassandra.errors import DecodeError
 from cassandra.protocol.handler import ProtocolHandler
 from cassandra.protocol.messages.results import ResultMessage, rows_result
+from cassandra.query.batch import BatchStatement
 from cassandra.query.bound import BoundStatement
 from cassandra.query.prepared import PreparedStatement
 
@@ -194,16 +195,18 @@ class HappyPath:
         return self._options.profile.row_factory
 
     def request(self, query: object, parameters: object, on_done: Callable[[Any], None]) -> Any:
-        """Make the request for a prepared or bound statement; return None if something about it is
-        not usual.
+        """Make the request for a prepared or bound statement, or for a batch.
+
+        Returns None if something about it is not usual.
 
         :param on_done: called with the request when it is over.
         """
         kind = type(parameters)
+        is_batch = type(query) is BatchStatement
         if type(query) is PreparedStatement:
             if kind is not tuple and kind is not list:
                 return None
-        elif type(query) is not BoundStatement or parameters is not None:
+        elif parameters is not None or (type(query) is not BoundStatement and not is_batch):
             return None
         session = self.session
         if (
@@ -211,6 +214,8 @@ class HappyPath:
             or session._request_init_listeners
         ):
             return None
+        if is_batch:
+            return session.usual_batch(query, self._options, on_done)
         statement: Any = query if parameters is None else query.bind(parameters)
         if type(statement) is not BoundStatement:
             return None
@@ -229,7 +234,7 @@ class HappyPath:
         return request
 
     def execute(self, query: object, parameters: object) -> ResultFuture | None:
-        """Execute a prepared or bound statement; return None if something about it is not usual.
+        """Execute a prepared or bound statement or a batch; return None if it is not usual.
 
         Nothing was sent then, and the caller takes the other way.
 

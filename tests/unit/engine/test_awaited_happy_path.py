@@ -19,11 +19,18 @@ from cassandra.cluster.session import Session
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.errors import DecodeError
 from cassandra.protocol.handler import ProtocolHandler
-from cassandra.query import BatchStatement, BoundStatement, dict_factory, tuple_factory
-from cassandra.testing.fake import FakeNode, rows
+from cassandra.query import (
+    BatchStatement,
+    BatchType,
+    BoundStatement,
+    dict_factory,
+    tuple_factory,
+)
+from cassandra.testing.fake import FakeNode, Opcode, rows
 from tests.unit.engine.faults import connected, profile
 
 QUERY = "SELECT k FROM t WHERE k = ?"
+INSERT = "INSERT INTO t (k) VALUES (?)"
 COLUMNS = [("k", "int")]
 
 
@@ -198,10 +205,57 @@ async def test_a_result_made_in_one_pass_is_as_its_constructor_makes_it() -> Non
                 assert getattr(made, name) == getattr(by_hand, name), name
 
 
-async def test_batches_are_not_usual() -> None:
+def batch_of(*statements: Any) -> BatchStatement:
+    made = BatchStatement(BatchType.UNLOGGED)
+    made.add_all([statement for statement, _ in statements], [values for _, values in statements])
+    return made
+
+
+async def test_batches_of_rows_of_one_statement_are_usual() -> None:
     with node_with_rows() as node:
+        node.prime_prepare(INSERT, COLUMNS)
         async with connected(node) as (_, session):
-            assert type(session.execute(BatchStatement())) is ResultFuture
+            session.use_client_timestamp = False
+            insert = await session.prepare(INSERT)
+            batch = batch_of((insert, (1,)), (insert, (2,)))
+            future = session.execute(batch)
+            assert type(future) is flight.ResultFuture
+            result = await future
+            assert result.current_rows == []
+            assert len(result.attempts) == 1
+            session.add_request_init_listener(lambda _: None)
+            other = session.execute(batch)
+            assert type(other) is ResultFuture
+            await other
+            usual, unusual = [one for one in node.requests if one.opcode == Opcode.BATCH]
+            assert usual.body == unusual.body
+
+
+async def test_other_batches_are_not_usual() -> None:
+    with node_with_rows() as node:
+        node.prime_prepare(INSERT, COLUMNS)
+        node.prime_prepare(QUERY, COLUMNS)
+        async with connected(node) as (_, session):
+            insert = await session.prepare(INSERT)
+            for batch in (
+                BatchStatement(),
+                batch_of((insert, (1,)), ("INSERT INTO t (k) VALUES (7)", None)),
+                batch_of((insert.bind((1,)), None)),
+                batch_of((INSERT, (1,))),
+            ):
+                future = session.execute(batch)
+                assert type(future) is ResultFuture
+                await future
+
+
+async def test_a_batch_that_is_too_large_is_refused_as_ever() -> None:
+    with node_with_rows() as node:
+        node.prime_prepare("INSERT INTO t (t) VALUES (?)", [("t", "text")])
+        async with connected(node) as (_, session):
+            insert = await session.prepare("INSERT INTO t (t) VALUES (?)")
+            text = "x" * (100 << 20)
+            with pytest.raises(ValueError, match="a batch of 3 that begins with 'INSERT"):
+                await session.execute(batch_of(*[(insert, (text,))] * 3))
 
 
 # -- the blocking face -----------------------------------------------------------------------------
