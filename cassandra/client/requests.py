@@ -307,9 +307,11 @@ class RequestMaker:
         :param on_done: called with the request when it is over.
         """
         entries = batch.sealed_entries()
-        if len(entries) != 1 or type(entries[0]) is not BoundRows:
+        if len(entries) != 1:
             return None
-        (rows,) = entries
+        rows = entries[0]
+        if not isinstance(rows, BoundRows):
+            return None
         keyspace = self._keyspace_to_send(batch.own_keyspace)
         body = BatchBody(batch.batch_type.value, ((rows.prepared, rows.block),), keyspace)
         flight.resolve(body, self, batch, options)

@@ -194,7 +194,7 @@ class HappyPath:
         """The row factory of executions that ask for nothing else."""
         return self._options.profile.row_factory
 
-    def request(self, query: object, parameters: object, on_done: Callable[[Any], None]) -> Any:
+    def request(self, query: Any, parameters: object, on_done: Callable[[Any], None]) -> Any:
         """Make the request for a prepared or bound statement, or for a batch.
 
         Returns None if something about it is not usual.
