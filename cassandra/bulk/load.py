@@ -28,24 +28,13 @@ from cassandra.bulk.options import LoadOptions, load_options
 from cassandra.bulk.pacing import Pace
 from cassandra.bulk.progress import Progress
 from cassandra.bulk.report import LoadError, LoadReport, RowFailure
+from cassandra.bulk.retrying import delay_before_retry, may_pass
 from cassandra.bulk.sources import chunks_of, field_names, is_file_of, name_for_people
 from cassandra.bulk.target import Plan, columns_of, plan_of, table_of
 from cassandra.bulk.texts import Formats, json_of
 from cassandra.concurrent import execute_each
-from cassandra.errors import (
-    AuthenticationFailed,
-    ConfigurationException,
-    DriverException,
-    InvalidRequest,
-    OperationTimedOut,
-    Unauthorized,
-    WriteTimeout,
-)
-from cassandra.protocol.messages.errors import (
-    IsBootstrappingErrorMessage,
-    OverloadedErrorMessage,
-    SyntaxException,
-)
+from cassandra.errors import DriverException, OperationTimedOut, SessionShutdown, WriteTimeout
+from cassandra.protocol.messages.errors import IsBootstrappingErrorMessage, OverloadedErrorMessage
 from cassandra.query.batch import BatchStatement, BatchType, BoundRows, bind_rows
 from cassandra.query.bound import BoundStatement
 from cassandra.query.prepared import PreparedStatement
@@ -59,21 +48,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Load", "aload", "load", "load_options"]
 
-MOST_TRIES = 10
-FIRST_PAUSE = 0.1  # seconds before a request is tried again; twice as many each time
-LONGEST_PAUSE = 5.0
-
 _OVERLOAD = (OverloadedErrorMessage, IsBootstrappingErrorMessage, OperationTimedOut, WriteTimeout)
-# Another try would end the same way.
-_FINAL = (
-    InvalidRequest,
-    SyntaxException,
-    Unauthorized,
-    AuthenticationFailed,
-    ConfigurationException,
-    TypeError,
-    ValueError,
-)
 
 
 class Requests(NamedTuple):
@@ -166,6 +141,7 @@ class Load:
         self._places: list[int] = []
         self._failed_file: IO[str] | None = None
         self._pace = Pace(options.concurrency)
+        self._delay = 0.0  # before what has failed is tried again
         self._progress = Progress(False)
 
     # -- the steps ---------------------------------------------------------------------------------
@@ -389,6 +365,7 @@ class Load:
         for groups in waves:
             while groups:
                 again: list[Group] = []
+                self._delay = 0.0
                 at = 0
                 while at < len(groups):
                     some = groups[at : at + self._pace.slice]
@@ -397,8 +374,7 @@ class Load:
                 groups = again
                 if groups:
                     self.report.retries += len(groups)
-                    tries = max(group.tries for group in groups)
-                    yield Pause(min(FIRST_PAUSE * 2 ** (tries - 1), LONGEST_PAUSE))
+                    yield Pause(self._delay)
 
     @property
     def _batch(self) -> str | None:
@@ -441,14 +417,18 @@ class Load:
 
     def _after_failure(self, bound: Bound, group: Group, error: BaseException) -> list[Group]:
         group.tries += 1
-        if not isinstance(error, DriverException) and not isinstance(error, _FINAL):
-            raise error  # a fault of the driver's, or an interrupt
-        is_final = isinstance(error, _FINAL) or not self._is_idempotent
-        if not is_final and group.tries < MOST_TRIES:
-            return [group]
-        if is_final and len(group) > 1 and self._is_idempotent:
-            # One row of it may be wrong: which one is found by sending each alone.
-            return [grouping.Group(bound.block, [row]) for row in group.rows]
+        if isinstance(error, SessionShutdown) or not isinstance(
+            error, (DriverException, TypeError, ValueError)
+        ):
+            raise error  # no row of the load would be written any more
+        if self._is_idempotent:
+            delay = delay_before_retry(error, group.tries)
+            if delay is not None:
+                self._delay = max(self._delay, delay)
+                return [group]
+            if len(group) > 1 and not may_pass(error):
+                # One row of it may be wrong: which one is found by sending each alone.
+                return [grouping.Group(bound.block, [row]) for row in group.rows]
         for row in group.rows:
             self._fail(bound.chunk, bound.places[row], error)
         return []

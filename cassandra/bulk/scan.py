@@ -10,13 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 from cassandra.bulk.ranges import TokenRange
-from cassandra.bulk.scan_plan import (
-    Fetch,
-    PageQueue,
-    ScanStatement,
-    delay_before_retry,
-    plan_steps,
-)
+from cassandra.bulk.retrying import delay_before_retry
+from cassandra.bulk.scan_plan import Fetch, PageQueue, ScanStatement, plan_steps
 from cassandra.client.columnar import column_plans, columnar_module, rows_message
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.query.settings import NOT_SET

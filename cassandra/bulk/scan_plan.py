@@ -19,16 +19,7 @@ from cassandra.bulk.ranges import (
 )
 from cassandra.bulk.target import table_of
 from cassandra.errors import (
-    ConnectionException,
-    CoordinationFailure,
     DriverException,
-    FunctionFailure,
-    NoConnectionsAvailable,
-    NoHostAvailable,
-    OperationTimedOut,
-    RequestExecutionException,
-    RequestValidationException,
-    SessionShutdown,
 )
 from cassandra.metadata.placement.tokens import Murmur3Token
 from cassandra.util.cql_text import escape_name
@@ -41,14 +32,13 @@ if TYPE_CHECKING:
     from cassandra.query import PreparedStatement
     from cassandra.query.bound import BoundStatement
 
-__all__ = ["Fetch", "PageQueue", "ScanStatement", "delay_before_retry"]
+__all__ = ["Fetch", "PageQueue", "ScanStatement"]
 
 _ESTIMATES = (
     "SELECT range_start, range_end, mean_partition_size, partitions_count "
     "FROM system.size_estimates WHERE keyspace_name = %s AND table_name = %s"
 )
 BYTES_OF_A_RANGE = 32 << 20
-RETRIES = 10  # of one page, after which its error ends the scan
 
 # A call on a session of either face. A step of a plan yields one, and is sent what came of it.
 Steps = Generator[Callable[[Any], Any], Any, "ScanStatement"]
@@ -169,29 +159,6 @@ def _query_of(
 def _estimates_of(host: Host, keyspace: str, table: str) -> Callable[[Any], Any]:
     # Each node knows its own ranges only.
     return lambda session: session.execute(_ESTIMATES, (keyspace, table), timeout=10.0, host=host)
-
-
-def delay_before_retry(error: BaseException, attempts: int) -> float | None:
-    """Return the seconds to wait before a page is asked for again; None if that is no use.
-
-    :param error: the error of the last attempt.
-    :param attempts: how often it has failed.
-    """
-    again = (
-        NoHostAvailable,
-        OperationTimedOut,
-        ConnectionException,
-        NoConnectionsAvailable,
-        CoordinationFailure,
-        RequestExecutionException,
-    )
-    if (
-        attempts > RETRIES
-        or not isinstance(error, again)
-        or isinstance(error, (SessionShutdown, RequestValidationException, FunctionFailure))
-    ):
-        return None
-    return float(min(0.01 * 4**attempts, 5.0))
 
 
 class Fetch:

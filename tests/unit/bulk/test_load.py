@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from cassandra import ConsistencyLevel, aio
-from cassandra.bulk import LoadError, LoadReport, chunks, load as load_module
+from cassandra.bulk import LoadError, LoadReport, chunks, retrying
 from cassandra.cluster import Cluster
-from cassandra.errors import InvalidRequest
+from cassandra.errors import InvalidRequest, SessionShutdown
 from cassandra.policies import RoundRobinPolicy
 from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, Opcode, error
 from tests.unit.engine.faults import WAIT
@@ -33,7 +33,7 @@ def node() -> Iterator[FakeNode]:
 
 @pytest.fixture(autouse=True)
 def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(load_module, "FIRST_PAUSE", 0.0)
+    monkeypatch.setattr(retrying, "LONGEST_DELAY", 0.0)
 
 
 def blocking(node: FakeNode, source: Any, **options: Any) -> LoadReport:
@@ -154,7 +154,7 @@ def test_a_row_that_is_refused_every_time_fails(node: FakeNode, load: Load) -> N
     node.prime(Opcode.EXECUTE, error(ErrorCode.OVERLOADED))
     with pytest.raises(LoadError) as caught:
         load(node, [(1, "x")])
-    assert caught.value.report.retries == load_module.MOST_TRIES - 1
+    assert caught.value.report.retries == retrying.RETRIES
     node.prime(Opcode.EXECUTE, error(ErrorCode.INVALID, "no such column"))
     with pytest.raises(LoadError, match="no such column") as caught:
         load(node, [(1, "x")])
@@ -264,3 +264,21 @@ def test_a_node_that_dies_in_the_middle_loses_nothing(monkeypatch: pytest.Monkey
         assert (report.read, report.written, report.failed) == (400, 400, 0)
         written = {one.values[0] for node in nodes.nodes for one in node.requests if one.values}
         assert written == {struct.pack(">i", number) for number in range(400)}
+
+
+def test_a_session_that_is_shut_down_ends_a_load(node: FakeNode, tmp_path: Path) -> None:
+    """No row counts as failed: another run goes on from the checkpoint."""
+    failed, point = tmp_path / "failed.jsonl", tmp_path / "point"
+    with Cluster([node.address], port=node.port) as cluster:
+        session = cluster.connect()
+        prepared = session.prepare(INSERT)
+        prepared.is_idempotent = True
+
+        def rows() -> Iterator[tuple[int, str]]:
+            yield from [(number, "a") for number in range(10)]
+            session.shutdown()
+
+        with pytest.raises(SessionShutdown):
+            session.load(prepared, rows(), max_errors=None, failed_rows=failed, checkpoint=point)
+    assert not failed.exists()
+    assert not point.exists()

@@ -5,15 +5,7 @@ from pathlib import Path
 import pytest
 
 from cassandra.bulk.ranges import TokenRange
-from cassandra.bulk.scan_plan import RETRIES, PageQueue, delay_before_retry
-from cassandra.errors import (
-    AuthenticationFailed,
-    FunctionFailure,
-    InvalidRequest,
-    NoHostAvailable,
-    OperationTimedOut,
-    SessionShutdown,
-)
+from cassandra.bulk.scan_plan import PageQueue
 
 RANGES = [TokenRange(number, number + 1) for number in range(4)]
 
@@ -69,13 +61,3 @@ def test_a_checkpoint_has_what_was_used(tmp_path: Path) -> None:
     path.write_text("{")
     with pytest.raises(ValueError, match=r"at.json' cannot be used"):
         resumed.resume(path, "it")
-
-
-def test_which_errors_are_worth_another_attempt() -> None:
-    assert delay_before_retry(OperationTimedOut(), 1) == 0.04
-    assert delay_before_retry(NoHostAvailable("none", {}), RETRIES) == 5.0
-    assert delay_before_retry(NoHostAvailable("none", {}), RETRIES + 1) is None
-    for error in (InvalidRequest("no"), SessionShutdown("over"), AuthenticationFailed("no")):
-        assert delay_before_retry(error, 1) is None
-    assert delay_before_retry(FunctionFailure("f", "k", "f", []), 1) is None
-    assert delay_before_retry(KeyError(), 1) is None

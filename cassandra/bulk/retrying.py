@@ -1,0 +1,58 @@
+"""Whether a request of a load or a scan is made again after an error, and when."""
+
+from __future__ import annotations
+
+from cassandra.errors import (
+    AuthenticationFailed,
+    ConnectionBusy,
+    ConnectionException,
+    FunctionFailure,
+    NoConnectionsAvailable,
+    NoHostAvailable,
+    OperationTimedOut,
+    RateLimitReached,
+    RequestExecutionException,
+    RequestThrottled,
+    RequestValidationException,
+    SessionShutdown,
+)
+from cassandra.protocol.messages.errors import ServerError
+
+__all__ = ["RETRIES", "delay_before_retry", "may_pass"]
+
+RETRIES = 10  # of one request, after which its error counts
+LONGEST_DELAY = 5.0  # seconds
+
+_PASSING = (
+    ConnectionBusy,
+    ConnectionException,
+    NoConnectionsAvailable,
+    NoHostAvailable,
+    OperationTimedOut,
+    RequestExecutionException,
+    RequestThrottled,
+    ServerError,
+)
+_LASTING = (AuthenticationFailed, FunctionFailure, RequestValidationException, SessionShutdown)
+
+
+def may_pass(error: BaseException) -> bool:
+    """Return True if the same request may succeed later.
+
+    :param error: the error of the last attempt.
+    """
+    # For programs of today it is an error of the request, but it is one of too many.
+    if isinstance(error, RateLimitReached):
+        return True
+    return isinstance(error, _PASSING) and not isinstance(error, _LASTING)
+
+
+def delay_before_retry(error: BaseException, attempts: int) -> float | None:
+    """Return the seconds to wait before a request is made again; None if that is no use.
+
+    :param error: the error of the last attempt.
+    :param attempts: how often it has failed.
+    """
+    if attempts > RETRIES or not may_pass(error):
+        return None
+    return float(min(0.01 * 4**attempts, LONGEST_DELAY))

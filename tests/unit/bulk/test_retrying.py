@@ -1,0 +1,48 @@
+"""Which errors of loads and scans are worth another attempt."""
+
+from __future__ import annotations
+
+import pytest
+
+from cassandra.bulk.retrying import RETRIES, delay_before_retry, may_pass
+from cassandra.errors import (
+    AuthenticationFailed,
+    FunctionFailure,
+    InvalidRequest,
+    LoginRefused,
+    NoHostAvailable,
+    OperationTimedOut,
+    RateLimitReached,
+    RequestThrottled,
+    SessionShutdown,
+    Unauthorized,
+)
+from cassandra.protocol.messages.errors import OverloadedErrorMessage, ServerError
+
+
+def test_which_errors_are_worth_another_attempt() -> None:
+    assert delay_before_retry(OperationTimedOut(), 1) == 0.04
+    assert delay_before_retry(NoHostAvailable("none", {}), RETRIES) == 5.0
+    assert delay_before_retry(NoHostAvailable("none", {}), RETRIES + 1) is None
+    for error in (InvalidRequest("no"), SessionShutdown("over"), AuthenticationFailed("no")):
+        assert delay_before_retry(error, 1) is None
+    assert delay_before_retry(FunctionFailure("f", "k", "f", []), 1) is None
+    assert delay_before_retry(KeyError(), 1) is None
+
+
+@pytest.mark.parametrize(
+    ("error", "passes"),
+    [
+        (RateLimitReached(), True),
+        (RequestThrottled("full"), True),
+        (ServerError(0, "bug", None), True),
+        (OverloadedErrorMessage(0x1001, "busy", None), True),
+        (LoginRefused("no", {}), False),
+        (Unauthorized("no"), False),
+        (ValueError(), False),
+        (KeyboardInterrupt(), False),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_may_pass(error: BaseException, passes: bool) -> None:
+    assert may_pass(error) is passes
