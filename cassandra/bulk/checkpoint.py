@@ -7,9 +7,25 @@ import os
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Checkpoint"]
+__all__ = ["Checkpoint", "write_json"]
 
 _VERSION = 1
+
+
+def write_json(path: str | os.PathLike[str], content: object, indent: int | None = None) -> None:
+    """Replace a file as a whole: what it says is on the disk when this returns.
+
+    :param path: the file.
+    :param content: what JSON can hold.
+    :param indent: of its lines; None for one line.
+    """
+    beside = f"{os.fspath(path)}.tmp"
+    with open(beside, "w", encoding="utf-8") as file:
+        json.dump(content, file, indent=indent)
+        file.write("\n")
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(beside, path)
 
 
 class Checkpoint:
@@ -47,13 +63,7 @@ class Checkpoint:
         """
         if self._path is None:
             return
-        made = {"version": _VERSION, "subject": self._subject, "state": state}
-        beside = self._path.with_name(f"{self._path.name}.new")
-        with beside.open("w", encoding="utf-8") as file:
-            json.dump(made, file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, self._path)
+        write_json(self._path, {"version": _VERSION, "subject": self._subject, "state": state})
 
     def remove(self) -> None:
         """All is done."""

@@ -9,6 +9,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
+from cassandra._steps import adrive, drive
 from cassandra.bulk.ranges import TokenRange
 from cassandra.bulk.retrying import delay_before_retry
 from cassandra.bulk.scan_plan import Fetch, PageQueue, ScanStatement, plan_steps
@@ -182,7 +183,7 @@ class Scan(_ScanBase):
     def pages(self) -> Iterator[Any]:
         """Yield the pages, each a `ResultSet` of which only the page at hand is to be used."""
         steps = self._steps()
-        statement = _run(steps, self.session)
+        statement = drive(steps, lambda call: call(self.session))
         queue = self._queue(statement)
         while True:
             for fetch in queue.to_send():
@@ -269,22 +270,7 @@ class Scan(_ScanBase):
         """Return the ranges that it reads, in the order of their tokens."""
         if self.ranges is not None:
             return list(self.ranges)
-        return list(_run(self._steps(), self.session).ranges)
-
-
-def _run(steps: Generator[Callable[[Any], Any], Any, ScanStatement], session: Any) -> ScanStatement:
-    try:
-        call = next(steps)
-        while True:
-            try:
-                outcome = call(session)
-            except Exception as error:
-                call = steps.throw(error)
-            else:
-                call = steps.send(outcome)
-    except StopIteration as end:
-        statement: ScanStatement = end.value
-        return statement
+        return list(drive(self._steps(), lambda call: call(self.session)).ranges)
 
 
 class AsyncScan(_ScanBase):
@@ -295,7 +281,7 @@ class AsyncScan(_ScanBase):
 
     async def pages(self) -> AsyncGenerator[Any, None]:
         """Yield the pages, each a `ResultSet` of which only the page at hand is to be used."""
-        statement = await _arun(self._steps(), self.session)
+        statement = await adrive(self._steps(), lambda call: call(self.session))
         queue = self._queue(statement)
         try:
             while True:
@@ -366,23 +352,6 @@ class AsyncScan(_ScanBase):
         """
         polars = columnar_module().polars_module()
         return polars.from_arrow(await self.to_arrow(**{"durations": "struct", **options}))
-
-
-async def _arun(
-    steps: Generator[Callable[[Any], Any], Any, ScanStatement], session: Any
-) -> ScanStatement:
-    try:
-        call = next(steps)
-        while True:
-            try:
-                outcome = await call(session)
-            except Exception as error:
-                call = steps.throw(error)
-            else:
-                call = steps.send(outcome)
-    except StopIteration as end:
-        statement: ScanStatement = end.value
-        return statement
 
 
 def count(session: Session, table: str, where: str | None = None, **options: Any) -> int:

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cassandra.bulk.checkpoint import write_json
 from cassandra.bulk.ranges import (
     FIRST,
     LAST,
@@ -266,12 +267,7 @@ class PageQueue:
             "finished": sorted(self.finished),
             "places": {str(number): state.hex() for number, state in self.places.items()},
         }
-        temporary = f"{os.fspath(path)}.tmp"
-        with open(temporary, "w", encoding="utf-8") as file:
-            json.dump(content, file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
+        write_json(path, content)
 
     def resume(self, path: str | Path, what: str) -> None:
         """Go on where the scan that wrote this file ended; do nothing if there is no file.

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cassandra._impl import csv_texts
+from cassandra.bulk.checkpoint import write_json
 from cassandra.bulk.scan import AsyncScan, Batches, Scan, size_of
 from cassandra.bulk.texts import json_of
 from cassandra.client.columnar import rows_message
@@ -184,11 +185,8 @@ class _Writer:
             "rows": report.rows,
             "files": [{"name": name, "rows": rows} for name, rows in self.rows_of.items()],
         }
-        path = self.folder / MANIFEST
-        temporary = Path(f"{path}.tmp")
-        temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
         # The last step: a folder with a manifest is complete.
-        os.replace(temporary, path)
+        write_json(self.folder / MANIFEST, content, indent=1)
         return report
 
     def abandon(self) -> None:
