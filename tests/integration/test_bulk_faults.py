@@ -1,0 +1,154 @@
+"""Whole tables, while nodes and loaders die: each row once, and nothing lost."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cassandra import ConsistencyLevel
+from cassandra.bulk import chunks, load
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
+from cassandra.policies import ConstantReconnectionPolicy
+from cassandra.testing import LocalCluster
+
+pytestmark = pytest.mark.integration
+
+ROWS = 6000
+QUORUM = ConsistencyLevel.QUORUM
+
+
+@pytest.fixture(scope="module")
+def fragile() -> Iterator[LocalCluster]:
+    """Three nodes that tests may kill."""
+    with LocalCluster(3) as nodes:
+        yield nodes
+
+
+@pytest.fixture
+def session(fragile: LocalCluster) -> Iterator[Session]:
+    profile = ExecutionProfile(consistency_level=QUORUM, request_timeout=10.0)
+    with Cluster(
+        fragile.contact_points,
+        port=fragile.port,
+        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+        reconnection_policy=ConstantReconnectionPolicy(1.0),
+    ) as cluster:
+        session = cluster.connect()
+        session.execute(
+            "CREATE KEYSPACE IF NOT EXISTS bulk_faults WITH replication = "
+            "{'class': 'SimpleStrategy', 'replication_factor': 3}",
+            timeout=60,
+        )
+        session.set_keyspace("bulk_faults")
+        session.execute(
+            "CREATE TABLE IF NOT EXISTS t (k int, c int, v text, PRIMARY KEY (k, c))", timeout=60
+        )
+        session.execute("TRUNCATE t", timeout=60)
+        yield session
+
+
+def row(number: int) -> tuple[int, int, str]:
+    return number % 701, number, f"value {number}"
+
+
+def csv_file(path: Path) -> Path:
+    lines = ["k,c,v", *(f"{k},{c},{v}" for k, c, v in map(row, range(ROWS)))]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def found(session: Session) -> list[tuple[Any, ...]]:
+    """Return all rows, without the means that are tested here."""
+    return sorted(map(tuple, session.execute("SELECT k, c, v FROM t", timeout=60)))
+
+
+def test_a_scan_during_a_rolling_restart_has_each_row_once(
+    session: Session, fragile: LocalCluster
+) -> None:
+    """Pages are asked for while each node goes down, while it is down and after it came back."""
+    assert session.load("t", map(row, range(ROWS)), progress=False).written == ROWS
+    seen: list[tuple[Any, ...]] = []
+    restarts: list[threading.Thread] = []
+    scan = session.scan("t", page_size=50, concurrency=2, splits=40, consistency_level=QUORUM)
+    for one in scan:
+        seen.append(tuple(one))
+        if len(seen) % 1500 == 1000 and len(restarts) < 3:
+            restarts.append(
+                threading.Thread(target=fragile.restart, args=(len(restarts) + 1,), daemon=True)
+            )
+            restarts[-1].start()
+        if len(seen) % 1500 == 900 and restarts:
+            restarts[-1].join(180)
+            assert not restarts[-1].is_alive()
+    assert len(restarts) == 3
+    restarts[-1].join(180)
+    assert sorted(seen) == sorted(map(row, range(ROWS)))
+
+
+KILLED = """
+import os, signal, sys
+from cassandra import ConsistencyLevel
+from cassandra.bulk import chunks, load
+from cassandra.cluster import Cluster
+chunks.CHUNK_ROWS = 500
+ended = 0
+end_of = load.Load._end_of
+def end(self, chunk):
+    global ended
+    end_of(self, chunk)
+    ended += 1
+    print(self.report.written, flush=True)
+    if ended == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+load.Load._end_of = end
+host, port, path, checkpoint = sys.argv[1:]
+with Cluster([host], port=int(port)) as cluster:
+    session = cluster.connect("bulk_faults")
+    session.load("t", path, checkpoint=checkpoint, consistency_level=ConsistencyLevel.QUORUM)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no SIGKILL")
+def test_a_load_whose_loader_and_node_are_killed_is_the_file(
+    session: Session, fragile: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, checkpoint = csv_file(tmp_path / "a.csv"), tmp_path / "point"
+    arguments = [fragile.contact_points[0], str(fragile.port), str(path), str(checkpoint)]
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, *arguments],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd=tmp_path,  # a tree that is not built must not stand before the installed driver
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    written = int(done.stdout.split()[-1])
+    assert set(found(session)) >= set(map(row, range(written)))
+    # Another run goes on, and now a node dies in the middle of it.
+    ends: list[int] = []
+    end_of = load.Load._end_of
+
+    def end(self: load.Load, chunk: chunks.Chunk) -> None:
+        end_of(self, chunk)
+        ends.append(self.report.written)
+        if len(ends) == 2:
+            fragile.kill(3)
+
+    monkeypatch.setattr(load.Load, "_end_of", end)
+    monkeypatch.setattr(chunks, "CHUNK_ROWS", 500)
+    report = session.load(
+        "t", path, checkpoint=checkpoint, consistency_level=QUORUM, progress=False
+    )
+    assert (report.skipped, report.written, report.failed) == (written, ROWS - written, 0)
+    assert len(ends) > 4
+    assert found(session) == sorted(map(row, range(ROWS)))
+    assert not checkpoint.exists()
+    fragile.restart(3)
