@@ -19,36 +19,57 @@ from cassandra.auth import PlainTextAuthProvider
 __all__ = ["add_connection_options", "connection_settings", "reason_of"]
 
 
-def add_connection_options(parser: argparse.ArgumentParser) -> None:
+def add_connection_options(parser: argparse.ArgumentParser, prefix: str = "") -> None:
     """Add the options of a connection to a command's.
 
     :param parser: of the command.
+    :param prefix: of their names, such as "to-", if there are two clusters.
     """
-    add = parser.add_argument
-    add("--port", type=int, default=9042, help="of the native protocol (default: 9042)")
-    add("--user", help="user name; the password is asked for, unless it is given otherwise")
-    add("--password-env", metavar="NAME", help="environment variable that has the password")
-    add("--password-file", type=Path, metavar="FILE", help="file that has the password")
-    add("--ssl", action="store_true", help="connect by TLS")
-    add("--cafile", type=Path, metavar="FILE", help="certificates of the CA; means --ssl")
-    add("--cert", type=Path, metavar="FILE", help="client certificate; means --ssl")
-    add("--key", type=Path, metavar="FILE", help="key of the client certificate")
+    of = f" (of the cluster of --{prefix}hosts)" if prefix else ""
+
+    def add(name: str, **settings: Any) -> None:
+        settings["help"] += of
+        parser.add_argument(f"--{prefix}{name}", **settings)
+
     add(
-        "--no-hostname-check",
+        "port",
+        type=int,
+        default=9042,
+        metavar="PORT",
+        help="port of the native protocol (default: 9042)",
+    )
+    add(
+        "user",
+        metavar="USER",
+        help="user name; the password is asked for, unless it is given otherwise",
+    )
+    add("password-env", metavar="NAME", help="environment variable that has the password")
+    add("password-file", type=Path, metavar="FILE", help="file that has the password")
+    add("ssl", action="store_true", help="connect by TLS")
+    add("cafile", type=Path, metavar="FILE", help="certificates of the CA; means TLS")
+    add("cert", type=Path, metavar="FILE", help="client certificate; means TLS")
+    add("key", type=Path, metavar="FILE", help="key of the client certificate")
+    add(
+        "no-hostname-check",
         action="store_true",
         help="accept a certificate of another name, from a known CA",
     )
-    add("--cloud-bundle", type=Path, metavar="FILE", help="secure connect bundle, for hosts")
+    add("cloud-bundle", type=Path, metavar="FILE", help="secure connect bundle, for hosts")
 
 
-def connection_settings(options: argparse.Namespace) -> dict[str, Any]:
+def connection_settings(options: argparse.Namespace, prefix: str = "") -> dict[str, Any]:
     """Return the settings of `cassandra.cluster.Cluster` that a command's options stand for.
 
     :param options: of the command, with a list ``hosts``.
+    :param prefix: of their names, as for `add_connection_options`.
     :raises OSError: if a file cannot be read.
     :raises KeyError: if the environment has no such variable.
     :raises ValueError: if there is a user and no password.
     """
+    if prefix:
+        start = prefix.replace("-", "_")
+        found = {k.removeprefix(start): v for k, v in vars(options).items() if k.startswith(start)}
+        options = argparse.Namespace(**found)
     context = None
     if options.ssl or options.cafile or options.cert:
         context = ssl.create_default_context(cafile=options.cafile)
@@ -72,7 +93,9 @@ def _password(options: argparse.Namespace) -> str:
         path: Path = options.password_file
         return path.read_text().rstrip("\n")
     if not sys.stdin.isatty():
-        raise ValueError("--user needs a password: give --password-env or --password-file")
+        raise ValueError(
+            f"user {options.user!r} needs a password: give --password-env or --password-file"
+        )
     return getpass.getpass(f"password of {options.user}: ")
 
 

@@ -1,4 +1,4 @@
-"""The command ``python -m cassandra.bulk``: load, unload, count."""
+"""The command ``python -m cassandra.bulk``: load, unload, copy, count."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cassandra._connecting import add_connection_options, connection_settings, reason_of
+from cassandra.bulk.copy import CopyReport, copy
 from cassandra.bulk.options import LoadOptions
 from cassandra.bulk.report import LoadError, LoadReport
 from cassandra.cluster.cluster import Cluster
@@ -38,6 +39,10 @@ LOAD = """\
 Write all rows of files (CSV, JSON lines, Parquet; also .gz and .zst) into a table. Columns are
 found by their names.
 """
+COPY = """\
+Copy the rows of a table into another one, which has columns of the same names and types: of the
+same cluster, or of the one that --to-hosts names. Nulls are not written.
+"""
 EPILOG = """\
 A file of TOML gives any of these options by its long name, with underscores: hosts = ["10.0.0.1"],
 max_errors = 10. What stands in the command comes first.
@@ -46,13 +51,15 @@ exit codes: 0 if all went well, 1 if not, 2 if the command cannot be understood
 """
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
+    """Return the parser, and those of the commands by their names."""
     parser = argparse.ArgumentParser(prog="python -m cassandra.bulk", description=DESCRIPTION)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_load(_command(commands, "load", "files into a table", LOAD))
     _add_unload(_command(commands, "unload", "a table into files", UNLOAD))
+    _add_copy(_command(commands, "copy", "a table into another one", COPY))
     _add_scan(_command(commands, "count", "the number of rows", COUNT))
-    return parser
+    return parser, commands.choices
 
 
 def _command(commands: Any, name: str, text: str, description: str) -> argparse.ArgumentParser:
@@ -94,6 +101,20 @@ def _add_unload(parser: argparse.ArgumentParser) -> None:
     add("--compression", metavar="CODEC", help="gzip, or a codec of Parquet")
 
 
+def _add_copy(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``copy``."""
+    add = parser.add_argument
+    add("other", metavar="OTHER_TABLE", help="keyspace.table that is written")
+    add("--to-hosts", nargs="+", metavar="HOST", help="contact points of another cluster")
+    add_connection_options(parser, "to-")
+    _add_scan(parser)
+    add("--columns", metavar="NAMES", help="columns to copy: a,b,c")
+    add("--keep-ttl", action="store_true", help="values live as long as they have left")
+    add("--keep-write-time", action="store_true", help="values have the write times they had")
+    add("--write-concurrency", type=int, metavar="N", help="writes in flight at most")
+    add("--dry-run", action="store_true", help="check the tables and read all rows, write none")
+
+
 def _add_load(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``load``."""
     add = parser.add_argument
@@ -126,13 +147,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     :param arguments: the arguments, by default those of the process.
     """
-    parser = _parser()
+    parser, parsers = _parser()
     options = parser.parse_args(arguments)
     try:
-        _add_file(parser, options, arguments)
+        if options.config is not None:
+            # As defaults: what stands in the command comes first, however it is written there.
+            parsers[options.command].set_defaults(**_of_file(options))
+            options = parser.parse_args(arguments)
         options.hosts = options.hosts or ([] if options.cloud_bundle else ["127.0.0.1"])
         settings = connection_settings(options)
-        run = {"load": _load, "unload": _unload, "count": _count}[options.command](options)
+        commands = {"load": _load, "unload": _unload, "copy": _copy, "count": _count}
+        run = commands[options.command](options)
     except (OSError, ssl.SSLError, KeyError, ValueError, TypeError) as error:
         parser.error(reason_of(error))
     try:
@@ -192,6 +217,25 @@ def _count(options: argparse.Namespace) -> Run:
     return run
 
 
+def _copy(options: argparse.Namespace) -> Run:
+    wanted = _scan_options(options, "keep_ttl", "keep_write_time", "write_concurrency", "dry_run")
+    if isinstance(options.columns, str):
+        wanted["columns"] = [part.strip() for part in options.columns.split(",")]
+    is_far = options.to_hosts is not None or options.to_cloud_bundle is not None
+    settings = connection_settings(options, "to-") if is_far else None
+
+    def run(session: Session) -> int:
+        if settings is None:
+            _show(copy(session, options.table, session, options.other, **wanted), options)
+            return 0
+        with Cluster(**settings) as cluster:
+            far = cluster.connect()
+            _show(copy(session, options.table, far, options.other, **wanted), options)
+        return 0
+
+    return run
+
+
 def _scan_options(options: argparse.Namespace, *more: str) -> dict[str, Any]:
     """Return the options of `Session.scan` that were given."""
     names = ("where", "page_size", "splits", "concurrency", "timeout", *more)
@@ -201,7 +245,7 @@ def _scan_options(options: argparse.Namespace, *more: str) -> dict[str, Any]:
     return found
 
 
-def _show(report: LoadReport | UnloadReport, options: argparse.Namespace) -> None:
+def _show(report: LoadReport | UnloadReport | CopyReport, options: argparse.Namespace) -> None:
     print(json.dumps(report.as_dict(), indent=2) if options.json else report)
 
 
@@ -240,28 +284,23 @@ def _columns(text: str) -> dict[str, str] | list[str]:
     return {field: column or field for field, _, column in pairs}
 
 
-def _add_file(
-    parser: argparse.ArgumentParser, options: argparse.Namespace, arguments: Sequence[str] | None
-) -> None:
-    """Add the options of the file of TOML; those of the command come first."""
-    if options.config is None:
-        return
+def _of_file(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the options of the file of TOML."""
     try:
         tomllib = importlib.import_module("tomllib")
     except ImportError as error:
         raise ValueError("--config needs Python 3.11 or later") from error
     with options.config.open("rb") as file:
         found: Mapping[str, Any] = tomllib.load(file)
-    given = set(sys.argv[1:] if arguments is None else arguments)
-    for name, value in found.items():
+    for name in found:
         if not hasattr(options, name) or name in _NOT_IN_FILES:
             raise ValueError(f"{os.fspath(options.config)} has an unknown option {name!r}")
-        if "password" in name and name not in ("password_env", "password_file"):
-            raise ValueError("a password does not stand in a file of options")
-        flag = f"--{name.replace('_', '-')}"
-        if not any(one == flag or one.startswith(f"{flag}=") for one in given):
-            setattr(options, name, Path(value) if name in _PATHS else value)
+    return {name: Path(value) if name in _PATHS else value for name, value in found.items()}
 
 
-_NOT_IN_FILES = frozenset({"command", "table", "files", "folder", "config"})
-_PATHS = frozenset({"password_file", "cafile", "cert", "key", "cloud_bundle"})
+_NOT_IN_FILES = frozenset({"command", "table", "other", "files", "folder", "config"})
+_PATHS = frozenset(
+    f"{prefix}{name}"
+    for prefix in ("", "to_")
+    for name in ("password_file", "cafile", "cert", "key", "cloud_bundle")
+)

@@ -1,26 +1,34 @@
-"""Rows of one table into another one, of the same or another cluster."""
+"""Rows of one table into another one, of the same or another cluster, on both faces."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from cassandra.bulk.scan import Scan
+from cassandra.bulk.load import aload, load
+from cassandra.bulk.options import LoadOptions
+from cassandra.bulk.scan import AsyncScan, Scan
 from cassandra.bulk.target import table_of
-from cassandra.concurrent import execute_concurrent
+from cassandra.client.columnar import rows_message
 from cassandra.query.row_factories import tuple_factory
 from cassandra.sentinels import UNSET_VALUE
-from cassandra.util.cql_text import escape_name
+from cassandra.util.cql_text import protect_name
 
 if TYPE_CHECKING:
+    from cassandra.aio.session import Session as AsyncSession
+    from cassandra.bulk.report import LoadReport
+    from cassandra.bulk.scan import Page
     from cassandra.cluster.session import Session
     from cassandra.metadata.schema.tables import TableMetadata
 
-__all__ = ["CopyReport", "copy"]
+__all__ = ["CopyReport", "acopy", "copy"]
 
 _COLLECTIONS = ("list<", "set<", "map<")
+
+Row = tuple[Any, ...]
 
 
 @dataclass(slots=True)
@@ -29,12 +37,24 @@ class CopyReport:
 
     :param read: rows that were read.
     :param written: rows that the other cluster has acknowledged.
+    :param requests: by which they were written.
     :param seconds: how long it took.
     """
 
     read: int = 0
     written: int = 0
+    requests: int = 0
     seconds: float = 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.read:,} rows read, {self.written:,} written in {self.seconds:.1f} s, "
+            f"{self.requests:,} requests"
+        )
 
 
 def copy(
@@ -44,50 +64,103 @@ def copy(
     other_table: str,
     *,
     columns: Sequence[str] | None = None,
+    where: str | None = None,
     keep_ttl: bool = False,
     keep_write_time: bool = False,
-    write_concurrency: int = 100,
+    write_concurrency: int = 1024,
+    dry_run: bool = False,
     **options: Any,
 ) -> CopyReport:
     """Copy the rows of a table into another table, which has the columns with the same types.
 
     Nulls are not written. With `keep_ttl` or `keep_write_time` the columns of a row that differ in
-    them are written by several statements.
+    them are written by several statements. Rows are written as `Session.load` does it: in small
+    batches by replica, and tried again.
 
     :param session: a blocking session that reads.
     :param table: ``keyspace.table``, or ``table`` in the session's keyspace.
     :param other: a blocking session that writes; it may be the same one.
     :param other_table: the table to write.
     :param columns: names of columns; None for all. The primary key must be among them.
+    :param where: a condition in CQL, with ``?`` for the option `parameters`; None for all rows.
     :param keep_ttl: write each value with the seconds that it has left.
     :param keep_write_time: write each value with its write time.
     :param write_concurrency: writes in flight at most.
-    :param options: see `cassandra.bulk.scan.ScanOptions`, for reading.
+    :param dry_run: True checks the tables and reads all rows, and writes none.
+    :param options: see `cassandra.bulk.scan.ScanOptions`, for reading; its consistency level is
+        that of the writes, too.
     :raises ValueError: if the tables do not fit, or if a column has no single TTL or write time.
+    :raises LoadError: if a row cannot be written.
     """
-    begun = time.monotonic()
     made = _Copy(session, table, other, other_table, columns, keep_ttl, keep_write_time)
-    report = CopyReport()
-    scan = Scan(session, table, made.selectors, options=options)  # type: ignore[arg-type]
+    made.take([other.prepare(text) for text in made.texts])
+    writing = _load_options(write_concurrency, dry_run, options)
+    scan = Scan(session, table, made.selectors, where, options)  # type: ignore[arg-type]
     for page in scan.pages():
-        rows = page._message.decode(tuple_factory)
-        writes = [write for row in rows for write in made.writes(row)]
-        # The first error is raised: nothing after it counts as written.
-        execute_concurrent(other, writes, concurrency=write_concurrency)
-        report.read += len(rows)
-        report.written += len(rows)
-    report.seconds = time.monotonic() - begun
-    return report
+        for prepared, rows in made.writes(page):
+            made.note(load(other, prepared, rows, writing))
+    return made.end()
+
+
+async def acopy(
+    session: AsyncSession,
+    table: str,
+    other: AsyncSession,
+    other_table: str,
+    *,
+    columns: Sequence[str] | None = None,
+    where: str | None = None,
+    keep_ttl: bool = False,
+    keep_write_time: bool = False,
+    write_concurrency: int = 1024,
+    dry_run: bool = False,
+    **options: Any,
+) -> CopyReport:
+    """Copy the rows of a table into another table, on asyncio; see `copy`.
+
+    :param session: a session of `cassandra.aio` that reads.
+    :param table: ``keyspace.table``, or ``table`` in the session's keyspace.
+    :param other: a session of `cassandra.aio` that writes; it may be the same one.
+    :param other_table: the table to write.
+    :param columns: names of columns; None for all. The primary key must be among them.
+    :param where: a condition in CQL, with ``?`` for the option `parameters`; None for all rows.
+    :param keep_ttl: write each value with the seconds that it has left.
+    :param keep_write_time: write each value with its write time.
+    :param write_concurrency: writes in flight at most.
+    :param dry_run: True checks the tables and reads all rows, and writes none.
+    :param options: see `cassandra.bulk.scan.ScanOptions`, for reading; its consistency level is
+        that of the writes, too.
+    :raises ValueError: if the tables do not fit, or if a column has no single TTL or write time.
+    :raises LoadError: if a row cannot be written.
+    """
+    made = _Copy(session, table, other, other_table, columns, keep_ttl, keep_write_time)
+    made.take([await other.prepare(text) for text in made.texts])
+    writing = _load_options(write_concurrency, dry_run, options)
+    scan = AsyncScan(session, table, made.selectors, where, options)  # type: ignore[arg-type]
+    async with aclosing(scan.pages()) as pages:
+        async for page in pages:
+            for prepared, rows in made.writes(page):
+                made.note(await aload(other, prepared, rows, writing))
+    return made.end()
+
+
+def _load_options(concurrency: int, dry_run: bool, reading: dict[str, Any]) -> LoadOptions:
+    return LoadOptions(
+        concurrency=concurrency,
+        dry_run=dry_run,
+        progress=False,
+        consistency_level=reading.get("consistency_level"),
+    )
 
 
 class _Copy:
-    """Makes writes of rows."""
+    """Makes writes of rows, for both faces."""
 
     def __init__(
         self,
-        session: Session,
+        session: Session | AsyncSession,
         table: str,
-        other: Session,
+        other: Session | AsyncSession,
         other_table: str,
         columns: Sequence[str] | None,
         keep_ttl: bool,
@@ -107,31 +180,53 @@ class _Copy:
         values = self._names[self._key :]
         if self._kept:
             _check_kept(source, values)
-        asked = [f"{kept}({escape_name(name)})" for kept in self._kept for name in values]
-        self.selectors = ", ".join([*map(escape_name, self._names), *asked])
-        self._insert = other.prepare(self._query(target, self._names))
+        asked = [f"{kept}({protect_name(name)})" for kept in self._kept for name in values]
+        self.selectors = ", ".join([*map(protect_name, self._names), *asked])
         of_partition = [name for name in values if target.columns[name].is_static]
         self._statics = [self._names.index(name) for name in of_partition]
-        self._insert_static = None
+        # What is prepared: for rows, and for partitions that have static columns alone.
+        self.texts = [self._query(target, self._names)]
         if of_partition and self._key > self._partition:
-            names = [*key[: self._partition], *of_partition]
-            self._insert_static = other.prepare(self._query(target, names))
-        for prepared in (self._insert, self._insert_static):
-            if prepared is not None:
-                prepared.is_idempotent = True
+            self.texts.append(self._query(target, [*key[: self._partition], *of_partition]))
+        self._prepared: list[Any] = []
+        self._report = CopyReport()
+        self._begun = time.monotonic()
+
+    def take(self, prepared: list[Any]) -> None:
+        """Take the statements of `texts`, which it alone has.
+
+        :param prepared: the statements.
+        """
+        self._prepared = prepared
+        for one in prepared:
+            one.is_idempotent = True
 
     def _query(self, target: TableMetadata, names: Sequence[str]) -> str:
-        where = f"{escape_name(target.keyspace_name)}.{escape_name(target.name)}"
+        where = f"{protect_name(target.keyspace_name)}.{protect_name(target.name)}"
         using = " AND ".join(f"{'TIMESTAMP' if k == 'WRITETIME' else k} ?" for k in self._kept)
         return (
-            f"INSERT INTO {where} ({', '.join(map(escape_name, names))}) "
+            f"INSERT INTO {where} ({', '.join(map(protect_name, names))}) "
             f"VALUES ({', '.join('?' * len(names))})" + (f" USING {using}" if using else "")
         )
 
-    def writes(self, row: tuple[Any, ...]) -> Iterator[tuple[Any, tuple[Any, ...]]]:
-        """Yield the (statement, parameters) pairs that write a row."""
+    def writes(self, page: Page) -> list[tuple[Any, list[Row]]]:
+        """Return the statements that write a page, with their rows.
+
+        :param page: a result, whose page at hand is taken.
+        """
+        rows = rows_message(page._message).decode(tuple_factory)
+        self._report.read += len(rows)
+        found: list[list[Row]] = [[] for _ in self._prepared]
+        for row in rows:
+            # A partition that has static columns only has no clustering values.
+            is_static = self._key > self._partition and row[self._partition] is None
+            found[is_static] += self._values(row, is_static)
+        return [(one, some) for one, some in zip(self._prepared, found, strict=True) if some]
+
+    def _values(self, row: Row, is_static: bool) -> list[Row]:
+        """Return the values of the statements that write a row."""
         count = len(self._names)
-        groups: dict[tuple[Any, ...], list[int]] = {}
+        groups: dict[Row, list[int]] = {}
         for at in range(self._key, count):
             if row[at] is not None:
                 place = at - self._key
@@ -142,22 +237,33 @@ class _Copy:
                     for number in range(len(self._kept))
                 )
                 groups.setdefault(using, []).append(at)
-        # A partition that has static columns only has no clustering values.
-        is_static = self._key > self._partition and row[self._partition] is None
         if not groups:
             # A row with nothing but its key: no write time of it can be asked for.
-            groups[(0, time.time_ns() // 1000)[2 - len(self._kept) :]] = []
-            if self._kept == ["TTL"]:
-                groups = {(0,): []}
+            now = time.time_ns() // 1000
+            groups[tuple(0 if kept == "TTL" else now for kept in self._kept)] = []
+        chosen: Sequence[int] = range(count)
+        if is_static:
+            chosen = [*range(self._partition), *self._statics]
+        found = []
         for using, places in groups.items():
             wanted = {*range(self._key), *places}
-            if is_static:
-                chosen = [*range(self._partition), *self._statics]
-                statement = self._insert_static
-            else:
-                chosen, statement = list(range(count)), self._insert
             values = (row[at] if at in wanted else UNSET_VALUE for at in chosen)
-            yield statement, (*values, *using)
+            found.append((*values, *using))
+        return found
+
+    def note(self, report: LoadReport) -> None:
+        """Count what was written.
+
+        :param report: of a load of rows.
+        """
+        self._report.requests += report.requests
+        if not report.is_dry:
+            self._report.written = self._report.read
+
+    def end(self) -> CopyReport:
+        """Return the report."""
+        self._report.seconds = time.monotonic() - self._begun
+        return self._report
 
 
 def _check(source: TableMetadata, target: TableMetadata, chosen: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property, partial
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -214,17 +214,19 @@ class _RawRows(Sequence[list[str]]):
         self._text = text
         self._reading = reading
         self._cut = cut
+        self._rows: list[list[str]] | None = None
 
-    @cached_property
-    def _rows(self) -> list[list[str]]:
-        lines = io.StringIO(self._text.decode(), newline="")
-        return [row for row in _Rows(lines, self._reading) if row][self._cut :]
+    def _read(self) -> list[list[str]]:
+        if self._rows is None:
+            lines = io.StringIO(self._text.decode(), newline="")
+            self._rows = [row for row in _Rows(lines, self._reading) if row][self._cut :]
+        return self._rows
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._read())
 
     def __getitem__(self, index: Any) -> Any:
-        return self._rows[index]
+        return self._read()[index]
 
 
 def _header(path: str, rows: _Rows, reading: Reading) -> list[str] | None:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from cassandra import aio
-from cassandra.bulk.copy import copy
+from cassandra.bulk import cli
+from cassandra.bulk.copy import acopy, copy
 from cassandra.cluster import Session
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.testing import LocalCluster
@@ -111,6 +112,38 @@ def test_copy(session: Session) -> None:
     assert sorted(tuple(row) for row in session.scan("t3")) == ROWS
     with pytest.raises(ValueError, match="t2 has no column 'P'"):
         copy(session, "t", session, "t2")
+
+
+def test_a_dry_run_of_a_copy_writes_nothing(session: Session) -> None:
+    session.execute('CREATE TABLE dry ("P" int, c int, t text, PRIMARY KEY ("P", c))')
+    report = copy(session, "t", session, "dry", dry_run=True)
+    assert (report.read, report.written, report.requests) == (COUNT, 0, 0)
+    assert session.count("dry") == 0
+
+
+async def test_copy_on_asyncio(session: Session, node: LocalCluster) -> None:
+    session.execute('CREATE TABLE t4 ("P" int, c int, t text, PRIMARY KEY ("P", c))')
+    async with aio.Cluster(node.contact_points, port=node.port) as cluster:
+        face = await cluster.connect(session.keyspace)
+        report = await acopy(face, "t", face, "t4", where="c < ?", parameters=(3,))
+    wanted = [row for row in ROWS if row[1] < 3]
+    assert (report.read, report.written) == (len(wanted), len(wanted))
+    assert report.requests < len(wanted)
+    assert sorted(tuple(row) for row in session.scan("t4")) == wanted
+
+
+def test_copy_by_the_command(
+    session: Session, node: LocalCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    session.execute('CREATE TABLE t5 ("P" int, c int, t text, PRIMARY KEY ("P", c))')
+    places = [f"{session.keyspace}.t", f"{session.keyspace}.t5"]
+    near = ["--hosts", *node.contact_points, "--port", str(node.port)]
+    far = ["--to-hosts", *node.contact_points, "--to-port", str(node.port)]
+    assert cli.main(["copy", *places, *near, *far]) == 0
+    assert f"{COUNT:,} rows read, {COUNT:,} written" in capsys.readouterr().out
+    assert sorted(tuple(row) for row in session.scan("t5")) == ROWS
+    assert cli.main(["copy", places[0], f"{session.keyspace}.none", *near]) == 1
+    assert "has no table 'none'" in capsys.readouterr().err
 
 
 def test_copy_keeps_ttl_and_write_time_of_each_column(session: Session) -> None:

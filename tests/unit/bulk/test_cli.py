@@ -11,6 +11,7 @@ import pytest
 
 from cassandra import ConsistencyLevel
 from cassandra.bulk import LoadError, LoadReport, RowFailure, cli
+from cassandra.bulk.copy import CopyReport
 from cassandra.bulk.unload import UnloadReport
 from cassandra.errors import NoHostAvailable
 
@@ -96,7 +97,15 @@ def test_a_file_of_options(
     assert cli.main(["load", "ks.t", "a.csv", "--config", str(path), "--port=9043"]) == 0
     assert (calls.settings["contact_points"], calls.settings["port"]) == (["10.0.0.1"], 9043)
     assert calls.loads[0][2]["columns"] == ["id", "n"]
+    # What stands in the command comes first, however it is written.
+    path.write_text("header = true\nprogress = true\nmax_errors = 5\nport = 9999\n")
+    command = ["load", "ks.t", "a.csv", "--config", str(path)]
+    assert cli.main([*command, "--no-header", "--no-progress", "--max-err", "7"]) == 0
+    given = calls.loads[1][2]
+    assert (given["header"], given["progress"], given["max_errors"]) == (False, False, 7)
+    assert calls.settings["port"] == 9999
     for text, words in (
+        ('password = "x"', "has an unknown option 'password'"),
         ("maxerrors = 5", "has an unknown option 'maxerrors'"),
         ('table = "x"', "has an unknown option 'table'"),
         ("port =", "Invalid value"),
@@ -112,7 +121,8 @@ def test_a_file_of_options(
     ("arguments", "words"),
     [
         ([], "the following arguments are required: COMMAND"),
-        (["copy"], "invalid choice: 'copy'"),
+        (["move"], "invalid choice: 'move'"),
+        (["copy", "ks.t"], "the following arguments are required: OTHER_TABLE"),
         (["unload", "ks.t"], "the following arguments are required: FOLDER"),
         (["load", "ks.t"], "the following arguments are required: FILE"),
         (["load", "ks.t", "a", "--concurrency", "0"], "concurrency must be an integer from 1 on"),
@@ -148,6 +158,61 @@ def test_tables_into_files(calls: Calls, capsys: pytest.CaptureFixture[str]) -> 
         )
     ]
     assert json.loads(capsys.readouterr().out)["rows"] == 3
+
+
+@pytest.fixture
+def copies(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The calls of `copy`, with the settings of the cluster that was connected last."""
+    found: list[Any] = []
+
+    def copy(session: Any, table: str, other: Any, other_table: str, **options: Any) -> CopyReport:
+        found.append((table, other_table, dict(calls.settings), options))
+        return CopyReport(1234, 1234, 50, 2.0)
+
+    monkeypatch.setattr(cli, "copy", copy)
+    return found
+
+
+def test_copies_in_one_cluster(copies: list[Any], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["copy", "a.t", "b.t", "--keep-ttl", "--columns", "x, y", "--dry-run"]) == 0
+    (found,) = copies
+    assert found[:2] == ("a.t", "b.t")
+    assert found[2]["contact_points"] == ["127.0.0.1"]
+    assert found[3] == {
+        "keep_ttl": True,
+        "keep_write_time": False,
+        "dry_run": True,
+        "columns": ["x", "y"],
+    }
+    assert "1,234 rows read, 1,234 written in 2.0 s" in capsys.readouterr().out
+
+
+def test_copies_into_another_cluster(
+    copies: list[Any],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("FAR", "secret")
+    (tmp_path / "password").write_text("here\n")
+    near = ["--hosts", "10.0.0.1", "--user", "me", "--password-file", str(tmp_path / "password")]
+    far = ["--to-hosts", "10.1.0.1", "--to-port", "9142", "--to-user", "you", "--to-password-env"]
+    assert cli.main(["copy", "a.t", "b.t", *near, *far, "FAR", "--json"]) == 0
+    ((_, _, settings, _),) = copies
+    assert settings["contact_points"] == ["10.1.0.1"]
+    assert settings["port"] == 9142
+    assert (settings["auth_provider"].username, settings["auth_provider"].password) == (
+        "you",
+        "secret",
+    )
+    shown = capsys.readouterr().out
+    assert json.loads(shown)["written"] == 1234
+    assert "secret" not in shown
+    with pytest.raises(SystemExit):
+        cli.main(
+            ["copy", "a.t", "b.t", "--to-hosts", "b", "--to-user", "x", "--to-password-env", "Y"]
+        )
+    assert "the environment has no variable 'Y'" in capsys.readouterr().err
 
 
 def test_counts(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
