@@ -11,7 +11,16 @@ from cassandra.metadata.placement.tokens import Murmur3Token
 if TYPE_CHECKING:
     from cassandra.metadata import Metadata
 
-__all__ = ["FIRST", "LAST", "TokenRange", "key_of_token", "ring_ranges", "split_ranges", "weigh"]
+__all__ = [
+    "FIRST",
+    "LAST",
+    "TokenRange",
+    "at_tablets",
+    "key_of_token",
+    "ring_ranges",
+    "split_ranges",
+    "weigh",
+]
 
 # No key has the first token: partitioners give the last one in its place.
 FIRST = -(1 << 63)
@@ -84,6 +93,19 @@ def ring_ranges(metadata: Metadata, keyspace: str) -> list[TokenRange]:
             found.append(TokenRange(start, end, replicas))
         start = end
     return found
+
+
+def at_tablets(metadata: Metadata, keyspace: str, splits: int) -> int:
+    """Return how many ranges to make, so that none of them has parts of several tablets.
+
+    ScyllaDB cuts the tokens into a power of two of tablets, all of the same width. So do ranges
+    whose number is a power of two: each of them is a part of one tablet, or some whole ones.
+
+    :param metadata: the cluster's.
+    :param keyspace: the keyspace of the table.
+    :param splits: about how many ranges are wanted.
+    """
+    return 1 << (splits - 1).bit_length() if metadata.tablets.has_keyspace(keyspace) else splits
 
 
 def weigh(ranges: Sequence[TokenRange], estimates: Iterable[Estimate]) -> list[float]:

@@ -14,6 +14,7 @@ from cassandra.bulk.ranges import (
     LAST,
     Estimate,
     TokenRange,
+    at_tablets,
     ring_ranges,
     split_ranges,
     weigh,
@@ -130,6 +131,7 @@ def plan_steps(
     if splits is None:
         total = sum(weights) if any(one.bytes for one in estimates) else 0
         splits = max(int(total / BYTES_OF_A_RANGE), concurrency * 4)
+    splits = at_tablets(metadata, keyspace, splits)
     return ScanStatement(prepared, split_ranges(ranges, weights, splits), True, parameters)
 
 

@@ -11,6 +11,7 @@ from cassandra.bulk.ranges import (
     LAST,
     Estimate,
     TokenRange,
+    at_tablets,
     key_of_token,
     ring_ranges,
     split_ranges,
@@ -91,6 +92,26 @@ def test_ranges_of_any_ring_cover_it_once_and_so_do_their_splits(seed: int) -> N
 def test_without_a_ring_and_with_tablets_there_is_one_range() -> None:
     for metadata in (Metadata(None), Metadata(random_ring(1), tablets=True)):
         assert ring_ranges(metadata, "ks") == [(FIRST, LAST, ())]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("splits", [1, 3, 8, 10, 100])
+@pytest.mark.parametrize("tablets", [1, 2, 8, 64])
+def test_no_range_has_parts_of_several_tablets(splits: int, tablets: int) -> None:
+    metadata: Any = Metadata(None, tablets=True)
+    parts = at_tablets(metadata, "ks", splits)
+    assert splits <= parts < 2 * splits
+    ranges = split_ranges(ring_ranges(metadata, "ks"), [1.0], parts)
+    check_cover(ranges)
+    assert len(ranges) == parts
+    # The last tokens of tablets, as ScyllaDB computes them.
+    ends = {-(2**63) + (number + 1) * 2**64 // tablets - 1 for number in range(tablets)}
+    for one in ranges:
+        inside = [end for end in ends if one.start < end < one.end]
+        if parts >= tablets:
+            assert inside == []
+        else:
+            assert one.end in ends
+    assert at_tablets(Metadata(None), "ks", splits) == splits  # type: ignore[arg-type]
 
 
 def test_another_partitioner_has_one_range() -> None:

@@ -201,6 +201,16 @@ def test_places_of_the_key_in_the_schema() -> None:
 # -- tablets ---------------------------------------------------------------------------------------
 
 
+def test_ranges_of_a_scan_end_where_tablets_end(nodes: FakeCluster, session: Session) -> None:
+    ranges = session.scan("tb.t", splits=11).token_ranges()
+    assert len(ranges) == 16
+    assert (ranges[0].start, ranges[-1].end) == (-(2**63), 2**63 - 1)
+    for one in ranges:
+        first = nodes.scylla.placement.tablet_of("tb", "t", one.start + 1)
+        assert first is not None
+        assert first == nodes.scylla.placement.tablet_of("tb", "t", one.end)
+
+
 def learnt(session: Session, keyspace: str = "tb", keys: int = 200) -> Any:
     prepared = session.prepare(SELECT.format(keyspace))
     for key in range(keys):
