@@ -1,49 +1,23 @@
-/* Reaching into Python objects where the public API makes a detour: __slots__ of Python classes,
- * integers as bytes, and a list that stays as it is while it is read. Everything falls back to
- * the ordinary way if the short one is not there.
+/* Reaching into Python objects where the public API makes a detour: integers as bytes, and a list
+ * that stays as it is while it is read. Everything falls back to the ordinary way if the short one
+ * is not there.
  */
 #ifndef TURBOCQL_OBJECTS_H
 #define TURBOCQL_OBJECTS_H
 
 #include <Python.h>
 #include <stdint.h>
-#include <structmember.h>
 #include <math.h>
 
 #include "byteswap.h"
 
-/* Where instances of exactly `type` keep the slot `name`, or -1: a class changed meanwhile, or
- * without such a slot. */
-TURBOCQL_UNUSED static Py_ssize_t turbocql_slot(PyObject *type, const char *name) {
-    PyObject *found;
-    Py_ssize_t offset = -1;
-    if (!PyType_Check(type))
-        return -1;
-    found = PyObject_GetAttrString(type, name);
-    if (found == NULL) {
-        PyErr_Clear();
-        return -1;
-    }
-    if (Py_TYPE(found) == &PyMemberDescr_Type) {
-        PyMemberDescrObject *descriptor = (PyMemberDescrObject *)found;
-        /* T_OBJECT_EX: what __slots__ makes. */
-        if (descriptor->d_member->type == T_OBJECT_EX
-            && PyDescr_TYPE(descriptor) == (PyTypeObject *)type)
-            offset = descriptor->d_member->offset;
-    }
-    Py_DECREF(found);
-    return offset;
+/* An attribute in a slot of a class that is not ours, by the member that the class has for it. */
+static inline PyObject *turbocql_member(PyObject *member, PyObject *owner) {
+    return Py_TYPE(member)->tp_descr_get(member, owner, (PyObject *)Py_TYPE(owner));
 }
 
-/* The object in the slot at `offset`, borrowed; NULL (no exception) if it is empty. */
-static inline PyObject *turbocql_slot_get(PyObject *object, Py_ssize_t offset) {
-    return *(PyObject **)((char *)object + offset);
-}
-
-/* Put `value` into a slot of a new object, which nobody else has seen. */
-static inline void turbocql_slot_set(PyObject *object, Py_ssize_t offset, PyObject *value) {
-    Py_INCREF(value);
-    *(PyObject **)((char *)object + offset) = value;
+static inline int turbocql_set_member(PyObject *member, PyObject *owner, PyObject *value) {
+    return Py_TYPE(member)->tp_descr_set(member, owner, value);
 }
 
 /* A new instance of a Python class without running its __init__. */
