@@ -46,6 +46,8 @@ TESTS = [
         "policies/test_plans.py",
         "protocol",
         "query/test_binding.py",
+        "test_bases.py",
+        "test_bases_in_programs.py",
         "test_careless_callers.py",
         "test_compiled_objects.py",
         "test_fuzz.py",
