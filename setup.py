@@ -3,12 +3,14 @@
 Each .pyx under cassandra/_accel is an extension of its own, and the driver uses all of them or
 none. If one cannot be built, for want of a compiler say, the build says so and goes on without any:
 the wheel is wholly pure, and tagged ``py3-none-any``, so that no installer keeps it as a compiled
-one. The driver then logs a warning at its first connect. Four switches decide otherwise:
+one. The driver then logs a warning at its first connect. Five switches decide otherwise:
 
 CASS_DRIVER_NO_EXTENSIONS             build no extension at all
 CASS_DRIVER_NO_CYTHON                 the same: every extension of this package is written in Cython
 CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST fail the build if one extension cannot be built
 CASS_DRIVER_SANITIZE                  build with sanitizers, for tests alone (see tests/sanitize.py)
+TURBOCQL_PLAIN_C                      build with CPython's documented C API alone, which is slower
+                                      (see cassandra/_accel/beyond_api.h)
 """
 
 import os
@@ -95,6 +97,7 @@ def extensions() -> list[Extension]:
             )
         say_pure(error)
         return []
+    macros = [("TURBOCQL_PLAIN_C", "1")] if switched_on("TURBOCQL_PLAIN_C") else []
     link_flags = [*SANITIZERS] if switched_on("CASS_DRIVER_SANITIZE") else []
     sources = largest_first(Path("cassandra/_accel").glob("*.pyx"))
     modules = [
@@ -109,6 +112,7 @@ def extensions() -> list[Extension]:
             ],
             extra_compile_args=flags_of(source.stem),
             extra_link_args=link_flags,
+            define_macros=macros,
         )
         for source in sources
     ]

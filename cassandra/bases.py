@@ -14,18 +14,24 @@ __all__ = [
     "ColumnarBase",
     "ConnectionBase",
     "CoreBase",
+    "DateBase",
+    "DurationBase",
     "EngineBase",
     "FaultyBase",
     "HostBase",
+    "KeyedMapBase",
+    "MapBase",
     "MetadataBase",
     "PlanningBase",
     "PoolBase",
     "PreparedBase",
     "ProfileBase",
     "ResultBase",
+    "SetBase",
     "SettingsBase",
     "StatementBase",
     "TableBase",
+    "TimeBase",
 ]
 
 
@@ -180,3 +186,39 @@ class PlanningBase:
     """A policy that plans over replicas."""
 
     __slots__ = ("_planner",)
+
+
+class TimeBase:
+    """`cassandra.util.Time`."""
+
+    __slots__ = ("nanosecond_time",)
+
+
+class DateBase:
+    """`cassandra.util.Date`."""
+
+    __slots__ = ("days_from_epoch",)
+
+
+class DurationBase:
+    """`cassandra.util.Duration`."""
+
+    __slots__ = ("days", "months", "nanoseconds")
+
+
+class SetBase:
+    """`cassandra.util.SortedSet`."""
+
+    __slots__ = ("_items",)
+
+
+class MapBase:
+    """`cassandra.util.OrderedMap`."""
+
+    __slots__ = ("_index", "_keys", "_values")
+
+
+class KeyedMapBase(MapBase):
+    """`cassandra.util.OrderedMapSerializedKey`."""
+
+    __slots__ = ("_encode_key",)

@@ -48,6 +48,8 @@ TESTS = [
         "protocol",
         "query/tables/test_column_binding.py",
         "query/test_binding.py",
+        "test_bases.py",
+        "test_bases_in_programs.py",
         "test_careless_callers.py",
         "test_compiled_objects.py",
         "test_fuzz.py",

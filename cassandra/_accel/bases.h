@@ -56,6 +56,18 @@
     FIELD(S, placement_version)
 #define TURBOCQL_OF_PLANNING(FIELD, S) \
     FIELD(S, _planner)
+#define TURBOCQL_OF_TIME(FIELD, S) \
+    FIELD(S, nanosecond_time)
+#define TURBOCQL_OF_DATE(FIELD, S) \
+    FIELD(S, days_from_epoch)
+#define TURBOCQL_OF_DURATION(FIELD, S) \
+    FIELD(S, days) FIELD(S, months) FIELD(S, nanoseconds)
+#define TURBOCQL_OF_SET(FIELD, S) \
+    FIELD(S, _items)
+#define TURBOCQL_OF_MAP(FIELD, S) \
+    FIELD(S, _index) FIELD(S, _keys) FIELD(S, _values)
+#define TURBOCQL_OF_KEYED_MAP(FIELD, S) \
+    FIELD(S, _encode_key)
 
 #define TURBOCQL_POINTER(S, name) PyObject *name;
 
@@ -155,6 +167,37 @@ typedef struct {
     PyObject_HEAD
     TURBOCQL_OF_PLANNING(TURBOCQL_POINTER, _)
 } turbocql_PlanningBase;
+
+typedef struct {
+    PyObject_HEAD
+    TURBOCQL_OF_TIME(TURBOCQL_POINTER, _)
+} turbocql_TimeBase;
+
+typedef struct {
+    PyObject_HEAD
+    TURBOCQL_OF_DATE(TURBOCQL_POINTER, _)
+} turbocql_DateBase;
+
+typedef struct {
+    PyObject_HEAD
+    TURBOCQL_OF_DURATION(TURBOCQL_POINTER, _)
+} turbocql_DurationBase;
+
+typedef struct {
+    PyObject_HEAD
+    TURBOCQL_OF_SET(TURBOCQL_POINTER, _)
+} turbocql_SetBase;
+
+typedef struct {
+    PyObject_HEAD
+    TURBOCQL_OF_MAP(TURBOCQL_POINTER, _)
+} turbocql_MapBase;
+
+typedef struct {
+    PyObject_HEAD
+    TURBOCQL_OF_MAP(TURBOCQL_POINTER, _)
+    TURBOCQL_OF_KEYED_MAP(TURBOCQL_POINTER, _)
+} turbocql_KeyedMapBase;
 
 /* Fill a field of a new object, which nobody else has seen. */
 static inline void turbocql_put(PyObject **field, PyObject *value) {

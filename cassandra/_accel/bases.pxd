@@ -1,6 +1,6 @@
 # Which classes have the fields that `fields.pxd` names.
 
-cdef bint reads_plainly(type kind, type base) except -1
+cdef bint reads_plainly(object kind, type base) except -1
 
 
 cdef class Kind:

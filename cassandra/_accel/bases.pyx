@@ -108,6 +108,12 @@ cdef extern from *:
     TURBOCQL_MEMBERS(HostBase, TURBOCQL_OF_HOST)
     TURBOCQL_MEMBERS(MetadataBase, TURBOCQL_OF_METADATA)
     TURBOCQL_MEMBERS(PlanningBase, TURBOCQL_OF_PLANNING)
+    TURBOCQL_MEMBERS(TimeBase, TURBOCQL_OF_TIME)
+    TURBOCQL_MEMBERS(DateBase, TURBOCQL_OF_DATE)
+    TURBOCQL_MEMBERS(DurationBase, TURBOCQL_OF_DURATION)
+    TURBOCQL_MEMBERS(SetBase, TURBOCQL_OF_SET)
+    TURBOCQL_MEMBERS(MapBase, TURBOCQL_OF_MAP)
+    TURBOCQL_MEMBERS(KeyedMapBase, TURBOCQL_OF_KEYED_MAP)
 
     typedef struct {
         const char *name;
@@ -135,6 +141,12 @@ cdef extern from *:
         TURBOCQL_CLASS(HostBase, NULL)
         TURBOCQL_CLASS(MetadataBase, NULL)
         TURBOCQL_CLASS(PlanningBase, NULL)
+        TURBOCQL_CLASS(TimeBase, NULL)
+        TURBOCQL_CLASS(DateBase, NULL)
+        TURBOCQL_CLASS(DurationBase, NULL)
+        TURBOCQL_CLASS(SetBase, NULL)
+        TURBOCQL_CLASS(MapBase, NULL)
+        TURBOCQL_CLASS(KeyedMapBase, "MapBase")
         {NULL, NULL, 0, NULL},
     };
     """
@@ -174,7 +186,7 @@ cdef dict _make_classes():
 globals().update(_make_classes())
 
 
-cdef bint reads_plainly(type kind, type base) except -1:
+cdef bint reads_plainly(object kind, type base) except -1:
     """Return True if objects of `kind` have the fields of `base`, and no attribute hides one."""
     if base not in kind.__mro__:
         return False
@@ -217,16 +229,22 @@ __all__ = [
     "ColumnarBase",
     "ConnectionBase",
     "CoreBase",
+    "DateBase",
+    "DurationBase",
     "EngineBase",
     "FaultyBase",
     "HostBase",
+    "KeyedMapBase",
+    "MapBase",
     "MetadataBase",
     "PlanningBase",
     "PoolBase",
     "PreparedBase",
     "ProfileBase",
     "ResultBase",
+    "SetBase",
     "SettingsBase",
     "StatementBase",
     "TableBase",
+    "TimeBase",
 ]

@@ -74,6 +74,10 @@ from libc.string cimport memcpy, memmove, strlen
 from cpython cimport array as arrays
 from cpython cimport datetime as cdatetime
 
+from cassandra._accel.fields cimport (
+    DateBase, DurationBase, KeyedMapBase, SetBase, TimeBase, reads_plainly, turbocql_put,
+    with_fields,
+)
 from cassandra._accel.wbuf cimport (
     get_be16,
     get_be32,
@@ -95,6 +99,7 @@ import datetime as datetime_module
 import decimal as decimal_module
 import uuid as uuid_module
 from functools import partial
+from types import MemberDescriptorType
 
 from cassandra.cqltypes import coerce
 from cassandra.cqltypes.codecs.bulk import check_dimension, elements_of, members_of
@@ -143,10 +148,9 @@ cdef extern from "utf8.h":
 
 cdef extern from "objects.h":
     object turbocql_ascii_text(const uint8_t*, Py_ssize_t)
-    Py_ssize_t turbocql_slot(object, const char*) noexcept
-    PyObject* turbocql_slot_get(object, Py_ssize_t) noexcept
-    void turbocql_slot_set(object, Py_ssize_t, object) noexcept
     object turbocql_new(object)
+    object turbocql_member(object, object)
+    int turbocql_set_member(object, object, object) except -1
     int turbocql_uuid_bytes(object, uint8_t*) except -1
     Py_ssize_t turbocql_pack_floats(
         object, Py_ssize_t, Py_ssize_t, uint8_t*, Py_ssize_t, int

@@ -1,11 +1,8 @@
 # Codecs of the types that hold others: list, set, map, tuple, user-defined types, vector.
 
-cdef Py_ssize_t MAP_KEYS = turbocql_slot(OrderedMapSerializedKey, "_keys")
-cdef Py_ssize_t MAP_VALUES = turbocql_slot(OrderedMapSerializedKey, "_values")
-cdef Py_ssize_t MAP_INDEX = turbocql_slot(OrderedMapSerializedKey, "_index")
-cdef Py_ssize_t MAP_ENCODE = turbocql_slot(OrderedMapSerializedKey, "_encode_key")
+cdef bint MAPS_HAVE_FIELDS = reads_plainly(OrderedMapSerializedKey, KeyedMapBase)
+cdef bint SETS_HAVE_FIELDS = reads_plainly(SortedSet, SetBase)
 cdef object READ_SET = SortedSet._read
-cdef Py_ssize_t SET_ITEMS = turbocql_slot(SortedSet, "_items")
 
 
 # A codec is as deep as its type; C's stack is not: a RecursionError comes first, as in Python.
@@ -252,7 +249,7 @@ cdef class ListCodec(Codec):
 cdef object sorted_set(object items):
     cdef Py_ssize_t count = PyList_GET_SIZE(items)
     cdef Py_ssize_t i
-    if SET_ITEMS < 0:
+    if not SETS_HAVE_FIELDS:
         return READ_SET(items)
     arrived = PyList_GetSlice(items, 0, count)
     try:
@@ -268,7 +265,7 @@ cdef object sorted_set(object items):
     except TypeError:
         return READ_SET(arrived)
     made = turbocql_new(SortedSet)
-    turbocql_slot_set(made, SET_ITEMS, items)
+    turbocql_put(&(<SetBase> made)._items, items)
     return made
 
 
@@ -367,13 +364,13 @@ cdef class MapCodec(Codec):
             Py_LeaveRecursiveCall()
         if left:
             return malformed(self.cql_name, f"{left} bytes left over after {count} pairs")
-        if MAP_KEYS < 0 or MAP_VALUES < 0 or MAP_INDEX < 0 or MAP_ENCODE < 0:
+        if not MAPS_HAVE_FIELDS:
             return OrderedMapSerializedKey._of(keys, values, self.encode_key)
         made = turbocql_new(OrderedMapSerializedKey)
-        turbocql_slot_set(made, MAP_KEYS, keys)
-        turbocql_slot_set(made, MAP_VALUES, values)
-        turbocql_slot_set(made, MAP_INDEX, None)
-        turbocql_slot_set(made, MAP_ENCODE, self.encode_key)
+        turbocql_put(&(<KeyedMapBase> made)._keys, keys)
+        turbocql_put(&(<KeyedMapBase> made)._values, values)
+        turbocql_put(&(<KeyedMapBase> made)._index, None)
+        turbocql_put(&(<KeyedMapBase> made)._encode_key, self.encode_key)
         return made
 
 

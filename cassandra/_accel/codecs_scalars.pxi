@@ -11,14 +11,17 @@ cdef enum:
 
 cdef object TIMEZONE_UTC = datetime_module.timezone.utc
 
-# Where instances keep their slots; -1 would send everything through the constructors.
-cdef Py_ssize_t UUID_INT = turbocql_slot(UUID, "int")
-cdef Py_ssize_t UUID_SAFE = turbocql_slot(UUID, "is_safe")
-cdef Py_ssize_t DATE_DAYS = turbocql_slot(Date, "days_from_epoch")
-cdef Py_ssize_t TIME_NANOS = turbocql_slot(Time, "nanosecond_time")
-cdef Py_ssize_t DURATION_MONTHS = turbocql_slot(Duration, "months")
-cdef Py_ssize_t DURATION_DAYS = turbocql_slot(Duration, "days")
-cdef Py_ssize_t DURATION_NANOS = turbocql_slot(Duration, "nanoseconds")
+# A UUID cannot be changed by assignment: what fills a new one are the members of its class.
+cdef object UUID_INT = vars(UUID).get("int")
+cdef object UUID_SAFE = vars(UUID).get("is_safe")
+cdef bint UUID_HAS_MEMBERS = isinstance(UUID_INT, MemberDescriptorType) and isinstance(
+    UUID_SAFE, MemberDescriptorType
+)
+
+# Objects of other classes go through the constructors.
+cdef type DateKind = with_fields(Date, DateBase)
+cdef type TimeKind = with_fields(Time, TimeBase)
+cdef type DurationKind = with_fields(Duration, DurationBase)
 
 cdef int64_t DAY_NANOS = 86_400_000_000_000
 cdef int64_t DAY_MILLIS = 86_400_000
@@ -109,11 +112,10 @@ cdef class Uuid(Codec):
     """uuid and timeuuid."""
 
     cdef int write(self, wbuf* out, object value) except -1:
-        cdef PyObject* held
-        if type(value) is UUID and UUID_INT >= 0:
-            held = turbocql_slot_get(value, UUID_INT)
-            if held != NULL and PyLong_Check(<object> held):
-                turbocql_uuid_bytes(<object> held, wbuf_extend(out, 16))
+        if type(value) is UUID and UUID_HAS_MEMBERS:
+            number = turbocql_member(UUID_INT, value)
+            if PyLong_Check(number):
+                turbocql_uuid_bytes(number, wbuf_extend(out, 16))
                 return 0
         elif value is EMPTY:
             return 0
@@ -122,11 +124,11 @@ cdef class Uuid(Codec):
     cdef object read(self, const uint8_t* data, Py_ssize_t size, Page* page):
         if size != 16:
             return wrong_width(self.cql_name, 16, size)
-        if UUID_INT < 0 or UUID_SAFE < 0:
+        if not UUID_HAS_MEMBERS:
             return UUID(bytes=PyBytes_FromStringAndSize(<char*> data, 16))
         made = turbocql_new(UUID)
-        turbocql_slot_set(made, UUID_INT, turbocql_int_of(data, 16, 0))
-        turbocql_slot_set(made, UUID_SAFE, SAFE_UNKNOWN)
+        turbocql_set_member(UUID_INT, made, turbocql_int_of(data, 16, 0))
+        turbocql_set_member(UUID_SAFE, made, SAFE_UNKNOWN)
         return made
 
 
@@ -214,8 +216,8 @@ cdef class DateCodec(Codec):
     cdef int write(self, wbuf* out, object value) except -1:
         cdef int64_t days
         cdef PyObject* held
-        if type(value) is Date and DATE_DAYS >= 0:
-            held = turbocql_slot_get(value, DATE_DAYS)
+        if type(value) is DateKind:
+            held = (<DateBase> value).days_from_epoch
             if (
                 held != NULL
                 and int64_of(<object> held, &days) == FITS
@@ -237,10 +239,10 @@ cdef class DateCodec(Codec):
         if size != 4:
             return wrong_width(self.cql_name, 4, size)
         days = <int64_t> get_be32(data) - (<int64_t> 1 << 31)
-        if DATE_DAYS < 0:
+        if DateKind is not Date:
             return Date(days)
         made = turbocql_new(Date)
-        turbocql_slot_set(made, DATE_DAYS, PyLong_FromLongLong(days))
+        turbocql_put(&(<DateBase> made).days_from_epoch, PyLong_FromLongLong(days))
         return made
 
 
@@ -251,8 +253,8 @@ cdef class TimeCodec(Codec):
     cdef int write(self, wbuf* out, object value) except -1:
         cdef int64_t nanos
         cdef PyObject* held
-        if type(value) is Time and TIME_NANOS >= 0:
-            held = turbocql_slot_get(value, TIME_NANOS)
+        if type(value) is TimeKind:
+            held = (<TimeBase> value).nanosecond_time
             if held != NULL and int64_of(<object> held, &nanos) == FITS and 0 <= nanos < DAY_NANOS:
                 put_be64(wbuf_extend(out, 8), <uint64_t> nanos)
                 return 0
@@ -269,10 +271,10 @@ cdef class TimeCodec(Codec):
         nanos = <int64_t> get_be64(data)
         if not 0 <= nanos < DAY_NANOS:
             return malformed(self.cql_name, f"{nanos} nanoseconds do not lie within one day")
-        if TIME_NANOS < 0:
+        if TimeKind is not Time:
             return Time(nanos)
         made = turbocql_new(Time)
-        turbocql_slot_set(made, TIME_NANOS, PyLong_FromLongLong(nanos))
+        turbocql_put(&(<TimeBase> made).nanosecond_time, PyLong_FromLongLong(nanos))
         return made
 
 
@@ -354,13 +356,11 @@ cdef class DurationCodec(Codec):
         cdef PyObject* m
         cdef PyObject* d
         cdef PyObject* n
-        if type(value) is not Duration:
+        if type(value) is not DurationKind:
             return False
-        if DURATION_MONTHS < 0 or DURATION_DAYS < 0 or DURATION_NANOS < 0:
-            return False
-        m = turbocql_slot_get(value, DURATION_MONTHS)
-        d = turbocql_slot_get(value, DURATION_DAYS)
-        n = turbocql_slot_get(value, DURATION_NANOS)
+        m = (<DurationBase> value).months
+        d = (<DurationBase> value).days
+        n = (<DurationBase> value).nanoseconds
         if m == NULL or d == NULL or n == NULL:
             return False
         if not (type(<object> m) is int and type(<object> d) is int and type(<object> n) is int):
@@ -398,12 +398,12 @@ cdef class DurationCodec(Codec):
             return malformed(self.cql_name, f"takes 3 variable-length integers, got {count}")
         if not within_int32(parts[0]) or not within_int32(parts[1]):
             return malformed(self.cql_name, "months or days do not fit 32 bits")
-        if DURATION_MONTHS < 0 or DURATION_DAYS < 0 or DURATION_NANOS < 0:
+        if DurationKind is not Duration:
             return Duration(parts[0], parts[1], parts[2])
         made = turbocql_new(Duration)
-        turbocql_slot_set(made, DURATION_MONTHS, PyLong_FromLongLong(parts[0]))
-        turbocql_slot_set(made, DURATION_DAYS, PyLong_FromLongLong(parts[1]))
-        turbocql_slot_set(made, DURATION_NANOS, PyLong_FromLongLong(parts[2]))
+        turbocql_put(&(<DurationBase> made).months, PyLong_FromLongLong(parts[0]))
+        turbocql_put(&(<DurationBase> made).days, PyLong_FromLongLong(parts[1]))
+        turbocql_put(&(<DurationBase> made).nanoseconds, PyLong_FromLongLong(parts[2]))
         return made
 
 

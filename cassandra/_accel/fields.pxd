@@ -141,6 +141,26 @@ cdef extern from "bases.h":
     ctypedef class cassandra._accel.bases.PlanningBase [object turbocql_PlanningBase]:
         cdef PyObject* _planner
 
+    ctypedef class cassandra._accel.bases.TimeBase [object turbocql_TimeBase]:
+        cdef PyObject* nanosecond_time
+
+    ctypedef class cassandra._accel.bases.DateBase [object turbocql_DateBase]:
+        cdef PyObject* days_from_epoch
+
+    ctypedef class cassandra._accel.bases.DurationBase [object turbocql_DurationBase]:
+        cdef PyObject* days
+        cdef PyObject* months
+        cdef PyObject* nanoseconds
+
+    ctypedef class cassandra._accel.bases.SetBase [object turbocql_SetBase]:
+        cdef PyObject* _items
+
+    ctypedef class cassandra._accel.bases.KeyedMapBase [object turbocql_KeyedMapBase]:
+        cdef PyObject* _index
+        cdef PyObject* _keys
+        cdef PyObject* _values
+        cdef PyObject* _encode_key
+
 
 cdef inline object value_of(PyObject* field, object owner, str name):
     """`owner.name`, whose field this is."""
@@ -156,6 +176,6 @@ cdef inline bint has_fields(Kind kind, object owner) except -1:
     return type(owner) is not kind.other and kind.meet(type(owner))
 
 
-cdef inline type with_fields(type kind, type base):
+cdef inline type with_fields(object kind, type base):
     """Return `kind` if the fields of its objects may be read; else a class that no object has."""
-    return kind if reads_plainly(kind, base) else type("Nobody", (), {})
+    return <type> kind if reads_plainly(kind, base) else type("Nobody", (), {})

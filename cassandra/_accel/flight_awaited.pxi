@@ -1,26 +1,6 @@
 # The awaitable of a request, and the usual execution in one pass. Included by flight.pyx.
 
-cdef extern from *:
-    """
-    /* `await` takes the result from am_send without an exception; Cython has no name for it. */
-    static void turbocql_set_send(
-        PyObject *type, PySendResult (*send)(PyObject *, PyObject *, PyObject **)
-    ) {
-        PyAsyncMethods *methods = ((PyTypeObject *)type)->tp_as_async;
-        if (methods != NULL)
-            methods->am_send = (sendfunc)send;
-    }
-
-    /* Whether `callback` is what a task of the class `kind` waits with. */
-    static inline int turbocql_is_wakeup(PyObject *callback, PyObject *kind) {
-        PyObject *self;
-        if (!PyCFunction_CheckExact(callback))
-            return 0;
-        self = PyCFunction_GET_SELF(callback);
-        return self != NULL && (PyObject *)Py_TYPE(self) == kind
-            && strcmp(((PyCFunctionObject *)callback)->m_ml->ml_name, "task_wakeup") == 0;
-    }
-    """
+cdef extern from "beyond_api.h":
     ctypedef enum PySendResult:
         PYGEN_RETURN
         PYGEN_ERROR

@@ -49,19 +49,6 @@ cdef enum:
 
 cdef Py_ssize_t _worth_compressing = _WORTH_COMPRESSING
 
-cdef extern from *:
-    """
-    /* What a memoryview of a bytearray does to it: nobody resizes it meanwhile. */
-    static inline void turbocql_hold(PyObject *block) {
-        ((PyByteArrayObject *)block)->ob_exports++;
-    }
-    static inline void turbocql_let_go(PyObject *block) {
-        ((PyByteArrayObject *)block)->ob_exports--;
-    }
-    """
-    void hold "turbocql_hold"(bytearray block) noexcept
-    void let_go "turbocql_let_go"(bytearray block) noexcept
-
 include "frame_segments.pxi"
 
 
@@ -195,6 +182,7 @@ cdef class FrameReader:
         cdef list out = []
         cdef Py_ssize_t size = nbytes
         cdef bytearray block = self._block
+        cdef Py_buffer held
         if self._error is not None:
             raise self._error
         try:
@@ -207,11 +195,11 @@ cdef class FrameReader:
             elif block is None or size < 0 or size > PyByteArray_GET_SIZE(block) - self._end:
                 raise ValueError(f"{size} bytes cannot have been written to the buffer")
             elif not self._segmented:
-                hold(block)  # as in `_take_segments`
+                PyObject_GetBuffer(block, &held, PyBUF_SIMPLE)  # as in `_take_segments`
                 try:
                     self._envelopes(<const uint8_t*> PyByteArray_AS_STRING(block), size, out)
                 finally:
-                    let_go(block)
+                    PyBuffer_Release(&held)
             else:
                 self._end += size
                 self._take_segments(out)
@@ -262,18 +250,19 @@ cdef class FrameReader:
         cdef Py_ssize_t start = self._start
         cdef Py_ssize_t end = self._end
         cdef Py_ssize_t used
+        cdef Py_buffer held
         if end - start < self._need:
             return 0
         if block is None or end > PyByteArray_GET_SIZE(block):
             raise _shrunk()
         # A caller that has the block at hand cannot cut it while it is exported.
-        hold(block)
+        PyObject_GetBuffer(block, &held, PyBUF_SIMPLE)
         try:
             used = self._segments(
                 <const uint8_t*> PyByteArray_AS_STRING(block) + start, end - start, out
             )
         finally:
-            let_go(block)
+            PyBuffer_Release(&held)
         if self._block is not block or self._start != start or self._end != end:
             raise RuntimeError("a reader was used by code that ran while it was reading")
         self._start = start + used

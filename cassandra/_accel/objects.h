@@ -1,49 +1,24 @@
-/* Reaching into Python objects where the public API makes a detour: __slots__ of Python classes,
- * integers as bytes, and a list that stays as it is while it is read. Everything falls back to
- * the ordinary way if the short one is not there.
+/* Reaching into Python objects where the public API makes a detour: integers as bytes, and a list
+ * that stays as it is while it is read. Everything falls back to the ordinary way if the short one
+ * is not there.
  */
 #ifndef TURBOCQL_OBJECTS_H
 #define TURBOCQL_OBJECTS_H
 
 #include <Python.h>
 #include <stdint.h>
-#include <structmember.h>
 #include <math.h>
 
+#include "beyond_api.h"
 #include "byteswap.h"
 
-/* Where instances of exactly `type` keep the slot `name`, or -1: a class changed meanwhile, or
- * without such a slot. */
-TURBOCQL_UNUSED static Py_ssize_t turbocql_slot(PyObject *type, const char *name) {
-    PyObject *found;
-    Py_ssize_t offset = -1;
-    if (!PyType_Check(type))
-        return -1;
-    found = PyObject_GetAttrString(type, name);
-    if (found == NULL) {
-        PyErr_Clear();
-        return -1;
-    }
-    if (Py_TYPE(found) == &PyMemberDescr_Type) {
-        PyMemberDescrObject *descriptor = (PyMemberDescrObject *)found;
-        /* T_OBJECT_EX: what __slots__ makes. */
-        if (descriptor->d_member->type == T_OBJECT_EX
-            && PyDescr_TYPE(descriptor) == (PyTypeObject *)type)
-            offset = descriptor->d_member->offset;
-    }
-    Py_DECREF(found);
-    return offset;
+/* An attribute in a slot of a class that is not ours, by the member that the class has for it. */
+static inline PyObject *turbocql_member(PyObject *member, PyObject *owner) {
+    return Py_TYPE(member)->tp_descr_get(member, owner, (PyObject *)Py_TYPE(owner));
 }
 
-/* The object in the slot at `offset`, borrowed; NULL (no exception) if it is empty. */
-static inline PyObject *turbocql_slot_get(PyObject *object, Py_ssize_t offset) {
-    return *(PyObject **)((char *)object + offset);
-}
-
-/* Put `value` into a slot of a new object, which nobody else has seen. */
-static inline void turbocql_slot_set(PyObject *object, Py_ssize_t offset, PyObject *value) {
-    Py_INCREF(value);
-    *(PyObject **)((char *)object + offset) = value;
+static inline int turbocql_set_member(PyObject *member, PyObject *owner, PyObject *value) {
+    return Py_TYPE(member)->tp_descr_set(member, owner, value);
 }
 
 /* A new instance of a Python class without running its __init__. */
@@ -56,51 +31,6 @@ static inline int turbocql_is_this_ascii(PyObject *text, const uint8_t *data, Py
     return PyUnicode_IS_COMPACT_ASCII(text) && PyUnicode_GET_LENGTH(text) == size
         && memcmp(PyUnicode_1BYTE_DATA(text), data, (size_t)size) == 0;
 }
-
-/* 0 <= `number` < 2**128 as 16 big-endian bytes; -1 with an exception if it is not. */
-static inline int turbocql_int_to_16(PyObject *number, uint8_t *to) {
-#if PY_VERSION_HEX >= 0x030D0000
-    Py_ssize_t needed = PyLong_AsNativeBytes(
-        number,
-        to,
-        16,
-        Py_ASNATIVEBYTES_BIG_ENDIAN | Py_ASNATIVEBYTES_UNSIGNED_BUFFER
-            | Py_ASNATIVEBYTES_REJECT_NEGATIVE);
-    if (needed < 0)
-        return -1;
-    if (needed > 16) {
-        PyErr_SetString(PyExc_OverflowError, "a UUID's number does not fit 128 bits");
-        return -1;
-    }
-    return 0;
-#else
-    return _PyLong_AsByteArray((PyLongObject *)number, to, 16, 0, 0);
-#endif
-}
-
-/* The integer of `size` big-endian bytes. */
-static inline PyObject *turbocql_int_of(const uint8_t *from, size_t size, int is_signed) {
-#if PY_VERSION_HEX >= 0x030D0000
-    return is_signed ? PyLong_FromNativeBytes(from, size, Py_ASNATIVEBYTES_BIG_ENDIAN)
-                     : PyLong_FromUnsignedNativeBytes(from, size, Py_ASNATIVEBYTES_BIG_ENDIAN);
-#else
-    return _PyLong_FromByteArray(from, size, 0, is_signed);
-#endif
-}
-
-#if PYLONG_BITS_IN_DIGIT == 30 && PY_VERSION_HEX < 0x030E0000
-#define TURBOCQL_DIGITS 1
-#if PY_VERSION_HEX >= 0x030C0000
-#define TURBOCQL_DIGIT(number, i) (((PyLongObject *)(number))->long_value.ob_digit[i])
-#define TURBOCQL_DIGIT_COUNT(number) \
-    ((Py_ssize_t)(((PyLongObject *)(number))->long_value.lv_tag >> 3))
-#define TURBOCQL_NEGATIVE(number) ((((PyLongObject *)(number))->long_value.lv_tag & 3) == 2)
-#else
-#define TURBOCQL_DIGIT(number, i) (((PyLongObject *)(number))->ob_digit[i])
-#define TURBOCQL_DIGIT_COUNT(number) Py_ABS(Py_SIZE(number))
-#define TURBOCQL_NEGATIVE(number) (Py_SIZE(number) < 0)
-#endif
-#endif
 
 /* Whether `value` may be what another library has for "no value" (see cqltypes/missing.py): by
  * the name of its type alone, so that ordinary values cost a look at two fields.

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from cassandra._impl import bases
 from cassandra._imports import import_module
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def _dumps() -> Callable[[Any], bytes]:
     return dumps
 
 
-class OrderedMap(Mapping[Any, Any]):
+class OrderedMap(Mapping[Any, Any], bases.MapBase):
     """A mapping that keeps the order of insertion and takes keys of any type.
 
     Keys are told apart by their pickles. It is made like a `dict`: `OrderedMap(mapping)`,
@@ -35,7 +36,7 @@ class OrderedMap(Mapping[Any, Any]):
     :raises TypeError: if there are two positional arguments or more.
     """
 
-    __slots__ = ("_index", "_keys", "_values")
+    __slots__ = ()
 
     _keys: list[Any]
     _values: list[Any]
@@ -155,7 +156,7 @@ class OrderedMap(Mapping[Any, Any]):
         return self._keys.pop(), self._values.pop()
 
 
-class OrderedMapSerializedKey(OrderedMap):
+class OrderedMapSerializedKey(OrderedMap, bases.KeyedMapBase):
     """An `OrderedMap` that tells its keys apart by their CQL bytes. Map columns are read as it.
 
     A copy made by pickle has no key type and tells its keys apart by their pickles.
@@ -164,7 +165,7 @@ class OrderedMapSerializedKey(OrderedMap):
     :param protocol_version: the version whose format the keys are serialized in.
     """
 
-    __slots__ = ("_encode_key",)
+    __slots__ = ()
 
     _encode_key: Callable[[Any], bytes] | None
 

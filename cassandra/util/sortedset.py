@@ -8,6 +8,8 @@ from itertools import islice
 from operator import lt
 from typing import Any, SupportsIndex
 
+from cassandra._impl import bases
+
 
 class _Unordered(list[Any]):
     """Elements that ``<`` does not put into one order (tuples with nulls, sets, NaN).
@@ -61,7 +63,7 @@ def _unique(items: list[Any], distinct: bool) -> _Unordered:
         return unique
 
 
-class SortedSet:
+class SortedSet(bases.SetBase):
     """A set kept in order, whose elements need ``<`` rather than a hash.
 
     Elements that do not compare stay in order of arrival. It has the methods and operators of
@@ -70,7 +72,7 @@ class SortedSet:
     :param iterable: the elements, in any order.
     """
 
-    __slots__ = ("_items",)
+    __slots__ = ()
     __hash__ = None  # type: ignore[assignment]
 
     _items: list[Any]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import total_ordering
 from typing import Any
 
+from cassandra._impl import bases
 from cassandra._patterns import pattern
 
 DATETIME_EPOC = datetime.datetime(1970, 1, 1)
@@ -145,7 +146,7 @@ def _nanos_of_text(text: str) -> int:
 
 
 @total_ordering
-class Time:
+class Time(bases.TimeBase):
     """A time of day with nanoseconds.
 
     :param value: an int (nanoseconds since midnight), a `datetime.time`, a string
@@ -158,7 +159,7 @@ class Time:
     MICRO, MILLI, SECOND = 10**3, 10**6, _SECOND_NANOS
     MINUTE, HOUR, DAY = 60 * _SECOND_NANOS, 3600 * _SECOND_NANOS, _DAY_NANOS
 
-    __slots__ = ("nanosecond_time",)
+    __slots__ = ()
 
     nanosecond_time: int
 
@@ -252,7 +253,7 @@ def _days_of_text(text: str) -> int:
 
 
 @total_ordering
-class Date:
+class Date(bases.DateBase):
     """A day. It has all the days that CQL's 32 bits count, also those before 1 and after 9999.
 
     :param value: an int (days since 1970-01-01), a `datetime.date` or datetime, a string
@@ -264,7 +265,7 @@ class Date:
     MINUTE, HOUR, DAY = 60, 3600, _DAY_SECONDS
     date_format = "%Y-%m-%d"
 
-    __slots__ = ("days_from_epoch",)
+    __slots__ = ()
 
     days_from_epoch: int
 
@@ -330,7 +331,7 @@ _DATE_FORMS: _Forms = (
 )
 
 
-class Duration:
+class Duration(bases.DurationBase):
     """A CQL duration. Its three parts are counted each by itself, and have one sign.
 
     :param months: 32 bits with a sign.
@@ -338,7 +339,7 @@ class Duration:
     :param nanoseconds: 64 bits with a sign.
     """
 
-    __slots__ = ("days", "months", "nanoseconds")
+    __slots__ = ()
 
     months: int
     days: int

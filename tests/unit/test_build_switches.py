@@ -25,6 +25,7 @@ SWITCHES = (
     "CASS_DRIVER_NO_CYTHON",
     "CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST",
     "CASS_DRIVER_SANITIZE",
+    "TURBOCQL_PLAIN_C",
 )
 
 
@@ -41,7 +42,7 @@ processes: list[int] = []
 def cythonize(modules: list[Extension], nthreads: int, **_: Any) -> list[Extension]:
     """As that of Cython: new objects."""
     processes.append(nthreads)
-    return [Extension(module.name, module.sources) for module in modules]
+    return [Extension(module.name, module.sources, **module.rest) for module in modules]
 
 
 @pytest.fixture
@@ -83,6 +84,15 @@ def test_each_pyx_is_an_extension(run_setup: Any, switches: dict[str, str]) -> N
     }
     # One that may fail by itself would leave a mixture, which the driver does not use.
     assert not any("optional" in module.rest for module in modules)
+
+
+@pytest.mark.parametrize("value", ["", "1"])
+def test_the_documented_c_api_alone(
+    run_setup: Any, monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    monkeypatch.setenv("TURBOCQL_PLAIN_C", value)
+    macros = [("TURBOCQL_PLAIN_C", "1")] if value else []
+    assert all(module.rest["define_macros"] == macros for module in run_setup())
 
 
 PROJECT = """
