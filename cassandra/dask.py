@@ -15,19 +15,13 @@ they are.
 
 from __future__ import annotations
 
-import os
-import pickle
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cassandra.bulk.tasks import ScanTask, scan_tasks
-from cassandra.cluster.cluster import Cluster
+from cassandra.bulk.tasks import ScanTask, scan_tasks, worker_session
 from cassandra.errors import DependencyException
 
 __all__ = ["read_table", "to_table"]
-
-# By process and settings: a forked worker has connections of its own.
-_sessions: dict[tuple[int, bytes], Any] = {}
 
 
 def _dask() -> Any:
@@ -36,19 +30,6 @@ def _dask() -> Any:
     except ImportError as error:
         raise DependencyException("this needs Dask: pip install turbocql[dask]") from error
     return dataframe
-
-
-def _session(cluster: Mapping[str, Any]) -> Any:
-    """Return the session of this process for the settings of a cluster."""
-    key = (os.getpid(), pickle.dumps(sorted(cluster.items())))
-    found = _sessions.get(key)
-    if found is None:
-        # Without a lock, which a forked worker could find held: the first one stays.
-        made = Cluster(**cluster).connect()
-        found = _sessions.setdefault(key, made)
-        if found is not made:
-            made.cluster.shutdown()
-    return found
 
 
 def _as_pandas(table: Any) -> Any:
@@ -79,7 +60,7 @@ def read_table(
     :raises DependencyException: if Dask is not installed.
     """
     dataframe = _dask()
-    session = _session(cluster)
+    session = worker_session(cluster)
     tasks = scan_tasks(session, table, columns, where, **options)
     # A range without rows has the columns, too.
     first = next(tasks[0].arrow_batches(session)).slice(0, 0)
@@ -97,7 +78,7 @@ def _read(task: ScanTask, cluster: Mapping[str, Any], columns: Sequence[str] | N
     """Read a partition; Dask gives the columns that a computation uses."""
     if columns:
         task = task.of_columns(columns)
-    read = _as_pandas(_table_of(list(task.arrow_batches(_session(cluster)))))
+    read = _as_pandas(_table_of(list(task.arrow_batches(worker_session(cluster)))))
     return read if columns is None else read[list(columns)]
 
 
@@ -132,5 +113,5 @@ def to_table(frame: Any, table: str, cluster: Mapping[str, Any], **options: Any)
 def _load(part: Any, table: str, cluster: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
     import pandas
 
-    written = _session(cluster).load(table, part, **options).written if len(part) else 0
+    written = worker_session(cluster).load(table, part, **options).written if len(part) else 0
     return pandas.Series([written], dtype="int64")

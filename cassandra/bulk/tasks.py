@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+import pickle
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cassandra.bulk.ranges import TokenRange
 from cassandra.bulk.scan import Scan
+from cassandra.cluster.cluster import Cluster
+from cassandra.cluster.session import Session
 
-if TYPE_CHECKING:
-    from cassandra.cluster.session import Session
+__all__ = ["ScanTask", "scan_tasks", "worker_session"]
 
-__all__ = ["ScanTask", "scan_tasks"]
+# By process and settings: a forked worker has connections of its own.
+_sessions: dict[tuple[int, bytes], Session] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +93,21 @@ def scan_tasks(
     ranges = Scan(session, table, columns, where, options).token_ranges()  # type: ignore[arg-type]
     kept = {name: value for name, value in options.items() if name not in ("splits", "ranges")}
     return [ScanTask(table, columns, where, one, kept) for one in ranges]
+
+
+def worker_session(settings: Mapping[str, Any]) -> Session:
+    """Return the session of this process for a cluster, which connects once.
+
+    For workers of Dask, Ray and their like, which get tasks and have no place to keep a session.
+
+    :param settings: of `cassandra.cluster.Cluster`; such that can be pickled.
+    """
+    key = (os.getpid(), pickle.dumps(sorted(settings.items())))
+    found = _sessions.get(key)
+    if found is None:
+        # Without a lock, which a forked worker could find held: the first one stays.
+        made = Cluster(**settings).connect()
+        found = _sessions.setdefault(key, made)
+        if found is not made:
+            made.cluster.shutdown()
+    return found

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterator
 
 import pytest
 
-from cassandra.bulk.tasks import scan_tasks
+from cassandra.bulk import tasks as tasks_module
+from cassandra.bulk.tasks import scan_tasks, worker_session
 from cassandra.cluster import Cluster
-from cassandra.testing.fake import FakeCluster
+from cassandra.testing.fake import FakeCluster, FakeNode
 from tests.unit.bulk.test_scan import EXPECTED, QUERY, Table, no_fault, nodes, settings
 
 __all__ = ["nodes"]
@@ -34,3 +36,19 @@ def test_tasks_have_no_checkpoint(nodes: FakeCluster) -> None:
         pytest.raises(TypeError, match="'checkpoint'"),
     ):
         scan_tasks(session, "a.t0", checkpoint="x")
+
+
+@pytest.fixture
+def node() -> Iterator[FakeNode]:
+    with FakeNode() as running:
+        yield running
+        for session in tasks_module._sessions.values():
+            session.cluster.shutdown()
+        tasks_module._sessions.clear()
+
+
+def test_a_process_connects_once_for_the_same_settings(node: FakeNode) -> None:
+    settings = {"contact_points": [node.address], "port": node.port}
+    session = worker_session(settings)
+    assert worker_session(dict(reversed(settings.items()))) is session
+    assert worker_session({**settings, "connect_timeout": 3.0}) is not session

@@ -1,0 +1,42 @@
+"""The example for Ray, on a real node and Ray's own local cluster."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cassandra.cluster import Cluster
+from cassandra.testing import LocalCluster
+
+pytestmark = pytest.mark.integration
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "ray_tables.py"
+
+
+def test_the_example_reads_and_copies_a_table(node: LocalCluster, tmp_path: Path) -> None:
+    pytest.importorskip("ray")
+    with Cluster(node.contact_points, port=node.port) as cluster:
+        session = cluster.connect()
+        session.execute(
+            "CREATE KEYSPACE IF NOT EXISTS on_ray WITH replication = "
+            "{'class': 'SimpleStrategy', 'replication_factor': 1}"
+        )
+        for name in ("t", "t_copy"):
+            session.execute(f"CREATE TABLE on_ray.{name} (k int PRIMARY KEY, v text)")
+        rows = [(number, f"value {number}") for number in range(2000)]
+        assert session.load("on_ray.t", rows, progress=False).written == 2000
+        done = subprocess.run(
+            [sys.executable, str(EXAMPLE), node.contact_points[0], "on_ray.t", str(node.port)],
+            cwd=tmp_path,  # a tree that is not built must not stand before the installed driver
+            capture_output=True,
+            text=True,
+            timeout=180,
+        )
+        assert done.returncode == 0, done.stderr[-2000:]
+        assert "2000 rows in" in done.stdout
+        assert "2000 rows copied" in done.stdout
+        assert sorted(map(tuple, session.execute("SELECT k, v FROM on_ray.t_copy"))) == rows
+        session.execute("DROP KEYSPACE on_ray", timeout=60)
