@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import signal
 import subprocess
 import sys
@@ -152,3 +153,46 @@ def test_a_load_whose_loader_and_node_are_killed_is_the_file(
     assert found(session) == sorted(map(row, range(ROWS)))
     assert not checkpoint.exists()
     fragile.restart(3)
+
+
+def _wait_for_the_kill(part: Any) -> Any:
+    """Say that a part was read, and go on when a node is dead."""
+    distributed: Any = importlib.import_module("distributed")
+    distributed.Event("read").set()
+    assert distributed.Event("killed").wait(120)
+    return part
+
+
+def test_tables_of_dask_while_a_node_is_killed(
+    session: Session, fragile: LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("dask.dataframe")
+    distributed: Any = pytest.importorskip("distributed")
+    from cassandra.dask import read_table, to_table
+
+    # Workers take the path over. A tree that is not built must not stand before the driver that is
+    # installed.
+    tree = str(Path(__file__).parents[2])
+    monkeypatch.setattr(sys, "path", [*(one for one in sys.path if one != tree), tree])
+    session.execute(
+        "CREATE TABLE IF NOT EXISTS copied (k int, c int, v text, PRIMARY KEY (k, c))", timeout=60
+    )
+    assert session.load("t", map(row, range(ROWS)), progress=False).written == ROWS
+    place = {"contact_points": fragile.contact_points, "port": fragile.port}
+    with (
+        distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=None) as workers,
+        distributed.Client(workers) as client,
+    ):
+        frame = read_table("bulk_faults.t", place, splits=24, consistency_level=QUORUM)
+        slowed = frame.map_partitions(_wait_for_the_kill, meta=frame._meta)
+        read = client.compute(slowed)
+        assert distributed.Event("read").wait(120)
+        fragile.kill(2)
+        distributed.Event("killed").set()
+        found_rows = read.result(timeout=180)
+        assert sorted(found_rows["c"]) == list(range(ROWS))
+        written = to_table(frame, "bulk_faults.copied", place, consistency_level=QUORUM)
+        assert written == ROWS
+    copied = session.execute("SELECT k, c, v FROM copied", timeout=60)
+    assert sorted(map(tuple, copied)) == sorted(map(row, range(ROWS)))
+    fragile.restart(2)
