@@ -14,7 +14,7 @@ __all__ = [
     "ColumnarBase",
     "ConnectionBase",
     "CoreBase",
-    "DateBase",
+    "DayBase",
     "DurationBase",
     "EngineBase",
     "FaultyBase",
@@ -194,7 +194,7 @@ class TimeBase:
     __slots__ = ("nanosecond_time",)
 
 
-class DateBase:
+class DayBase:
     """`cassandra.util.Date`."""
 
     __slots__ = ("days_from_epoch",)

@@ -58,7 +58,7 @@
     FIELD(S, _planner)
 #define TURBOCQL_OF_TIME(FIELD, S) \
     FIELD(S, nanosecond_time)
-#define TURBOCQL_OF_DATE(FIELD, S) \
+#define TURBOCQL_OF_DAY(FIELD, S) \
     FIELD(S, days_from_epoch)
 #define TURBOCQL_OF_DURATION(FIELD, S) \
     FIELD(S, days) FIELD(S, months) FIELD(S, nanoseconds)
@@ -175,8 +175,8 @@ typedef struct {
 
 typedef struct {
     PyObject_HEAD
-    TURBOCQL_OF_DATE(TURBOCQL_POINTER, _)
-} turbocql_DateBase;
+    TURBOCQL_OF_DAY(TURBOCQL_POINTER, _)
+} turbocql_DayBase;
 
 typedef struct {
     PyObject_HEAD

@@ -109,7 +109,7 @@ cdef extern from *:
     TURBOCQL_MEMBERS(MetadataBase, TURBOCQL_OF_METADATA)
     TURBOCQL_MEMBERS(PlanningBase, TURBOCQL_OF_PLANNING)
     TURBOCQL_MEMBERS(TimeBase, TURBOCQL_OF_TIME)
-    TURBOCQL_MEMBERS(DateBase, TURBOCQL_OF_DATE)
+    TURBOCQL_MEMBERS(DayBase, TURBOCQL_OF_DAY)
     TURBOCQL_MEMBERS(DurationBase, TURBOCQL_OF_DURATION)
     TURBOCQL_MEMBERS(SetBase, TURBOCQL_OF_SET)
     TURBOCQL_MEMBERS(MapBase, TURBOCQL_OF_MAP)
@@ -142,7 +142,7 @@ cdef extern from *:
         TURBOCQL_CLASS(MetadataBase, NULL)
         TURBOCQL_CLASS(PlanningBase, NULL)
         TURBOCQL_CLASS(TimeBase, NULL)
-        TURBOCQL_CLASS(DateBase, NULL)
+        TURBOCQL_CLASS(DayBase, NULL)
         TURBOCQL_CLASS(DurationBase, NULL)
         TURBOCQL_CLASS(SetBase, NULL)
         TURBOCQL_CLASS(MapBase, NULL)
@@ -229,7 +229,7 @@ __all__ = [
     "ColumnarBase",
     "ConnectionBase",
     "CoreBase",
-    "DateBase",
+    "DayBase",
     "DurationBase",
     "EngineBase",
     "FaultyBase",

@@ -75,7 +75,7 @@ from cpython cimport array as arrays
 from cpython cimport datetime as cdatetime
 
 from cassandra._accel.fields cimport (
-    DateBase, DurationBase, KeyedMapBase, SetBase, TimeBase, reads_plainly, turbocql_put,
+    DayBase, DurationBase, KeyedMapBase, SetBase, TimeBase, reads_plainly, turbocql_put,
     with_fields,
 )
 from cassandra._accel.wbuf cimport (

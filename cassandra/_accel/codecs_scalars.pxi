@@ -19,7 +19,7 @@ cdef bint UUID_HAS_MEMBERS = isinstance(UUID_INT, MemberDescriptorType) and isin
 )
 
 # Objects of other classes go through the constructors.
-cdef type DateKind = with_fields(Date, DateBase)
+cdef type DateKind = with_fields(Date, DayBase)
 cdef type TimeKind = with_fields(Time, TimeBase)
 cdef type DurationKind = with_fields(Duration, DurationBase)
 
@@ -217,7 +217,7 @@ cdef class DateCodec(Codec):
         cdef int64_t days
         cdef PyObject* held
         if type(value) is DateKind:
-            held = (<DateBase> value).days_from_epoch
+            held = (<DayBase> value).days_from_epoch
             if (
                 held != NULL
                 and int64_of(<object> held, &days) == FITS
@@ -242,7 +242,7 @@ cdef class DateCodec(Codec):
         if DateKind is not Date:
             return Date(days)
         made = turbocql_new(Date)
-        turbocql_put(&(<DateBase> made).days_from_epoch, PyLong_FromLongLong(days))
+        turbocql_put(&(<DayBase> made).days_from_epoch, PyLong_FromLongLong(days))
         return made
 
 

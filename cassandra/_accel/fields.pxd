@@ -144,7 +144,7 @@ cdef extern from "bases.h":
     ctypedef class cassandra._accel.bases.TimeBase [object turbocql_TimeBase]:
         cdef PyObject* nanosecond_time
 
-    ctypedef class cassandra._accel.bases.DateBase [object turbocql_DateBase]:
+    ctypedef class cassandra._accel.bases.DayBase [object turbocql_DayBase]:
         cdef PyObject* days_from_epoch
 
     ctypedef class cassandra._accel.bases.DurationBase [object turbocql_DurationBase]:

@@ -80,6 +80,7 @@ def _command(commands: Any, name: str, text: str, description: str) -> argparse.
     add("--timeout", type=float, metavar="SECONDS", help="for each request")
     add("--concurrency", type=int, metavar="N", help="requests in flight at most")
     add("--json", action="store_true", help="print the report as JSON")
+    add("--compress", action="store_true", help="compress requests, if a network is slow")
     return parser
 
 
@@ -161,7 +162,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (OSError, ssl.SSLError, KeyError, ValueError, TypeError) as error:
         parser.error(reason_of(error))
     try:
-        with Cluster(**settings) as cluster:
+        with Cluster(**settings, compression=options.compress) as cluster:
             return run(cluster.connect())
     except LoadError as error:
         _show(error.report, options)
@@ -228,7 +229,7 @@ def _copy(options: argparse.Namespace) -> Run:
         if settings is None:
             _show(copy(session, options.table, session, options.other, **wanted), options)
             return 0
-        with Cluster(**settings) as cluster:
+        with Cluster(**settings, compression=options.compress) as cluster:
             far = cluster.connect()
             _show(copy(session, options.table, far, options.other, **wanted), options)
         return 0

@@ -253,7 +253,7 @@ def _days_of_text(text: str) -> int:
 
 
 @total_ordering
-class Date(bases.DateBase):
+class Date(bases.DayBase):
     """A day. It has all the days that CQL's 32 bits count, also those before 1 and after 9999.
 
     :param value: an int (days since 1970-01-01), a `datetime.date` or datetime, a string

@@ -61,7 +61,12 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
 
 def test_the_least_that_can_be_said(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["load", "ks.t", "a.csv", "b.csv"]) == 0
-    assert calls.settings == {"contact_points": ["127.0.0.1"], "port": 9042, "ssl_context": None}
+    assert calls.settings == {
+        "contact_points": ["127.0.0.1"],
+        "port": 9042,
+        "ssl_context": None,
+        "compression": False,
+    }
     ((table, files, options),) = calls.loads
     assert (table, files) == ("ks.t", ["a.csv", "b.csv"])
     assert options == {"header": True, "counters": False, "dry_run": False}
@@ -171,6 +176,13 @@ def copies(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
     monkeypatch.setattr(cli, "copy", copy)
     return found
+
+
+def test_requests_are_compressed_if_asked(calls: Calls) -> None:
+    assert cli.main(["count", "ks.t"]) == 0
+    assert calls.settings["compression"] is False
+    assert cli.main(["count", "ks.t", "--compress"]) == 0
+    assert calls.settings["compression"] is True
 
 
 def test_copies_in_one_cluster(copies: list[Any], capsys: pytest.CaptureFixture[str]) -> None:
