@@ -116,6 +116,17 @@ cdef class Group:
         """The bytes of their values."""
         return self.block.used - 4 * self.block.count
 
+    def alone(self):
+        """Return a group of each of its rows."""
+        cdef Group made
+        cdef Py_ssize_t at
+        cdef list found = []
+        for at in range(self._count):
+            made = Group(self.block, [at])
+            made._rows[0] = self._rows[at]
+            found.append(made)
+        return found
+
     def __reduce__(self):
         raise unpicklable(self)
 

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Chunk", "Column", "Part", "Place", "Reading", "renamed", "rows_of_a_chunk", "slice_of"]
 
-CHUNK_ROWS = 100_000  # many: rows of one partition are found among those of a chunk
+CHUNK_ROWS = 150_000  # many: rows of one partition are found among those of a chunk
 TEXT_ROWS = 20_000  # of texts that become objects of Python, each of which takes more
 OBJECT_ROWS = 5_000  # of rows of the program, whose size is not known: vectors take kilobytes
-CHUNK_BYTES = 8 << 20
+CHUNK_BYTES = 12 << 20
 LONGEST_LINE = 16 << 20  # of a file: what is longer is no row, but damage
 
 

@@ -171,7 +171,7 @@ class _File:
                     text = io.StringIO(data[: found.end].decode(), newline="")
                     yield from self.parts_by_texts(_Rows(text, self._reading, line))
                 elif found.size:
-                    chunk = partial(self._bound_chunk, found, data[: found.end], line)
+                    chunk = partial(self._bound_chunk, found, data, line)
                     yield Part(found.size, chunk)
                 data = data[found.end :]
                 line += found.line_count
@@ -198,27 +198,29 @@ class _File:
             lines = [line + 1 + one for one in found.lines]
         if cut:
             block, lines = block.take(range(cut, found.size)), lines[cut:]
-        raw = _RawRows(text, self._reading, cut)
+        raw = _RawRows(text, found.end, self._reading, cut)
         return Chunk(block, len(block), self._path, first + cut, lines, 0, raw)
 
 
 class _RawRows(Sequence[list[str]]):
     """The texts of rows, which are looked at only if one of them fails.
 
-    :param text: the lines.
+    :param text: a part of the file, which is not copied.
+    :param end: where their lines end in it.
     :param reading: how they are read.
     :param cut: how many rows are left out.
     """
 
-    def __init__(self, text: bytes, reading: Reading, cut: int) -> None:
+    def __init__(self, text: bytes, end: int, reading: Reading, cut: int) -> None:
         self._text = text
+        self._end = end
         self._reading = reading
         self._cut = cut
         self._rows: list[list[str]] | None = None
 
     def _read(self) -> list[list[str]]:
         if self._rows is None:
-            lines = io.StringIO(self._text.decode(), newline="")
+            lines = io.StringIO(self._text[: self._end].decode(), newline="")
             self._rows = [row for row in _Rows(lines, self._reading) if row][self._cut :]
         return self._rows
 

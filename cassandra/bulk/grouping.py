@@ -43,6 +43,15 @@ class Group:
         """The bytes of their values."""
         return self.block.size
 
+    def alone(self) -> list[Group]:
+        """Return a group of each of its rows."""
+        found = []
+        for at, row in enumerate(self.rows):
+            made = Group(self.block, [at])
+            made.rows = [row]
+            found.append(made)
+        return found
+
 
 def request_waves(
     block: RowsBlock, keys: Keys, by: str | None, owners: Owners | None

@@ -90,14 +90,18 @@ Step = Requests | Pause | Work | Prepare
 class Bound(NamedTuple):
     """A chunk that is ready to be sent.
 
-    :param chunk: the chunk.
-    :param block: its rows.
+    :param chunk: the chunk; without its rows, if those were bound already.
+    :param waves: its requests, in the order of `grouping.request_waves`.
+    :param row_count: how many rows these have.
+    :param size: the bytes of their values.
     :param places: the number of each row in the chunk.
     :param failures: the rows that could not be bound, as (number, error).
     """
 
     chunk: Chunk
-    block: Any
+    waves: list[list[Group]]
+    row_count: int
+    size: int
     places: Sequence[int]
     failures: list[tuple[int, BaseException]]
 
@@ -280,7 +284,7 @@ class Load:
         source = chunk.rows
         places: Sequence[int] = range(chunk.size)
         if isinstance(source, bind.RowsBlock):
-            return Bound(chunk, source, places, failures)
+            return self._grouped(chunk._replace(rows=()), source, places, failures)
         if isinstance(source, list):
             failures = [(at, row) for at, row in enumerate(source) if isinstance(row, Exception)]
             if failures:
@@ -299,7 +303,20 @@ class Load:
             for _, part in bound:
                 for row in part.rows():
                     block.append(row)
-        return Bound(chunk, block, places, sorted(failures, key=lambda one: one[0]))
+        return self._grouped(chunk, block, places, sorted(failures, key=lambda one: one[0]))
+
+    def _grouped(
+        self,
+        chunk: Chunk,
+        block: Any,
+        places: Sequence[int],
+        failures: list[tuple[int, BaseException]],
+    ) -> Bound:
+        """Make the requests of a chunk. They have the rows, whose block is not kept beside."""
+        waves = []
+        if not self._options.dry_run:
+            waves = grouping.request_waves(block, self._keys, self._batch, self._owners())
+        return Bound(chunk, waves, len(block), block.size, places, failures)
 
     def _by_markers(
         self, rows: list[Any], places: Sequence[int], failures: list[tuple[int, BaseException]]
@@ -358,11 +375,10 @@ class Load:
         for index, error in bound.failures:
             self._fail(bound.chunk, index, error)
         if self._options.dry_run:
-            self._progress.add(len(bound.block))
-            self.report.bytes += bound.block.size
+            self._progress.add(bound.row_count)
+            self.report.bytes += bound.size
             return
-        waves = grouping.request_waves(bound.block, self._keys, self._batch, self._owners())
-        for groups in waves:
+        for groups in bound.waves:
             while groups:
                 again: list[Group] = []
                 self._delay = 0.0
@@ -428,7 +444,7 @@ class Load:
                 return [group]
             if len(group) > 1 and not may_pass(error):
                 # One row of it may be wrong: which one is found by sending each alone.
-                return [grouping.Group(bound.block, [row]) for row in group.rows]
+                return group.alone()
         for row in group.rows:
             self._fail(bound.chunk, bound.places[row], error)
         return []

@@ -191,3 +191,14 @@ def test_null_and_nothing_are_not_the_same_key(twins: Twins) -> None:
     damaged = twins.bind.RowsBlock(2, [struct.pack(">i", 9)])
     with pytest.raises(ValueError, match="ends in the middle of one"):
         twins.grouping.request_waves(damaged, KEYS, "replica", None)
+
+
+def test_rows_of_a_group_alone(twins: Twins) -> None:
+    rows = block(twins, [(1, n, n * 10) for n in range(5)])
+    group = twins.grouping.Group(rows, [4, 1, 3])
+    assert (len(group), group.rows, group.size, group.tries) == (3, [4, 1, 3], 72, 0)
+    alone = group.alone()
+    assert [one.rows for one in alone] == [[4], [1], [3]]
+    assert [one.block.row(0).data for one in alone] == [rows.row(n).data for n in (4, 1, 3)]
+    with pytest.raises(IndexError, match="row 5 of 5"):
+        twins.grouping.Group(rows, [5])

@@ -203,11 +203,11 @@ def test_frames_and_arrow(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
 def test_wide_rows_come_in_smaller_chunks(tmp_path: Path) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
-    name = ["x" * 10_000] * 3000
-    table = pyarrow.table({"id": list(range(3000)), "name": name})
+    name = ["x" * 10_000] * 4000
+    table = pyarrow.table({"id": list(range(4000)), "name": name})
     found = read(table)
     assert len(found) > 3
-    assert [row["id"] for chunk in found for row in chunk.rows.to_pylist()] == list(range(3000))
+    assert [row["id"] for chunk in found for row in chunk.rows.to_pylist()] == list(range(4000))
     parquet.write_table(table, tmp_path / "a.parquet", compression="none", use_dictionary=False)
     assert [chunk.size for chunk in read(tmp_path / "a.parquet")] == [c.size for c in found]
     assert [chunk.size for chunk in read([(n, "") for n in range(12_000)])] == [5000, 5000, 2000]
