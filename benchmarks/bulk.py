@@ -39,15 +39,15 @@ def at_once(bench: Benchmark, folder: Path) -> None:
     """Measure loads into a server that answers at once."""
     count = min(bench.options.rows, 1_000_000)
     rows: Figures = {}
+    peers.own_lanes(bench)  # which says so if there are no compiled modules
+    lanes = peers.lanes() if bench.options.pure else peers.lanes()[:1]
     with null_server.running(first=bulk_table.rules()) as (address, port):
         for shape, members in SHAPES.items():
             path = folder / "rows.csv"
             bulk_table.file_of_rows(path, count, max(count // members, 1))
             for name in ("CSV", "Arrow") if has("pyarrow") else ("CSV",):
                 place = [address, str(port), bulk_table.NAME, str(path), name.lower()]
-                for lane in peers.lanes():
-                    if lane == "python" and not bench.options.pure:
-                        continue
+                for lane in lanes:
                     found = peers.run_ours(lane, WORKER, place)
                     row = rows.setdefault(f"{name}, {shape}", {})
                     row[f"turbocql {lane}"] = found["us"]
