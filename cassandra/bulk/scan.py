@@ -151,7 +151,10 @@ def size_of(result: Page) -> int:
 
 
 class Batches:
-    """Makes record batches of pages; they have the schema of the first one."""
+    """Makes record batches of pages; they have the schema of the first one.
+
+    :param options: those of `cassandra.cluster.ResultSet.to_arrow`.
+    """
 
     def __init__(self, options: dict[str, Any]) -> None:
         self._options = options
@@ -161,6 +164,11 @@ class Batches:
         self.schema: Any = None
 
     def batch(self, result: Page) -> Any:
+        """Return a `pyarrow.RecordBatch` of the page at hand.
+
+        :param result: the result whose page it is.
+        :raises ValueError: if its columns are not those of the first page.
+        """
         message = rows_message(result._message)
         plan, _ = column_plans(message, self._options)
         if self.schema is None:
@@ -170,6 +178,10 @@ class Batches:
         return self._columnar.arrow_batch(self._pyarrow, self.schema, message.columns(plan))
 
     def table(self, batches: list[Any]) -> Any:
+        """Return a `pyarrow.Table` of record batches that it made.
+
+        :param batches: the batches.
+        """
         return self._pyarrow.Table.from_batches(batches, self.schema)
 
 
