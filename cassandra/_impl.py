@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from cassandra import bases, clock, observed
     from cassandra.bulk import csv_rows, csv_texts, grouping
     from cassandra.cqltypes import codecs
-    from cassandra.engine import flight
+    from cassandra.engine import happy_path
     from cassandra.metadata.placement import ring, tablets
     from cassandra.metadata.schema import column_rows
     from cassandra.policies import plans
@@ -53,9 +53,9 @@ __all__ = [
     "csv_rows",
     "csv_texts",
     "fallback_reason",
-    "flight",
     "frame",
     "grouping",
+    "happy_path",
     "implementation",
     "observed",
     "plans",
@@ -85,7 +85,7 @@ TWINS: dict[str, str] = {
     "tablets": "cassandra.metadata.placement.tablets",
     "plans": "cassandra.policies.plans",
     "rows": "cassandra.protocol.rows",
-    "flight": "cassandra.engine.flight",
+    "happy_path": "cassandra.engine.happy_path",
 }
 
 implementation: Literal["python", "c"]

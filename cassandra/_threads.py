@@ -28,7 +28,7 @@ from typing import Any, Protocol
 from cassandra._forks import renew_in_child
 
 __all__ = [
-    "GreenLatch",
+    "GreenEvent",
     "Lock",
     "RLock",
     "Waiter",
@@ -94,29 +94,29 @@ def new_waiter() -> Waiter:
     return waiter
 
 
-class GreenLatch:
-    """Opens once, for all greenlets that wait at it."""
+class GreenEvent:
+    """Is set once, for all greenlets that wait at it."""
 
-    __slots__ = ("_is_open", "_waiter")
+    __slots__ = ("_is_set", "_waiter")
 
     def __init__(self) -> None:
-        self._is_open = False
+        self._is_set = False
         self._waiter = new_waiter()
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait until it is open, at most `seconds`; return False if it is not."""
+        """Wait until it is set, at most `seconds`; return False if it is not."""
         if not self._waiter.acquire(timeout=-1 if seconds is None else seconds):
             return False
         self._waiter.release()  # the next one may go on as well
         return True
 
-    def open(self) -> None:
+    def set(self) -> None:
         """Let all greenlets go on; a second call does nothing."""
-        if not self._is_open:
-            self._is_open = True
+        if not self._is_set:
+            self._is_set = True
             self._waiter.release()
 
-    open_soon = open  # greenlets go on when their hub comes to them
+    set_soon = set  # greenlets go on when their hub comes to them
 
 
 class _Place(Protocol):

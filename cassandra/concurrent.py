@@ -17,7 +17,7 @@ from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, overload
 
-from cassandra._impl import flight
+from cassandra._impl import happy_path
 from cassandra._lazy import lazy_names
 from cassandra._threads import Lock, Waiter, at_home, new_waiter
 from cassandra.cluster.response_future import ResponseFuture
@@ -321,8 +321,8 @@ class _Run:
         # Past the future, too, if nothing is asked for that needs one.
         if self._submit is not None and not options:
             ours: Any = session
-            path, self._put = ours.usual_way()
-        self._collector = flight.Collector(concurrency, ExecutionResult, path)
+            path, self._put = ours._happy_path()
+        self._collector = happy_path.Collector(concurrency, ExecutionResult, path)
         # What the reader waits for, at most one.
         self._waiters: deque[Waiter] = deque()
         # Not a method, which would hold this object, and so the session and the statements.
@@ -504,7 +504,7 @@ class _Burst:
 
     def start(self) -> None:
         """Start them, on the loop."""
-        flight.start_all(self._requests)
+        happy_path.start_all(self._requests)
 
     def fail(self, error: BaseException) -> None:
         """End them with `error`."""

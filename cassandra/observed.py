@@ -10,7 +10,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cassandra.engine.flight import Attempt, RequestBase
+    from cassandra.engine.happy_path import Attempt, RequestBase
     from cassandra.engine.observers import Hook, Hooks
 
 __all__ = ["ObservedBase"]

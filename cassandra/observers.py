@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from cassandra._impl import observed
 
 if TYPE_CHECKING:
-    from cassandra.engine.flight import Attempt, RequestBase
+    from cassandra.engine.happy_path import Attempt, RequestBase
     from cassandra.engine.observers import Hooks
     from cassandra.metadata.host import Host
 

@@ -37,7 +37,7 @@ from cassandra.protocol.messages.errors import IsBootstrappingErrorMessage, Over
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
-    from cassandra.engine.flight import RequestBase
+    from cassandra.engine.happy_path import RequestBase
 
 __all__ = [
     "AdaptiveThrottler",

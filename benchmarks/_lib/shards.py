@@ -78,7 +78,7 @@ def answers(session: Any) -> tuple[float, float]:
     def answered(flags: int, data: bytes) -> Callable[[], None]:
         def step() -> None:
             request: Any = Request(engine, statement, body, lambda done: None)
-            attempt = _impl.flight.Attempt(request, None, connection, 0.0)  # type: ignore[arg-type]
+            attempt = _impl.happy_path.Attempt(request, None, connection, 0.0)  # type: ignore[arg-type]
             request.on_answer(attempt, connection, RESULT, flags, data)
 
         return step

@@ -2,7 +2,7 @@
 # cython: initializedcheck=False, cdivision=True, binding=True
 """How far a request is, for its observers, compiled: `cassandra.observed` explains it.
 
-`flight` calls the methods of C; those of Python are for the engine's other parts.
+`happy_path` calls the methods of C; those of Python are for the engine's other parts.
 """
 
 from cassandra._accel.checks cimport unpicklable

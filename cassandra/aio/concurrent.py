@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from cassandra._impl import flight
+from cassandra._impl import happy_path
 from cassandra.cqltypes.failures import locate
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ async def outcomes(
     concurrency: int,
     raise_on_first_error: bool,
     options: dict[str, Any],
-    path: flight.HappyPath | None,
+    path: happy_path.HappyPath | None,
     in_order: bool,
 ) -> AsyncGenerator[Any, None]:
     """Yield outcomes.
@@ -64,7 +64,7 @@ async def outcomes(
     :param in_order: False yields them as they come, each with its position.
     """
     kind: type[Any] = ExecutionResult if in_order else PlacedResult
-    collector = flight.Collector(concurrency, kind, path, in_order)
+    collector = happy_path.Collector(concurrency, kind, path, in_order)
     run = _Run(session, statements_and_parameters, concurrency, options, collector)
     found: list[Any] = []
     outcome = None
@@ -105,14 +105,14 @@ class _Run:
         statements: Iterable[tuple[Query, Parameters]],
         concurrency: int,
         options: dict[str, Any],
-        collector: flight.Collector,
+        collector: happy_path.Collector,
     ) -> None:
         self._session = session
         self._statements = iter(statements)
         self._concurrency = concurrency
         self._options = options
         self._collector = collector
-        # Those that are not usual, by their positions.
+        # Those off the happy path, by their positions.
         self._futures: dict[int, asyncio.Future[Any]] = {}
         self._loop = asyncio.get_running_loop()
         self._waits: asyncio.Future[None] | None = None
@@ -128,7 +128,7 @@ class _Run:
             try:
                 collector.requests(self._statements, burst, self._concurrency)
             finally:
-                flight.start_all(burst)
+                happy_path.start_all(burst)
             if collector.unusual is not None:
                 self._start(*collector.unusual, collector.sent - 1)
 

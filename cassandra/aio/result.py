@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
-from cassandra._impl import flight
+from cassandra._impl import happy_path
 from cassandra.aio.columnar import ColumnarResult
 from cassandra.client.display import DisplayedResult
 from cassandra.client.lwt import APPLIED, applied
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
     from cassandra.aio.session import Session
     from cassandra.client.paging import NextPage
-    from cassandra.engine.flight import Attempt, RowsAnswer
+    from cassandra.engine.happy_path import Attempt, RowsAnswer
     from cassandra.engine.request import Request
     from cassandra.metadata.host import Host
 else:
-    RowsAnswer = flight.RowsAnswer
+    RowsAnswer = happy_path.RowsAnswer
 
 __all__ = ["ResultSet"]
 
@@ -46,7 +46,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     reads_rows_answers = True
 
-    # `flight.HappyPath` fills the same attributes without calling it.
+    # `happy_path.HappyPath` fills the same attributes without calling it.
     def __init__(self, session: Session, request: Request, row_factory: Callable[..., Any]) -> None:
         self._session = session
         self._request = request

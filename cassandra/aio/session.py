@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, overload
 
-from cassandra._impl import flight
+from cassandra._impl import happy_path
 from cassandra._imports import import_module
 from cassandra.aio.concurrent import outcomes
 from cassandra.aio.result import ResultSet
@@ -52,7 +52,7 @@ __all__ = ["Session"]
 T = TypeVar("T")
 
 
-class ResultFuture(flight.ResultFuture):
+class ResultFuture(happy_path.ResultFuture):
     """The awaitable of one execution's `ResultSet`, on which listeners may set attributes."""
 
 
@@ -70,7 +70,7 @@ class Session(SessionBase):
     def __init__(self, cluster: Cluster, engine: EngineSession) -> None:
         super().__init__(cluster, engine)
         self._loop = engine.loop
-        self._path = flight.HappyPath(
+        self._path = happy_path.HappyPath(
             self, engine, self._default_options, Request, ExecuteBody, ResultSet, check_vectors
         )
         self.is_shutdown = False

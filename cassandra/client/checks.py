@@ -11,7 +11,7 @@ from cassandra.errors import DependencyException, NoHostAvailable, refused_every
 from cassandra.protocol.records import is_lone_text, is_record
 
 if TYPE_CHECKING:
-    from cassandra.engine.flight import RequestBase
+    from cassandra.engine.happy_path import RequestBase
 
 __all__ = [
     "check_host",

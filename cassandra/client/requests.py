@@ -2,8 +2,8 @@
 
 It is the only way, for both faces and every kind of statement. The call's options are checked and
 joined into a `CallOptions`; then the query becomes a statement, and the statement a request body.
-`flight.resolve` and `flight.request_for` give both the settings that count. The usual execution of
-a bound statement takes all these steps in one call, `flight.bound_request`.
+`happy_path.resolve` and `happy_path.request_for` give both the settings that count. The happy
+path of a bound statement takes all these steps in one call, `happy_path.bound_request`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cassandra._impl import flight
+from cassandra._impl import happy_path
 from cassandra.client.batches import batch_statements, texts_of, warn_of_size
 from cassandra.client.checks import (
     check_host,
@@ -210,7 +210,7 @@ class RequestMaker:
         is encoded at each attempt.
         """
         if resolved is None:
-            flight.resolve(body, self, statement, options)
+            happy_path.resolve(body, self, statement, options)
         else:
             take_settings(body, resolved)
         handler = self.client_protocol_handler
@@ -248,7 +248,7 @@ class RequestMaker:
             and self.client_protocol_handler is ProtocolHandler
             and not self._request_init_listeners
         ):
-            request: Request = flight.bound_request(
+            request: Request = happy_path.bound_request(
                 Request, ExecuteBody, self, self._engine, statement, target, options, on_done
             )
             if request.vectors != "list":
@@ -268,7 +268,7 @@ class RequestMaker:
         options: CallOptions,
         on_done: Done,
     ) -> R:
-        request: R = flight.request_for(
+        request: R = happy_path.request_for(
             kind, body, self, self._engine, statement, target, options, on_done
         )
         check_vectors(request)
@@ -295,12 +295,12 @@ class RequestMaker:
         request.bind_to = bind_to
         return request
 
-    def usual_batch(
+    def happy_batch(
         self, batch: BatchStatement, options: CallOptions, on_done: Done
     ) -> Request | None:
         """Make the request for a batch of rows of one prepared statement; None for another batch.
 
-        For `flight.HappyPath`, which has seen that nothing of the program changes the request.
+        For `happy_path.HappyPath`, which has seen that nothing of the program changes the request.
 
         :param batch: the batch.
         :param options: of the call.
@@ -314,7 +314,7 @@ class RequestMaker:
             return None
         keyspace = self._keyspace_to_send(batch.own_keyspace)
         body = BatchBody(batch.batch_type.value, ((rows.prepared, rows.block),), keyspace)
-        flight.resolve(body, self, batch, options)
+        happy_path.resolve(body, self, batch, options)
         body.prerender(self._engine.core.wire_format)
         self._checked(body, batch)
         return self._request_for(Request, body, batch, batch, options, on_done)
@@ -366,7 +366,7 @@ class RequestMaker:
 
         :param unprepared: stands for what is sent until they are prepared.
         """
-        flight.resolve(unprepared, self, statement, options)
+        happy_path.resolve(unprepared, self, statement, options)
         request = self._request_for(
             PreparingRequest, unprepared, statement, target, options, on_done
         )

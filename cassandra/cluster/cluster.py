@@ -369,7 +369,7 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
     async def _make_core(self) -> Core:
         assert self._loop_thread is not None
         core = engine_core()(self._settings(), self.metadata, self._loop_thread.loop)
-        core.wakes = self._loop_thread.wakes
+        core.wake_queue = self._loop_thread.wake_queue
         # Before the wait: a connect() that fails or is cancelled then closes what was opened.
         self._core = core
         await core.connect()

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
-from cassandra.engine.mishaps import failure_of
+from cassandra.engine.failures import failure_of
 
 if TYPE_CHECKING:
     from cassandra.cluster.response_future import ResponseFuture

@@ -1,6 +1,6 @@
 """`ResponseFuture`: a request in flight, for callbacks or to wait for.
 
-The engine's loop completes it. A thread that waits makes the latch that it waits at; if nobody
+The engine's loop completes it. A thread that waits makes the event that it waits at; if nobody
 waits, there is none.
 """
 
@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._forks import renew_in_child
-from cassandra._impl import flight
-from cassandra._threads import GreenLatch, Lock, at_home, get_ident, green_library
+from cassandra._impl import happy_path
+from cassandra._threads import GreenEvent, Lock, at_home, get_ident, green_library
 from cassandra.cluster.final_hooks import (
     FinalMethod,
     finish_wrapped,
@@ -21,7 +21,7 @@ from cassandra.cluster.final_hooks import (
     set_final_result,
 )
 from cassandra.cluster.result_set import ResultSet
-from cassandra.engine.mishaps import failure_of
+from cassandra.engine.failures import failure_of
 from cassandra.errors import DriverException, QueryExhausted
 from cassandra.protocol.messages.results import VOID_RESULT, ResultMessage
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from cassandra.client.paging import NextPage
     from cassandra.client.requests import Query
     from cassandra.cluster.session import Session
-    from cassandra.engine.flight import Attempt
+    from cassandra.engine.happy_path import Attempt
     from cassandra.engine.request import Request
     from cassandra.metadata.host import Host
     from cassandra.query.prepared import PreparedStatement
@@ -186,11 +186,11 @@ class ResponseFuture:
         if has_callbacks:
             # A callback may wait for a thread, though it must not: none is kept waiting for it. But
             # most programs find that callbacks were called when `result` returns.
-            self.session.wakes.wake()
+            self.session.wake_queue.wake()
             if waiter is not None:
-                waiter.open_soon()
+                waiter.set_soon()
         elif waiter is not None:
-            self.session.wakes.open(waiter)
+            self.session.wake_queue.set(waiter)
         if watcher is not None:
             self._watcher = None
             watcher[0](self, watcher[1])
@@ -282,9 +282,9 @@ class ResponseFuture:
         if self._waiter is None:
             with _registering:
                 if self._waiter is None:
-                    self._waiter = flight.Latch() if green_library() is None else GreenLatch()
+                    self._waiter = happy_path.Event() if green_library() is None else GreenEvent()
         waiter = self._waiter
-        # Only once the latch is there to be seen: a completion before that has opened nothing.
+        # Only once the event is there to be seen: a completion before that has opened nothing.
         if not self._done:
             if self.session.is_shutdown:  # in a forked child, perhaps
                 self.session.refuse_in_child()

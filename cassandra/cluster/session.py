@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 from weakref import ref
 
-from cassandra._impl import flight
+from cassandra._impl import happy_path
 from cassandra._imports import import_module
 from cassandra.client.checks import (
     check_keyspace,
@@ -87,7 +87,7 @@ class Session(SessionBase, KnownSession):
         # Held here: after shutdown the cluster has none, and the inbox itself refuses what comes
         # late.
         self._inbox = cluster.inbox
-        self._path = flight.HappyPath(
+        self._path = happy_path.HappyPath(
             self,
             engine,
             self._default_options,
@@ -98,7 +98,7 @@ class Session(SessionBase, KnownSession):
         )
         self._loop_thread = cluster.loop_thread
         self.loop_ident = cluster.loop_thread.ident
-        self.wakes = cluster.loop_thread.wakes
+        self.wake_queue = cluster.loop_thread.wake_queue
 
     # -- executing ---------------------------------------------------------------------------------
 
@@ -272,8 +272,8 @@ class Session(SessionBase, KnownSession):
         # Others follow: they are best written together.
         self._inbox.put(self._request_of(future, query, parameters, options, row_type))
 
-    def usual_way(self) -> tuple[flight.HappyPath, Callable[[Any], None]]:
-        """Return the way of a usual execution, and what has its request started, without a future.
+    def _happy_path(self) -> tuple[happy_path.HappyPath, Callable[[Any], None]]:
+        """Return the happy path, and the function that has its request started, without a future.
 
         Such a request is over in the engine's thread.
         """

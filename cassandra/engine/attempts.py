@@ -1,6 +1,6 @@
 """One sending of a request to one host.
 
-A part of the twin module `cassandra.engine.flight`, which hands the name on.
+A part of the twin module `cassandra.engine.happy_path`, which hands the name on.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cassandra.engine.connection import Connection
-    from cassandra.engine.flight import RequestBase
+    from cassandra.engine.happy_path import RequestBase
     from cassandra.metadata.host import Host
 
 __all__ = ["Attempt"]

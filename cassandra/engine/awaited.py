@@ -1,6 +1,6 @@
-"""The usual execution on asyncio, in one pass, and its awaitable.
+"""The happy path on asyncio, in one pass, and its awaitable.
 
-A part of the twin module `cassandra.engine.flight`, which hands both names on. The compiled
+A part of the twin module `cassandra.engine.happy_path`, which hands both names on. The compiled
 `ResultFuture` is not a subclass of asyncio's: it behaves like one, and its callbacks share one
 handle of the loop with those of all that are done in the same turn.
 """
@@ -22,7 +22,7 @@ from cassandra.query.bound import BoundStatement
 from cassandra.query.prepared import PreparedStatement
 
 if TYPE_CHECKING:
-    from cassandra.engine.flight import ExecuteBodyBase, RequestBase
+    from cassandra.engine.happy_path import ExecuteBodyBase, RequestBase
     from cassandra.engine.session import EngineSession
     from cassandra.protocol.column_specs import ResultMetadata
     from cassandra.query.settings import CallOptions
@@ -142,7 +142,7 @@ class ResultFuture(asyncio.Future[Any]):
 
 
 class HappyPath:
-    """The usual execution of a prepared statement on one session.
+    """The happy path of a prepared statement on one session.
 
     Its values are in a tuple or list, and there are no options, listeners or handlers.
 
@@ -197,7 +197,7 @@ class HappyPath:
     def request(self, query: Any, parameters: object, on_done: Callable[[Any], None]) -> Any:
         """Make the request for a prepared or bound statement, or for a batch.
 
-        Returns None if something about it is not usual.
+        Returns None if something about it leaves the happy path.
 
         :param on_done: called with the request when it is over.
         """
@@ -215,7 +215,7 @@ class HappyPath:
         ):
             return None
         if is_batch:
-            return session.usual_batch(query, self._options, on_done)
+            return session.happy_batch(query, self._options, on_done)
         statement: Any = query if parameters is None else query.bind(parameters)
         if type(statement) is not BoundStatement:
             return None
@@ -234,7 +234,7 @@ class HappyPath:
         return request
 
     def execute(self, query: object, parameters: object) -> ResultFuture | None:
-        """Execute a prepared or bound statement or a batch; return None if it is not usual.
+        """Execute a prepared or bound statement or a batch; None off the happy path.
 
         Nothing was sent then, and the caller takes the other way.
 

@@ -1,8 +1,8 @@
 """Many executions at a time: what makes their requests, and takes their outcomes.
 
-A part of the twin module `cassandra.engine.flight`, which hands the name on. Both faces read from a
-`Collector`: `cassandra.concurrent` in a thread of the program, `cassandra.aio.concurrent` on the
-loop.
+A part of the twin module `cassandra.engine.happy_path`, which hands the name on. Both faces read
+from a `Collector`: `cassandra.concurrent` in a thread of the program, `cassandra.aio.concurrent` on
+the loop.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cassandra.engine.awaited import HappyPath
-    from cassandra.engine.flight import RequestBase
+    from cassandra.engine.happy_path import RequestBase
 
 __all__ = ["Collector"]
 
@@ -29,13 +29,13 @@ class Collector:
     """Makes the requests of many statements, and gives their outcomes to one reader.
 
     Outcomes come in from any thread. All else is for the reader, who starts the requests, and
-    executes by itself what is not usual. Outcomes that wait for an earlier one hold statements back
+    executes the others by itself. Outcomes that wait for an earlier one hold statements back
     as well, so that the concurrency bounds memory.
 
     :param concurrency: how many are in flight at most.
     :param outcome_class: a named tuple of success and of the result or the error; of the place of
         the statement, too, if `in_order` is False.
-    :param path: of the session; None if no statement is usual.
+    :param path: of the session; None if no statement is on the happy path.
     :param in_order: False gives outcomes as they come.
     """
 
@@ -128,7 +128,7 @@ class Collector:
     def requests(self, statements: Iterator[tuple[Any, Any]], burst: list[Any], most: int) -> None:
         """Append the requests of the next statements to `burst`, for the reader to start.
 
-        It stops at the first statement that is not usual, and leaves it in `unusual`: the reader
+        It stops at the first statement off the happy path, leaves it in `unusual`, and the reader
         executes it, as the statement at ``sent - 1``, and hands its outcome to `put`. What
         `statements` raises is raised. A mistake in a statement is its outcome.
 

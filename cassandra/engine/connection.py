@@ -18,9 +18,9 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from cassandra._impl import bases, flight as _flight, frame
+from cassandra._impl import bases, frame, happy_path as _happy_path
+from cassandra.engine.failures import as_exception
 from cassandra.engine.known_names import KnownConnection
-from cassandra.engine.mishaps import mishap
 from cassandra.errors import ConnectionException, ConnectionShutdown, ProtocolError
 from cassandra.protocol.expected import check_answer
 from cassandra.protocol.messages.decode import decode_response
@@ -29,7 +29,7 @@ from cassandra.util.intervals import OncePerInterval
 
 if TYPE_CHECKING:
     from cassandra.engine.endpoint import EndPoint
-    from cassandra.engine.latches import Wakes
+    from cassandra.engine.events import WakeQueue
     from cassandra.engine.tls import Handshake
     from cassandra.protocol.features import ProtocolFeatures
     from cassandra.protocol.frame import FrameReader, FrameWriter
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("cassandra.connection")
 
 WRITE_HIGH_WATER = (
-    _flight.WRITE_HIGH_WATER
+    _happy_path.WRITE_HIGH_WATER
 )  # bytes that the transport may hold before senders are held back
 # The server's own stream: no request can have it (native_protocol_v5.spec, EVENT).
 EVENT_STREAM = -1
@@ -54,8 +54,8 @@ LONGEST_HOLD = 1.0  # seconds that a thread may be writing before the connection
 HOLD_INTERVAL = 0.001  # seconds between looks if it still is
 SEGMENTS = "segments"
 
-METADATA_IDS = _flight.METADATA_IDS
-TABLET_VERSIONS = _flight.TABLET_VERSIONS
+METADATA_IDS = _happy_path.METADATA_IDS
+TABLET_VERSIONS = _happy_path.TABLET_VERSIONS
 
 
 def second_socket(sock: Any) -> _socket.socket:
@@ -178,7 +178,7 @@ class Connection(KnownConnection, bases.ConnectionBase, asyncio.BufferedProtocol
         "peer_version",
         "sockopts",
         "tls",
-        "wakes",
+        "wake_queue",
     )
 
     def __init__(
@@ -207,11 +207,11 @@ class Connection(KnownConnection, bases.ConnectionBase, asyncio.BufferedProtocol
         self.on_event: Callable[[int, int, bytes], None] | None = None
         self.on_room: Callable[[Connection], None] | None = None
         self.on_orphan: Callable[[Connection], None] | None = None
-        self.wakes: Wakes | None = None  # of threads that wait for answers
+        self.wake_queue: WakeQueue | None = None  # of threads that wait for answers
         self._loop = loop
         self._reader: FrameReader = frame.FrameReader(0, HANDSHAKE_MAX_BODY)
         self._writer: FrameWriter = frame.FrameWriter(version)
-        self.streams = _flight.StreamTable(self._writer, loop.call_soon, self._flush)
+        self.streams = _happy_path.StreamTable(self._writer, loop.call_soon, self._flush)
         self._agreed: list[str | None] = []  # compression and segments, for a second writer
         self._held_up_since: float | None = None  # a thread has been writing since then
         self._received = False
@@ -294,7 +294,7 @@ class Connection(KnownConnection, bases.ConnectionBase, asyncio.BufferedProtocol
         streams.armed = None
         if self._transport is None or self.closed:
             return
-        if not streams.hold():
+        if not streams.acquire_write():
             self._flush_later()
             return
         self._held_up_since = None
@@ -309,7 +309,7 @@ class Connection(KnownConnection, bases.ConnectionBase, asyncio.BufferedProtocol
                 streams.settled = False
                 self._transport.write(data)
         finally:
-            streams.let_go()
+            streams.release_write()
         # What waited here held senders back, not the transport: nobody else would tell them.
         if not streams.paused and self.on_room is not None and len(data) >= WRITE_HIGH_WATER:
             self.on_room(self)
@@ -362,13 +362,13 @@ class Connection(KnownConnection, bases.ConnectionBase, asyncio.BufferedProtocol
     def close_if_idle(self) -> None:
         """Close, unless a request is in flight that somebody waits for."""
         # Without a hold a thread could write between the look and the close.
-        is_held = self.streams.hold()
+        is_held = self.streams.acquire_write()
         try:
             is_idle = self.in_flight == self.orphans
             self.streams.settled = False
         finally:
             if is_held:
-                self.streams.let_go()
+                self.streams.release_write()
         if is_idle:
             self.close()
 
@@ -424,15 +424,15 @@ class Connection(KnownConnection, bases.ConnectionBase, asyncio.BufferedProtocol
         return self._reader.get_buffer(sizehint)
 
     def buffer_updated(self, nbytes: int) -> None:
-        wakes = self.wakes
-        if wakes is None:
+        wake_queue = self.wake_queue
+        if wake_queue is None:
             self._take_bytes(nbytes)
             return
-        wakes.is_gathering = True
+        wake_queue.is_gathering = True
         try:
             self._take_bytes(nbytes)
         finally:
-            wakes.wake()
+            wake_queue.wake()
 
     def _take_bytes(self, nbytes: int) -> None:
         try:
@@ -547,14 +547,14 @@ class Connection(KnownConnection, bases.ConnectionBase, asyncio.BufferedProtocol
         if self.closed:
             return
         streams = self.streams
-        is_held = streams.hold()
+        is_held = streams.acquire_write()
         # First: whatever the responders below do must find the connection closed.
         self.closed = True
         self.close_error = error
         streams.closed = True
         # The thread that had the claim may have let go before it could see that this is closed.
-        if is_held or streams.hold():
-            streams.let_go()
+        if is_held or streams.acquire_write():
+            streams.release_write()
         if streams.armed is not None:
             streams.armed.cancel()
             streams.armed = None
@@ -575,7 +575,7 @@ class Connection(KnownConnection, bases.ConnectionBase, asyncio.BufferedProtocol
                         "a request on %s could not be told that its connection is lost",
                         self.endpoint,
                     )
-                    failure = mishap(fault)
+                    failure = as_exception(fault)
                     request = getattr(responder, "request", None)
                     if request is not None:
                         request.fail(failure)

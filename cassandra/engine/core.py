@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra.engine.background import Background
 from cassandra.engine.connection import Connection, wire_format_of
-from cassandra.engine.control.asking import Asker
 from cassandra.engine.control.connection import ControlConnection, EventHandler
 from cassandra.engine.control.contacts import Contacts
+from cassandra.engine.control.internal_queries import InternalQueries
 from cassandra.engine.control.query_fallback import QueryFallback
 from cassandra.engine.endpoint import EndPoint
 from cassandra.engine.handshake import Connector
 from cassandra.engine.heartbeats import beat
+from cassandra.engine.hosts.endpoint_resolver import EndpointResolver
 from cassandra.engine.hosts.node_list import NodeListReader
-from cassandra.engine.hosts.places import Places
-from cassandra.engine.hosts.rumours import Rumours
+from cassandra.engine.hosts.status_events import StatusEvents
 from cassandra.engine.hosts.watch import HostWatch
 from cassandra.engine.known_names import open_by_factory
 from cassandra.engine.listeners import Listeners
@@ -37,11 +37,11 @@ from cassandra.errors import ConnectionShutdown
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.metadata.host import Host
 
-from cassandra._impl import flight  # isort: skip
+from cassandra._impl import happy_path  # isort: skip
 
 if TYPE_CHECKING:
     from cassandra.engine.control.client_routes import RouteWatch
-    from cassandra.engine.latches import Wakes
+    from cassandra.engine.events import WakeQueue
     from cassandra.engine.pools.shards import ShardTarget
 
 __all__ = ["Core"]
@@ -65,7 +65,7 @@ class Core(Observers):
         self.metadata = metadata
         self.loop = loop
         self.time = loop.time
-        self.timers = flight.TimerWheel(loop)
+        self.timers = happy_path.TimerWheel(loop)
         if settings.request_throttler is not None:
             settings.request_throttler.attach(loop)
         # The classes that programs have registered. Replaced, never changed: row plans remember
@@ -73,11 +73,11 @@ class Core(Observers):
         self.user_types: Mapping[str, Mapping[str, type]] = {}
         self.closed = False
         # If other threads than the loop's start requests: they may then write by themselves.
-        self.wakes: Wakes | None = None
+        self.wake_queue: WakeQueue | None = None
         self._background = Background()
         self.sessions = Sessions()
         self.listeners = Listeners(self.sessions.follow_distances_soon)
-        self.asker = Asker(settings)
+        self.internal_queries = InternalQueries(settings)
         self.connector = Connector(settings, loop)
         # What requests are rendered for ahead of their connection: as the control connection
         # speaks.
@@ -87,20 +87,22 @@ class Core(Observers):
         )
         self.query_fallback = QueryFallback(settings.query_fallback, metadata, self._connection)
         self.agreement = Agreement(
-            settings, metadata, self.asker.rows, self._required, lambda: self.closed
+            settings, metadata, self.internal_queries.rows, self._required, lambda: self.closed
         )
-        self.schema_reader = SchemaReader(settings, metadata, self.asker.rows, self.asker.pages)
+        self.schema_reader = SchemaReader(
+            settings, metadata, self.internal_queries.rows, self.internal_queries.pages
+        )
         self.schema = SchemaRefresher(
             settings, metadata, self.schema_reader, self.agreement.wait, self._required, self.spawn
         )
         self.policies = Policies(self, metadata, self.listeners, self.hosts.bring_up, self.spawn)
         self.preparer = Preparer(
-            settings, metadata, self.sessions, self.asker.ask, self.spawn, server=self
+            settings, metadata, self.sessions, self.internal_queries.send, self.spawn, server=self
         )
         # The parts above ask for the control connection when they need it: it is made last.
         self._routes = self._watched_routes()
         self.control = self._new_control()
-        self._rumours = Rumours(
+        self._status_events = StatusEvents(
             settings, metadata, self.hosts, read_nodes=self.control.on_topology_change
         )
         self._wire()
@@ -112,22 +114,22 @@ class Core(Observers):
         # Its class is not imported here: most clusters have no routes.
         return routes.watched_by(
             self.settings,
-            self.asker.rows,
+            self.internal_queries.rows,
             self._connection,
-            on_change=self.hosts.look_again,
+            on_change=self.hosts.recheck,
             spawn=self.spawn,
         )
 
     def _new_control(self) -> ControlConnection:
         settings, metadata = self.settings, self.metadata
         by_host_id = metadata.get_host_by_host_id
-        places = Places(settings.endpoint_factory, self.connector, by_host_id)
+        resolver = EndpointResolver(settings.endpoint_factory, self.connector, by_host_id)
         return ControlConnection(
             settings,
             self._open_control,
-            self.asker.ask,
+            self.internal_queries.send,
             Contacts(settings, metadata, self.connector.in_thread, self.sessions.ignore),
-            NodeListReader(settings, metadata, places, self.asker.rows, self._routes),
+            NodeListReader(settings, metadata, resolver, self.internal_queries.rows, self._routes),
             self.hosts,
             self.schema,
             self.spawn,
@@ -137,7 +139,7 @@ class Core(Observers):
         """Register the parts with each other, now that all of them exist."""
         handlers: dict[str, EventHandler] = {
             "TOPOLOGY_CHANGE": self.control.on_topology_change,
-            "STATUS_CHANGE": self._rumours.on_event,
+            "STATUS_CHANGE": self._status_events.on_event,
             "SCHEMA_CHANGE": self.schema.on_event,
         }
         if self._routes is not None:
@@ -185,7 +187,7 @@ class Core(Observers):
         # First: nothing that ends below may open a connection or a session again.
         self.closed = True
         self.control.close()
-        self._rumours.close()
+        self._status_events.close()
         self.sessions.stop_following()
         self.schema.close()
         self.hosts.close()

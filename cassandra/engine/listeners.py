@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cassandra.engine.mishaps import let_out
+from cassandra.engine.failures import reraise_on_loop
 
 if TYPE_CHECKING:
     from cassandra.metadata.host import Host
@@ -71,5 +71,5 @@ class Listeners:
                 getattr(listener, event)(host)
             except BaseException as error:  # its own fault: the others are told all the same
                 log.exception("%s.%s(%s) failed", type(listener).__name__, event, host)
-                let_out(error)
+                reraise_on_loop(error)
         self._after()

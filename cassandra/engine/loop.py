@@ -19,11 +19,11 @@ from threading import TIMEOUT_MAX
 from time import monotonic
 from typing import Any, Generic, Protocol, TypeVar
 
-from cassandra._impl import flight
+from cassandra._impl import happy_path
 from cassandra._imports import import_module
 from cassandra._threads import Waiter, get_ident, new_thread, new_waiter
+from cassandra.engine.failures import as_exception
 from cassandra.engine.green import new_selector
-from cassandra.engine.mishaps import mishap
 from cassandra.errors import ConnectionShutdown, NoHostAvailable, SessionShutdown
 
 T = TypeVar("T")
@@ -144,7 +144,7 @@ class Inbox:
                 work.start()
             except BaseException as error:  # what is queued behind it is not to blame
                 log.exception("%r could not be started", work)
-                work.fail(mishap(error))
+                work.fail(as_exception(error))
         if not self._settling:
             self._settling = True
             # Behind the writes of this turn.
@@ -266,7 +266,7 @@ class LoopThread:
     ) -> None:
         self.loop = make_loop()
         self.inbox = Inbox(self.loop)
-        self.wakes = flight.Wakes()
+        self.wake_queue = happy_path.WakeQueue()
         self._calls: set[_Call[Any]] = set()
         # A daemon: a program that forgets shutdown() must be able to end.
         self._thread = new_thread(self._run, name)

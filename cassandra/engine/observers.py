@@ -19,13 +19,13 @@ from cassandra._forks import renewed
 from cassandra._impl import bases
 from cassandra._threads import Lock, new_thread
 from cassandra.engine.callers import current_caller
-from cassandra.engine.mishaps import let_out
+from cassandra.engine.failures import reraise_on_loop
 from cassandra.observers import BRIEF_EVENTS, ObservedRequest, overrides
 from cassandra.util.intervals import OncePerInterval
 
 if TYPE_CHECKING:
     from cassandra.engine.core import Core
-    from cassandra.engine.flight import RequestBase
+    from cassandra.engine.happy_path import RequestBase
     from cassandra.metadata.host import Host
     from cassandra.observers import RequestObserver
     from cassandra.throttling import RequestThrottler
@@ -185,7 +185,7 @@ class Hook:
     def on_error(self, error: BaseException) -> None:
         """The call has raised `error`, on the loop or in the caller's thread."""
         self.log_error(error)
-        let_out(error)
+        reraise_on_loop(error)
 
     def log_error(self, error: BaseException) -> None:
         """Say in the log that the call has raised `error`."""

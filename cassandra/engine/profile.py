@@ -73,7 +73,7 @@ class ExecutionProfile(_Attributes):
         cluster and the session (see `cassandra.observers`).
     """
 
-    # In `_settings_at_hand` the compiled twin of `engine.flight` keeps the settings of a profile of
+    # In `_settings_at_hand` the compiled `engine.happy_path` keeps the settings of a profile of
     # this very class: a tuple of them, made for the first request and forgotten if a setting is
     # changed. None are kept of a profile whose dictionary somebody was shown, who may change it at
     # any time (`_is_shown`).

@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from cassandra._impl import flight
-from cassandra.engine.mishaps import mishap
+from cassandra._impl import happy_path
+from cassandra.engine.failures import as_exception
 from cassandra.engine.overrides import refuse_overrides
 from cassandra.engine.prepare.again import Reprepare
 from cassandra.engine.server_warnings import log_warnings
@@ -52,13 +52,13 @@ from cassandra.query.statement import query_head
 
 if TYPE_CHECKING:
     from cassandra.engine.connection import Connection
-    from cassandra.engine.flight import Attempt, RequestBase
+    from cassandra.engine.happy_path import Attempt, RequestBase
     from cassandra.engine.pools.pool import HostPool
     from cassandra.errors import ReadTimeout, Unavailable, WriteTimeout
     from cassandra.metadata.host import Host
     from cassandra.policies.retry import Decision
 else:
-    RequestBase = flight.RequestBase
+    RequestBase = happy_path.RequestBase
 
 log = logging.getLogger("cassandra.cluster")
 
@@ -313,7 +313,7 @@ class Request(RequestBase):
         except (
             BaseException
         ) as fault:  # of the policy, or of what it decided: the request must come to its end
-            self.fail(mishap(fault))
+            self.fail(as_exception(fault))
 
     def _apply(self, attempt: Attempt, error: Exception, decision: Decision) -> None:
         """Do what the retry policy decided: (decision, consistency[, delay in seconds])."""
@@ -353,7 +353,7 @@ class Request(RequestBase):
         try:
             self._send_again(host)
         except BaseException as fault:  # of a query plan
-            self.fail(mishap(fault))
+            self.fail(as_exception(fault))
 
     def _send_again(self, host: Host | None) -> None:
         pool = self.session.pools.get(host) if host is not None else None
@@ -413,7 +413,7 @@ class Request(RequestBase):
             self.try_next_host()
             self._schedule_speculation()
         except BaseException as fault:  # of a policy
-            self.fail(mishap(fault))
+            self.fail(as_exception(fault))
 
 
 class _DelayedRetry:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cassandra._impl import bind, bodies, flight
+from cassandra._impl import bind, bodies, happy_path
 from cassandra.engine.overrides import refuse_overrides
 from cassandra.engine.prepare.body import prepare_body
 from cassandra.protocol.extras import check_payload, request_extras
@@ -24,11 +24,11 @@ from cassandra.query.statement import query_head
 
 if TYPE_CHECKING:
     from cassandra.engine.connection import Connection
-    from cassandra.engine.flight import ExecuteBodyBase
+    from cassandra.engine.happy_path import ExecuteBodyBase
     from cassandra.engine.prepare.rebind import Renewed
     from cassandra.protocol.bind import RowsBlock
 else:
-    ExecuteBodyBase = flight.ExecuteBodyBase
+    ExecuteBodyBase = happy_path.ExecuteBodyBase
     RowsBlock = bind.RowsBlock
 
 __all__ = [
@@ -67,7 +67,7 @@ class BodyMethods:
     paging_state: bytes | None
     tracing: bool
 
-    def outdate(self) -> None:
+    def invalidate(self) -> None:
         """The body is made anew before it is sent again."""
         raise NotImplementedError
 
@@ -89,12 +89,12 @@ class BodyMethods:
         if consistency != self.consistency:
             # It is a slot of the classes that this is mixed into.
             self.consistency = consistency  # type: ignore[misc]
-            self.outdate()
+            self.invalidate()
 
     def set_paging_state(self, paging_state: bytes | None) -> None:
         """Ask for another page."""
         self.paging_state = paging_state  # type: ignore[misc]
-        self.outdate()
+        self.invalidate()
 
     def describe(self) -> str:
         """Say in a few words, for messages, which statement is executed."""
@@ -140,7 +140,7 @@ class RequestBody(BodyMethods, QueryParams):
     __slots__ = ("_wire_format", "body", "custom_payload", "tracing")
 
     def __init__(self, keyspace: str | None = None) -> None:
-        QueryParams.__init__(self, 0)  # `flight.resolve` gives it the rest
+        QueryParams.__init__(self, 0)  # `happy_path.resolve` gives it the rest
         self.keyspace = keyspace
         self.tracing = False
         self.custom_payload: Mapping[str, bytes | None] | None = None
@@ -168,7 +168,7 @@ class RequestBody(BodyMethods, QueryParams):
     def _render(self, version: int) -> bytes:
         raise NotImplementedError
 
-    def outdate(self) -> None:
+    def invalidate(self) -> None:
         self._wire_format = 0
 
 
@@ -212,8 +212,8 @@ class ExecuteBody(BodyMethods, ExecuteBodyBase):
 
     with_extras = BodyMethods.with_extras
 
-    def outdate(self) -> None:
-        ExecuteBodyBase.outdate(self)
+    def invalidate(self) -> None:
+        ExecuteBodyBase.invalidate(self)
 
     def statement_text(self) -> str | None:
         text: str = self.prepared.query_string
@@ -262,7 +262,7 @@ class BatchBody(RequestBody):
     def render(self, connection: Connection) -> tuple[int, int, bytes]:
         # A statement that was prepared again may have another id, and the body names the old one.
         if self._wire_format and self._ids != self._current_ids():
-            self.outdate()
+            self.invalidate()
         return RequestBody.render(self, connection)
 
     def _current_ids(self) -> list[bytes]:
@@ -313,7 +313,7 @@ class BatchBody(RequestBody):
             else (renewed.statement, _rebound(values, renewed))
             for prepared, values in self.statements
         ]
-        self.outdate()
+        self.invalidate()
 
 
 def _rebound(values: Any, renewed: Renewed) -> Any:

@@ -1,6 +1,6 @@
 """Which setting counts for a request: the call's, the statement's, the profile's or the session's.
 
-A part of the twin module `cassandra.engine.flight`, which hands it on.
+A part of the twin module `cassandra.engine.happy_path`, which hands it on.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from cassandra.protocol.extras import check_payload
 from cassandra.query.settings import FETCH_SIZE_UNSET, NOT_SET, CallOptions
 
 if TYPE_CHECKING:
-    from cassandra.engine.flight import ExecuteBodyBase, RequestBase
+    from cassandra.engine.happy_path import ExecuteBodyBase, RequestBase
     from cassandra.engine.session import EngineSession
 
 __all__ = ["bound_request", "request_for", "resolve"]
@@ -110,7 +110,7 @@ def bound_request(
 ) -> Any:
     """Make the request for a bound statement, rendered in the calling thread.
 
-    The usual way through `resolve` and `request_for`, in one call.
+    The happy path through `resolve` and `request_for`, in one call.
 
     :param body_class: must not have an ``__init__`` of its own, nor must `request_class`: the
         compiled twin does not call it.

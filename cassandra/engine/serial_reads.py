@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["AtLevel", "in_order"]
+__all__ = ["WithConsistency", "in_order"]
 
 _SERIAL = (8, 9)  # SERIAL and LOCAL_SERIAL (native_protocol_v5.spec, section 3, [consistency])
 
 
-class AtLevel:
+class WithConsistency:
     """A statement at the consistency level that counts for it.
 
     Policies ask the statement for its level, and the profile's is not known there. For all else it
@@ -43,5 +43,5 @@ def in_order(statement: Any, consistency: int | None) -> Any:
         and getattr(statement, "consistency_level", consistency) is None
     ):
         assert consistency is not None
-        return AtLevel(statement, consistency)
+        return WithConsistency(statement, consistency)
     return statement

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cassandra.engine.connection import METADATA_IDS, Connection
-from cassandra.engine.mishaps import failure_of
+from cassandra.engine.failures import failure_of
 from cassandra.engine.observers import ObservedSession
 from cassandra.engine.pools.pool import HostPool, PoolOwner
 from cassandra.engine.pools.shards import ShardPool, ShardTarget, shard_aware_port
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
 
     from cassandra.engine.core import Core
-    from cassandra.engine.flight import Attempt
+    from cassandra.engine.happy_path import Attempt
     from cassandra.engine.request import Request
     from cassandra.metadata.host import Host
 
@@ -260,8 +260,8 @@ class EngineSession(ObservedSession):
             except BaseException:
                 connection.close()
                 raise
-        if self.core.wakes is not None:
-            connection.wakes = self.core.wakes
+        if self.core.wake_queue is not None:
+            connection.wake_queue = self.core.wake_queue
             connection.write_directly()
         return connection
 
@@ -407,7 +407,7 @@ class EngineSession(ObservedSession):
         """Have `connection` use `keyspace`."""
         # Quoted, because a bare name would be folded to lower case. The answer is SET_KEYSPACE, or
         # an error.
-        await self.core.asker.query(connection, f"USE {escape_name(keyspace)}")
+        await self.core.internal_queries.query(connection, f"USE {escape_name(keyspace)}")
         connection.keyspace = keyspace
 
     def on_schema_change(
@@ -460,7 +460,7 @@ class EngineSession(ObservedSession):
     async def _schema_versions(self, scope: SchemaAgreementScope) -> set[Any]:
         if self.closed:
             raise self.closed_error()
-        return await versions_in(scope, self.pools.values(), self.core.asker.rows)
+        return await versions_in(scope, self.pools.values(), self.core.internal_queries.rows)
 
     def see_through(self, request: Request, coroutine: Coroutine[Any, Any, None]) -> None:
         """Run the coroutine that `request` waits for.

@@ -7,8 +7,8 @@ import logging
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cassandra._impl import flight
-from cassandra.engine.mishaps import let_out
+from cassandra._impl import happy_path
+from cassandra.engine.failures import reraise_on_loop
 from cassandra.policies.balancing import HostDistance
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class Sessions:
     def in_flight(self, host: Host) -> int:
         """Return the number of requests to `host` that are not answered yet."""
         pools = (session.pools.get(host) for session in self._open)
-        return sum(flight.in_flight_of(pool.connections) for pool in pools if pool is not None)
+        return sum(happy_path.in_flight_of(pool.connections) for pool in pools if pool is not None)
 
     def resize_pools(self) -> None:
         """Have all pools follow the settings."""
@@ -112,4 +112,4 @@ class Sessions:
                 session.follow_distances()
             except BaseException as error:  # of a policy
                 log.exception("the distances of the hosts could not be followed")
-                let_out(error)
+                reraise_on_loop(error)

@@ -1,6 +1,6 @@
 """The requests in flight on one connection: the Python twin of the compiled `StreamTable`.
 
-It belongs to the happy path in `cassandra.engine.flight`, which hands the name on.
+It belongs to the happy path in `cassandra.engine.happy_path`, which hands the name on.
 
 Theory of operation. The table belongs to the loop. One thing is shared: while nothing is in flight,
 a thread of the program may write one request to the socket itself, instead of waking the loop for
@@ -28,7 +28,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cassandra._threads import Lock
-from cassandra.engine.mishaps import mishap
+from cassandra.engine.failures import as_exception
 from cassandra.protocol.streams import MAX_STREAMS, StreamIds
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ class StreamTable:
                     responder.on_response(connection, opcode, flags, body)
                 except BaseException as error:  # the answers behind it are for others
                     log.exception("an answer of %s could not be processed", connection.endpoint)
-                    failure = mishap(error)
+                    failure = as_exception(error)
                     request = getattr(responder, "request", None)
                     if request is not None:
                         request.fail(failure)
@@ -340,7 +340,7 @@ class StreamTable:
         finally:
             if written != len(data):
                 self._leave_rest(data, written)
-            self.let_go()
+            self.release_write()
 
     def _write(self, data: bytes) -> int:
         """Return how many bytes the socket has taken; a negative number is an error's."""
@@ -364,15 +364,15 @@ class StreamTable:
         except RuntimeError:  # the loop is closed, which ends the requests in flight
             pass
 
-    def hold(self) -> bool:
-        """Keep other threads from writing until `let_go`; on the loop.
+    def acquire_write(self) -> bool:
+        """Keep other threads from writing until `release_write`; on the loop.
 
         Returns False if a thread does not finish soon.
         """
         return self._claim is None or self._claim.acquire(timeout=PATIENCE)
 
-    def let_go(self) -> None:
-        """End what `hold` has begun."""
+    def release_write(self) -> None:
+        """End what `acquire_write` has begun."""
         claim = self._claim
         if claim is None:
             return

@@ -1,6 +1,6 @@
 """The wheel that holds the deadlines of requests: the Python twin of the compiled `TimerWheel`.
 
-It belongs to the happy path in `cassandra.engine.flight`, which hands the name on.
+It belongs to the happy path in `cassandra.engine.happy_path`, which hands the name on.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import logging
 import time
 from typing import Protocol
 
-from cassandra.engine.mishaps import mishap
+from cassandra.engine.failures import as_exception
 
 __all__ = ["TimerWheel"]
 
@@ -153,4 +153,4 @@ class TimerWheel:
             # An error of one of them is not a reason to forget the others.
             except BaseException as error:
                 log.exception("the end of a time limit could not be processed")
-                item.fail(mishap(error))
+                item.fail(as_exception(error))

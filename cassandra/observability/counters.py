@@ -16,7 +16,7 @@ from cassandra._threads import Lock
 from cassandra.observers import ObservedRequest, RequestObserver
 
 if TYPE_CHECKING:
-    from cassandra.engine.flight import Attempt
+    from cassandra.engine.happy_path import Attempt
     from cassandra.metadata.host import Host
 
 __all__ = ["BUCKETS", "ClusterGauges", "Histogram", "HostCounters", "HostGauges", "RequestCounters"]

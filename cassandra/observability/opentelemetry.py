@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
     from opentelemetry.trace import TracerProvider
 
-    from cassandra.engine.flight import Attempt
+    from cassandra.engine.happy_path import Attempt
     from cassandra.metadata.host import Host
 
 __all__ = ["OpenTelemetryObserver"]

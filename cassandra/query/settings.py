@@ -2,8 +2,8 @@
 name.
 
 A request takes its settings from three places, in this order: the options of the call, the
-statement itself, the execution profile and the session. `cassandra.engine.flight.resolve` is where
-they meet.
+statement itself, the execution profile and the session. `cassandra.engine.happy_path.resolve` is
+where they meet.
 """
 
 from __future__ import annotations

@@ -90,8 +90,8 @@ def execute(statement: Any) -> None:
     )
     for wire_format in (4, 0x105):
         engine: Any = SimpleNamespace(core=SimpleNamespace(wire_format=wire_format))
-        request = _impl.flight.bound_request(
-            _impl.flight.RequestBase,
+        request = _impl.happy_path.bound_request(
+            _impl.happy_path.RequestBase,
             ExecuteBody,
             session,
             engine,
@@ -148,7 +148,7 @@ def statements() -> None:
 
 def requests() -> None:
     def make() -> Any:
-        request = _impl.flight.RequestBase(session(), None, request_body(), lambda done: None)
+        request = _impl.happy_path.RequestBase(session(), None, request_body(), lambda done: None)
         request._plan = iter(["host"])
         return request
 
@@ -159,7 +159,7 @@ def requests() -> None:
         return body
 
     def session() -> Any:
-        streams = _impl.flight.StreamTable(
+        streams = _impl.happy_path.StreamTable(
             _impl.frame.FrameWriter(4), lambda call: call, lambda: None
         )
         connection = SimpleNamespace(
@@ -190,7 +190,7 @@ def requests() -> None:
     overwritten(request_body, lambda one: one.render(SimpleNamespace(wire_format=0x105, version=5)))
     for connection in (SimpleNamespace(streams=value) for value in BAD):
         with contextlib.suppress(Exception):
-            _impl.flight.first_with_room([connection])
+            _impl.happy_path.first_with_room([connection])
     for envelope in BAD:
         streams = session().connection.streams
         for _ in range(3):
@@ -481,11 +481,11 @@ def _released() -> None:
             return SimpleNamespace(named_tuples=lambda *given: given, tuples=lambda *given: given)
 
     changes = Metadata()
-    answer = _impl.flight.RowsAnswer(changes, b"x" * 100_000, 99_990)
+    answer = _impl.happy_path.RowsAnswer(changes, b"x" * 100_000, 99_990)
     with contextlib.suppress(Exception):
         answer.rows(None)
     for offset in (-5, -(1 << 40), 1 << 40, 99_997):
-        answer = _impl.flight.RowsAnswer(metadata, b"x", offset)
+        answer = _impl.happy_path.RowsAnswer(metadata, b"x", offset)
         with contextlib.suppress(Exception):
             answer.rows(None)
 

@@ -36,7 +36,7 @@ NO_OLD_PICKLES = "a class that defines __slots__ without"
 LONGEST = 60  # seconds that a child may take
 SAMPLES = 60  # of the combinations of arguments, for each number of them
 # They wait, if they are asked to.
-WAITING = {("Latch", "wait")}
+WAITING = {("Event", "wait")}
 SPECIAL = (
     "__len__", "__iter__", "__next__", "__repr__", "__str__", "__hash__", "__bool__", "__await__",
     "__del__", "__reduce__", "__sizeof__",

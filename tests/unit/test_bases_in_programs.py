@@ -183,7 +183,7 @@ def test_bound_statements_may_have_properties(twins: Twins, kind: Any, size: int
     )
     statement = kind(prepared())
     body = SimpleNamespace()
-    twins.flight.resolve(body, session, statement, Hasty(ExecutionProfile(), timeout=NOT_SET))
+    twins.happy_path.resolve(body, session, statement, Hasty(ExecutionProfile(), timeout=NOT_SET))
     assert (body.page_size, body.consistency) == (size, 10)
 
 
@@ -283,7 +283,7 @@ def test_the_engine_s_sessions_may_have_properties(twins: Twins) -> None:
         seen.append(keyspace)
         return []
 
-    class Request(twins.flight.RequestBase):  # type: ignore[misc,name-defined]
+    class Request(twins.happy_path.RequestBase):  # type: ignore[misc,name-defined]
         def on_plan_exhausted(self) -> None:
             seen.append("exhausted")
 

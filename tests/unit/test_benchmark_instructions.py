@@ -30,7 +30,7 @@ Ir                file:function
 --------------------------------------------------------------------------------
 6,000 (66.67%)  ???:_PyEval_EvalFrameDefault'2 [/usr/lib/libpython3.11.so]
 1,000 (11.11%)  ???:_PyEval_EvalFrameDefault [/usr/lib/libpython3.11.so]
-2,000 (22.22%)  flight.c:__pyx_f_start
+2,000 (22.22%)  happy_path.c:__pyx_f_start
 """
 
 

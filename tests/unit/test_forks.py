@@ -13,7 +13,7 @@ ROOT = Path(cassandra.__file__).parent
 OF_A_CALL = {
     "client/paging.py",  # one page that is asked for ahead, by the parent's connections
     "concurrent.py",  # one call of execute_concurrent
-    "engine/latches.py",  # one execution
+    "engine/events.py",  # one execution
     "engine/stream_table.py",  # a connection of the parent; nobody waits for them without a limit
     "testing/fake/faults.py",
     "testing/fake/node.py",

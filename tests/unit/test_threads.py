@@ -16,7 +16,7 @@ import pytest
 
 from cassandra import _threads
 from cassandra._threads import (
-    GreenLatch,
+    GreenEvent,
     RealThread,
     at_home,
     green_library,
@@ -135,16 +135,16 @@ def test_a_caller_that_is_killed_leaves_its_turn_to_the_next(waiter: Any) -> Non
 
 
 def test_a_latch_opens_once_for_all() -> None:
-    latch = GreenLatch()
-    assert latch.wait(0.001) is False
+    event = GreenEvent()
+    assert event.wait(0.001) is False
     found: list[bool] = []
-    threads = [started(lambda: found.append(latch.wait(WAIT))) for _ in range(3)]
-    latch.open()
-    latch.open_soon()
+    threads = [started(lambda: found.append(event.wait(WAIT))) for _ in range(3)]
+    event.set()
+    event.set_soon()
     for thread in threads:
         thread.join(WAIT)
     assert found == [True] * 3
-    assert latch.wait(0) is True
+    assert event.wait(0) is True
 
 
 def test_without_a_library_waiters_are_locks_and_threads_are_threads() -> None:

@@ -149,7 +149,9 @@ def test_same_constructors(name: str, compiled: Twins) -> None:
 # It says of each twin what that one can do.
 DIFFERENT_CONSTANTS = {("arrow_capsules", "RELEASES_SAFELY")}
 # The Python class has them of `QueryParams`, always None and False: the compiled one has no need.
-PYTHON_ATTRIBUTES = {("flight", "ExecuteBodyBase"): {"keyspace", "now_in_seconds", "value_names"}}
+PYTHON_ATTRIBUTES = {
+    ("happy_path", "ExecuteBodyBase"): {"keyspace", "now_in_seconds", "value_names"}
+}
 
 
 def classes(name: str, compiled: Twins) -> list[tuple[type[Any], type[Any]]]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cassandra.client_routes import ClientRoutesConfig
     from cassandra.engine.background import Spawn
     from cassandra.engine.connection import Connection
-    from cassandra.engine.control.asking import Rows
+    from cassandra.engine.control.internal_queries import Rows
     from cassandra.engine.settings import Settings
 
 __all__ = ["ClientRoutes", "ClientRoutesEndPoint", "ClientRoutesEndPointFactory", "RouteWatch"]

@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from cassandra.engine.hosts.bursts import BurstTimer
+from cassandra.engine.hosts.debouncing import Debouncer
 from cassandra.errors import (
     AuthenticationFailed,
     ConnectionException,
@@ -30,8 +30,8 @@ from cassandra.protocol.messages.decode import decode_response
 if TYPE_CHECKING:
     from cassandra.engine.background import Spawn
     from cassandra.engine.connection import Connection
-    from cassandra.engine.control.asking import Ask
     from cassandra.engine.control.contacts import Contacts
+    from cassandra.engine.control.internal_queries import Send
     from cassandra.engine.endpoint import EndPoint
     from cassandra.engine.hosts.topology import NodeList
     from cassandra.engine.settings import Settings
@@ -65,7 +65,7 @@ class Hosts(Protocol):
     def take_node_list(self, node_list: NodeList, rebuild: bool = False) -> None:
         """Swap the snapshot of the hosts, and act on what has changed."""
 
-    def look_again(self) -> None:
+    def recheck(self) -> None:
         """Events that say which hosts are up may have been missed."""
 
     def on_connection_failure(self, host: Host, error: Exception) -> None:
@@ -91,7 +91,7 @@ class ControlConnection:
     `on_adopted` is called with each connection that comes into use.
 
     :param open_connection: opens a connection to an end point.
-    :param ask: sends a request of the engine's own on a connection.
+    :param send: sends a request of the engine's own on a connection.
     :param contacts: tells where to try.
     :param node_lists: reads the node list.
     :param spawn: runs a coroutine in the background.
@@ -101,7 +101,7 @@ class ControlConnection:
         self,
         settings: Settings,
         open_connection: Callable[[EndPoint], Awaitable[Connection]],
-        ask: Ask,
+        send: Send,
         contacts: Contacts,
         node_lists: NodeLists,
         hosts: Hosts,
@@ -110,7 +110,7 @@ class ControlConnection:
     ) -> None:
         self._settings = settings
         self._open = open_connection
-        self._ask = ask
+        self._send = send
         self._contacts = contacts
         self._node_lists = node_lists
         self._hosts = hosts
@@ -128,7 +128,7 @@ class ControlConnection:
         self._refreshing: asyncio.Task[None] | None = None
         self._refresh_missed = False  # it was due while there was no connection
         # The window is asked for each time: programs may change it while they are connected.
-        self._burst = BurstTimer(
+        self._debouncer = Debouncer(
             lambda: settings.topology_event_refresh_window, self._start_refresh
         )
         # Ends the wait between two tries.
@@ -191,7 +191,7 @@ class ControlConnection:
             connection.on_event = partial(self._on_event, connection.version)
             # Before the node list is read: a change after the reading is then told by an event.
             message = RegisterMessage(list(self.handlers))
-            await self._ask(
+            await self._send(
                 connection, message.opcode, message.body(connection.version), "REGISTER"
             )
             node_list = await self._node_lists.read(connection, endpoint)
@@ -220,7 +220,7 @@ class ControlConnection:
         self._hosts.take_node_list(node_list)
         if has_moved:
             self._schema.on_moved(node_list.local)
-            self._hosts.look_again()
+            self._hosts.recheck()
         if self._refresh_missed:
             # Told of after REGISTER, and perhaps after the rows were read.
             self._refresh_missed = False
@@ -255,7 +255,7 @@ class ControlConnection:
         """
         # The switch of all metadata is for the node list, too.
         if self._schema.enabled:
-            self._burst.add()
+            self._debouncer.add()
 
     def _start_refresh(self) -> None:
         if self._closed:
@@ -351,7 +351,7 @@ class ControlConnection:
         """Close for good."""
         # First: `_on_closed` of the connection below would start to reconnect.
         self._closed = True
-        self._burst.cancel()
+        self._debouncer.cancel()
         for task in (self._reconnecting, self._refreshing):
             if task is not None:
                 task.cancel()

@@ -17,10 +17,10 @@ from cassandra.metadata.host import Host
 
 if TYPE_CHECKING:
     from cassandra.engine.connection import Connection
-    from cassandra.engine.control.asking import Rows
     from cassandra.engine.control.client_routes import RouteWatch
+    from cassandra.engine.control.internal_queries import Rows
     from cassandra.engine.endpoint import EndPoint
-    from cassandra.engine.hosts.places import Places
+    from cassandra.engine.hosts.endpoint_resolver import EndpointResolver
     from cassandra.engine.settings import Settings
     from cassandra.metadata.cluster_metadata import Metadata
 
@@ -30,24 +30,24 @@ __all__ = ["NodeListReader"]
 class NodeListReader:
     """Reads the node list of a cluster.
 
-    :param places: finds the end points of nodes.
+    :param resolver: finds the end points of nodes.
     :param rows: returns the rows of a query on a connection, as dicts.
     :param routes: keeps the routes to nodes behind proxies; None if there are none.
     """
 
-    __slots__ = ("_has_peers_v2", "_metadata", "_places", "_routes", "_rows", "_settings")
+    __slots__ = ("_has_peers_v2", "_metadata", "_resolver", "_routes", "_rows", "_settings")
 
     def __init__(
         self,
         settings: Settings,
         metadata: Metadata,
-        places: Places,
+        resolver: EndpointResolver,
         rows: Rows,
         routes: RouteWatch | None = None,
     ) -> None:
         self._settings = settings
         self._metadata = metadata
-        self._places = places
+        self._resolver = resolver
         self._rows = rows
         self._routes = routes
         self._has_peers_v2 = True
@@ -82,8 +82,8 @@ class NodeListReader:
         self._metadata.partitioner = local.get("partitioner")
         peers = [row for row in peer_rows if is_complete(row)]
         endpoints = [
-            await self._places.of_local(endpoint, local),
-            *await self._places.of_rows(peers),
+            await self._resolver.of_local(endpoint, local),
+            *await self._resolver.of_rows(peers),
         ]
         rows = zip(endpoints, [local, *peers], strict=True)
         conviction = self._settings.conviction_policy_factory

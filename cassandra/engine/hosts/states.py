@@ -2,8 +2,8 @@
 
 Theory of operation. A host is up when a pool to it is ready. It is down when its last connection
 broke, or none could be opened, and the conviction policy agrees. Events of the server only hurry
-that along: connections are trusted before rumours. Beside that a host may be tried: then one task
-opens connections to it by the schedule of the reconnection policy.
+that along: connections are trusted before status events. Beside that a host may be tried: then one
+task opens connections to it by the schedule of the reconnection policy.
 
 The state is not kept here: `HostWatch` reads it off the host and its tries before each event.
 

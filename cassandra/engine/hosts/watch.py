@@ -97,7 +97,7 @@ class HostWatch:
     def on_said_down(self, host: Host) -> None:
         """The cluster says that `host` is down."""
         error = ConnectionException(f"the cluster says that {host} is down", host.endpoint)
-        # Connections are trusted before rumours: this counts only if there are none.
+        # Connections are trusted before status events: this counts only if there are none.
         convicted = (
             not self._sessions.have_pool(host)
             and not self._sessions.ignore(host)
@@ -105,7 +105,7 @@ class HostWatch:
         )
         self._happened(Event.SAID_DOWN, host, error, convicted)
 
-    def look_again(self) -> None:
+    def recheck(self) -> None:
         """The control connection has moved: events about hosts may be missed."""
         for host in self._metadata.all_hosts():
             self._happened(Event.LOOK_AGAIN, host)

@@ -10,10 +10,10 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from cassandra._impl import bases, flight
+from cassandra._impl import bases, happy_path
 from cassandra.engine.connection import Connection
+from cassandra.engine.failures import as_exception
 from cassandra.engine.known_names import KnownPool
-from cassandra.engine.mishaps import mishap
 from cassandra.errors import ConnectionShutdown, NoConnectionsAvailable
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class HostPool(KnownPool, bases.PoolBase):
 
     def pick(self) -> Connection | None:
         """Return the connection with the fewest streams in use; None if all are full."""
-        found: Connection | None = flight.first_with_room(self.connections)
+        found: Connection | None = happy_path.first_with_room(self.connections)
         return found
 
     @property
@@ -243,7 +243,7 @@ class HostPool(KnownPool, bases.PoolBase):
                     waiter.on_room(self.host, connection)
                 except BaseException as error:
                     # Its own fault. Those behind it wait for the same room.
-                    waiter.fail(mishap(error))
+                    waiter.fail(as_exception(error))
         if (
             self._closing
             and connection in self._closing
@@ -340,7 +340,7 @@ class HostPool(KnownPool, bases.PoolBase):
                 try:
                     waiter.on_pool_closed(self.host, error)
                 except BaseException as fault:
-                    waiter.fail(mishap(fault))
+                    waiter.fail(as_exception(fault))
 
     def close(self, error: Exception | None = None) -> None:
         """Close all connections; requests in flight and waiting ones get `error`."""

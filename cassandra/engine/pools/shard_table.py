@@ -1,6 +1,6 @@
 """The connections of a pool to a ScyllaDB node, by the node's shards.
 
-A part of the twin module `cassandra.engine.flight`, which hands it on.
+A part of the twin module `cassandra.engine.happy_path`, which hands it on.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cassandra._impl import flight
+from cassandra._impl import happy_path
 from cassandra.engine.endpoint import DefaultEndPoint
 from cassandra.engine.pools.pool import HostPool, PoolOwner
 from cassandra.errors import ConnectionShutdown
@@ -245,7 +245,9 @@ class ShardPool(HostPool):
         for connection in list(self.connections) if known is not None else ():
             self._retire(connection)
         self._port_works = None
-        self.shards = flight.ShardTable(info.shards_count, info.sharding_ignore_msb, self._tablets)
+        self.shards = happy_path.ShardTable(
+            info.shards_count, info.sharding_ignore_msb, self._tablets
+        )
         self.size = info.shards_count * self._per_shard
 
     def _forget_shards(self) -> None:

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from cassandra.engine.connection import read_answer
-from cassandra.engine.mishaps import mishap
+from cassandra.engine.failures import as_exception
 from cassandra.engine.prepare.body import prepare_body
 from cassandra.engine.prepare.rebind import Renewed, changes_of
 from cassandra.errors import ConnectionException
@@ -15,7 +15,7 @@ from cassandra.protocol.opcodes import PREPARE
 
 if TYPE_CHECKING:
     from cassandra.engine.connection import Connection
-    from cassandra.engine.flight import Attempt
+    from cassandra.engine.happy_path import Attempt
     from cassandra.engine.request import Request
     from cassandra.query.prepared import PreparedStatement
 
@@ -54,7 +54,7 @@ class Reprepare:
             else:
                 request.request_body.renew(old_id, self.prepared)
         except BaseException as error:
-            request.fail(mishap(error))
+            request.fail(as_exception(error))
             return
         request.resend(self.attempt)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cassandra.engine.mishaps import failure_of
+from cassandra.engine.failures import failure_of
 from cassandra.engine.prepare.statements import PreparedTexts, all_or_first_error
 from cassandra.engine.request import Request
 

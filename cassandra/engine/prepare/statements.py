@@ -25,7 +25,7 @@ from cassandra.query.recently_used import RecentlyUsed
 if TYPE_CHECKING:
     from cassandra.engine.background import Spawn
     from cassandra.engine.connection import Connection
-    from cassandra.engine.control.asking import Ask
+    from cassandra.engine.control.internal_queries import Send as InternalSend
     from cassandra.engine.session import EngineSession
     from cassandra.engine.settings import Settings
     from cassandra.metadata.cluster_metadata import Metadata
@@ -58,7 +58,7 @@ class Preparer:
     """Sends PREPARE requests and remembers, weakly, what has been prepared.
 
     :param sessions: the open sessions of the moment; shared, never replaced.
-    :param ask: sends a request of the engine's own on a connection.
+    :param internal_send: sends a request of the engine's own on a connection.
     :param spawn: runs a coroutine in the background.
     :param server: what the servers of the cluster do.
     :param send: prepares on one host of a session's query plan.
@@ -69,7 +69,7 @@ class Preparer:
         settings: Settings,
         metadata: Metadata,
         sessions: Iterable[EngineSession],
-        ask: Ask,
+        internal_send: InternalSend,
         spawn: Spawn,
         server: Server,
         send: Send = send_to_one,
@@ -77,7 +77,7 @@ class Preparer:
         self._settings = settings
         self._metadata = metadata
         self._sessions = sessions
-        self._ask = ask
+        self._internal_send = internal_send
         self._spawn = spawn
         self._server = server
         self._send = send
@@ -232,7 +232,7 @@ class Preparer:
     async def _prepare_on(self, connection: Connection, prepared: PreparedStatement) -> None:
         body = prepare_body(prepared.query_string, prepared.keyspace, connection.version)
         try:
-            await self._ask(connection, PREPARE, body, "a PREPARE")
+            await self._internal_send(connection, PREPARE, body, "a PREPARE")
         except (DriverException, OSError, asyncio.TimeoutError) as error:
             log.debug("%s was not prepared on %s: %s", prepared, connection.endpoint, error)
 

@@ -15,7 +15,7 @@ from cassandra.policies.balancing import HostDistance
 
 if TYPE_CHECKING:
     from cassandra.engine.connection import Connection
-    from cassandra.engine.control.asking import Rows
+    from cassandra.engine.control.internal_queries import Rows
     from cassandra.engine.pools.pool import HostPool
     from cassandra.engine.settings import Settings
     from cassandra.metadata.cluster_metadata import Metadata

@@ -21,7 +21,7 @@ from cassandra.metadata.schema.snapshot import KeyspaceSource, Schema, TableSour
 
 if TYPE_CHECKING:
     from cassandra.engine.connection import Connection
-    from cassandra.engine.control.asking import Rows
+    from cassandra.engine.control.internal_queries import Rows
     from cassandra.engine.schema.targets import Target
     from cassandra.engine.settings import Settings
     from cassandra.metadata.cluster_metadata import Metadata

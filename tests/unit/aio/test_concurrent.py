@@ -155,7 +155,7 @@ async def test_what_nobody_reads_is_cancelled(
 
 
 async def test_a_mix_of_statements(node: FakeNode, select: Select) -> None:
-    """What is not usual goes its own way, in its place."""
+    """A statement off the happy path goes its own way, in its place."""
     session: aio.Session = select.session  # type: ignore[attr-defined]
     prepared = await session.prepare(QUERY)
     text = "SELECT k FROM t WHERE k = 7"

@@ -62,7 +62,7 @@ def test_a_tree_in_front_of_a_compiled_installation_warns(tree: Path, tmp_path: 
     record = installed / "turbocql-4.0.dist-info"
     record.mkdir(parents=True)
     (record / "METADATA").write_text("Metadata-Version: 2.1\nName: turbocql\nVersion: 4.0\n")
-    module = f"cassandra/_accel/flight{EXTENSION_SUFFIXES[0]}"
+    module = f"cassandra/_accel/happy_path{EXTENSION_SUFFIXES[0]}"
     (record / "RECORD").write_text(f"{module},,\n")
     (installed / module).parent.mkdir(parents=True)
     (installed / module).touch()

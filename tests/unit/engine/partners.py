@@ -76,7 +76,7 @@ class Tables:
         self.asked: list[tuple[Any, str]] = []
 
     async def rows(self, connection: Any, query: str) -> list[dict[str, Any]]:
-        """As `Asker.rows`."""
+        """As `InternalQueries.rows`."""
         self.asked.append((connection, query))
         await asyncio.sleep(0)
         for text, answer in self.answers.items():
@@ -89,7 +89,7 @@ class Tables:
         return rows
 
     async def pages(self, connection: Any, query: str) -> AsyncIterator[Any]:
-        """As `Asker.pages`."""
+        """As `InternalQueries.pages`."""
         self.asked.append((connection, query))
         await asyncio.sleep(0)
         yield self._page(query)

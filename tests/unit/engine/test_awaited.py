@@ -41,21 +41,21 @@ class World:
         self.complaints: list[dict[str, Any]] = []
         loop.set_exception_handler(lambda _, context: self.complaints.append(context))
         self.engine = SimpleNamespace(loop=loop, closed=False, core=None)
-        flight = twins.flight
-        self.path = flight.HappyPath(
+        happy_path = twins.happy_path
+        self.path = happy_path.HappyPath(
             "session",
             self.engine,
             CallOptions(SimpleNamespace(row_factory=None)),  # type: ignore[arg-type]
-            flight.RequestBase,
-            flight.ExecuteBodyBase,
+            happy_path.RequestBase,
+            happy_path.ExecuteBodyBase,
             Result,
             lambda request: None,
         )
 
     def future(self) -> Any:
         """A future whose request is under way."""
-        made = self.twins.flight.ResultFuture(self.path, None)
-        made.request = self.twins.flight.RequestBase(self.engine, None, None, made.complete)
+        made = self.twins.happy_path.ResultFuture(self.path, None)
+        made.request = self.twins.happy_path.RequestBase(self.engine, None, None, made.complete)
         return made
 
     def answer(self, future: Any, response: object = "rows") -> None:
@@ -205,7 +205,7 @@ class SimpleNamespaceRequest:
 
     @staticmethod
     def of(world: World) -> Any:
-        request = world.twins.flight.RequestBase(world.engine, None, None, lambda over: None)
+        request = world.twins.happy_path.RequestBase(world.engine, None, None, lambda over: None)
         request.finish("late")
         return request
 

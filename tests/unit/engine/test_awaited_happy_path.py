@@ -1,4 +1,4 @@
-"""Which executions take the usual way in one pass, and that both ways give the same."""
+"""Which executions take the happy path in one pass, and that both ways give the same."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from cassandra import aio
-from cassandra._impl import flight
+from cassandra._impl import happy_path
 from cassandra.aio.session import ResultFuture
 from cassandra.cluster import Cluster, ResponseFuture
 from cassandra.cluster.session import Session
@@ -94,7 +94,7 @@ async def test_each_way_gives_the_rows(name: str) -> None:
         async with connected(node, execution_profiles=profiles) as (_, session):
             select = await session.prepare(QUERY)
             future = {**USUAL, **UNUSUAL}[name](session, select)
-            assert (type(future) is flight.ResultFuture) == (name in USUAL)
+            assert (type(future) is happy_path.ResultFuture) == (name in USUAL)
             result = await future
             assert [row.k for row in result.current_rows] == [7, 8]
             assert result.one().k == 7
@@ -105,7 +105,7 @@ async def test_each_way_gives_the_rows(name: str) -> None:
             assert result.coordinator_host is result.attempts[0].host
 
 
-async def test_listeners_and_handlers_leave_the_usual_way() -> None:
+async def test_listeners_and_handlers_leave_the_happy_path() -> None:
     with node_with_rows() as node:
         async with connected(node) as (_, session):
             select = await session.prepare(QUERY)
@@ -122,7 +122,7 @@ async def test_listeners_and_handlers_leave_the_usual_way() -> None:
             assert (await future).one().k == 7
             assert len(seen) == 1
             session.remove_request_init_listener(listen)
-            assert type(session.execute(select, (7,))) is flight.ResultFuture
+            assert type(session.execute(select, (7,))) is happy_path.ResultFuture
             session.client_protocol_handler = Handler
             other = session.execute(select, (7,))
             assert type(other) is ResultFuture
@@ -166,7 +166,7 @@ async def test_rows_that_cannot_be_read_raise_at_each_access() -> None:
             select = await session.prepare(QUERY)
             result = await session.execute(select, (7,))
             answer = result._answer
-            damaged = flight.RowsAnswer(
+            damaged = happy_path.RowsAnswer(
                 answer.message().metadata, b"\x00\x00\x00\x01\x00\x00\x00\x04\x00", 0
             )
             result._answer = damaged
@@ -219,7 +219,7 @@ async def test_batches_of_rows_of_one_statement_are_usual() -> None:
             insert = await session.prepare(INSERT)
             batch = batch_of((insert, (1,)), (insert, (2,)))
             future = session.execute(batch)
-            assert type(future) is flight.ResultFuture
+            assert type(future) is happy_path.ResultFuture
             result = await future
             assert result.current_rows == []
             assert len(result.attempts) == 1

@@ -24,7 +24,7 @@ class Placed(NamedTuple):
 
 
 def collector_of(twins: Twins, concurrency: int, in_order: bool = True) -> Any:
-    return twins.flight.Collector(concurrency, Outcome if in_order else Placed, None, in_order)
+    return twins.happy_path.Collector(concurrency, Outcome if in_order else Placed, None, in_order)
 
 
 def take(collector: Any, statements: Iterator[Any], most: int = 1000) -> list[int]:
@@ -33,7 +33,7 @@ def take(collector: Any, statements: Iterator[Any], most: int = 1000) -> list[in
     while True:
         burst: list[Any] = []
         collector.requests(statements, burst, most)
-        assert burst == []  # without a session none is usual
+        assert burst == []  # without a session none is on the happy path
         if collector.unusual is None:
             return places
         places.append(collector.sent - 1)

@@ -27,7 +27,7 @@ from cassandra.query.settings import NOT_SET, CallOptions
 from tests.conftest import Twins
 from tests.processes import WITH_TESTS, run_python
 from tests.unit.engine.partners import host
-from tests.unit.engine.test_flight import Session, Statement
+from tests.unit.engine.test_happy_path import Session, Statement
 
 HOST = host("10.0.0.1")
 
@@ -121,12 +121,12 @@ def settings(twins: Twins, profile: Any) -> dict[str, Any]:
         default_fetch_size=5,
         _default_vector_type="list",
     )
-    body_class: Any = type("RequestBody", (twins.flight.ExecuteBodyBase,), {"decodes": False})
+    body_class: Any = type("RequestBody", (twins.happy_path.ExecuteBodyBase,), {"decodes": False})
     statement: Any = Statement()
     statement.consistency_level = statement.retry_policy = None
     statement.serial_consistency_level = None
-    request = twins.flight.bound_request(
-        twins.flight.RequestBase,
+    request = twins.happy_path.bound_request(
+        twins.happy_path.RequestBase,
         body_class,
         session,
         Session(twins),

@@ -46,7 +46,7 @@ class Line:
         self.writer = twins.frame.FrameWriter(4)
         self.woken: list[tuple[Any, ...]] = []
         self.unsolicited: list[int] = []
-        self.streams = twins.flight.StreamTable(self.writer, lambda call: call, self.flush)
+        self.streams = twins.happy_path.StreamTable(self.writer, lambda call: call, self.flush)
         self.open()
 
     def open(self, writer: Any = None) -> None:
@@ -56,11 +56,11 @@ class Line:
 
     def flush(self) -> None:
         """What a connection's flush does with the table."""
-        assert self.streams.hold()
+        assert self.streams.acquire_write()
         rest, self.streams.rest = self.streams.rest, None
         data = (rest or b"") + self.writer.take()
         self.streams.settled = False
-        self.streams.let_go()
+        self.streams.release_write()
         self.own.setblocking(True)
         self.own.sendall(data)
 
@@ -97,9 +97,9 @@ class Line:
 
     def is_free(self) -> bool:
         """Whether nobody holds the claim."""
-        if not self.streams.hold():
+        if not self.streams.acquire_write():
             return False
-        self.streams.let_go()
+        self.streams.release_write()
         return True
 
 
@@ -165,25 +165,25 @@ def test_nothing_is_claimed_if(line: Line, reason: str) -> None:
     elif reason == "direct":
         line.send()
     elif reason == "held":
-        assert streams.hold()
+        assert streams.acquire_write()
     else:
         setattr(streams, "settled" if reason == "unsettled" else reason, reason != "unsettled")
     assert line.try_to_send() is None
     assert streams.is_idle == (reason == "held")
     if reason == "held":
-        streams.let_go()
+        streams.release_write()
     assert line.is_free()
 
 
 def test_without_a_socket_nothing_is_claimed(twins: Twins) -> None:
     writer = twins.frame.FrameWriter(4)
-    streams = twins.flight.StreamTable(writer, lambda call: call, lambda: None)
+    streams = twins.happy_path.StreamTable(writer, lambda call: call, lambda: None)
     streams.settled = True
     assert streams.frame(EXECUTE, 0, b"") is None
     assert not streams.send_directly(Responder(), b"", [])
     assert not streams.could_settle
-    assert streams.hold()
-    streams.let_go()
+    assert streams.acquire_write()
+    streams.release_write()
 
 
 def test_it_can_settle_when_all_is_answered(line: Line) -> None:
@@ -337,12 +337,12 @@ def test_an_orphan_is_not_told_of_the_end(line: Line) -> None:
 
 
 def test_the_socket_is_closed_when_the_claim_is_given_back(line: Line) -> None:
-    assert line.streams.hold()
+    assert line.streams.acquire_write()
     line.streams.closed = True
     # The loop does not wait for long: the thread closes it.
-    assert not line.streams.hold()
+    assert not line.streams.acquire_write()
     assert line.own.fileno() >= 0
-    line.streams.let_go()
+    line.streams.release_write()
     assert line.own.fileno() == -1
     assert line.peer.recv(1) == b""
     assert line.try_to_send() is None

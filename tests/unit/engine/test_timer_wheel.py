@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from cassandra.engine.flight import TimerWheel
+from cassandra.engine.happy_path import TimerWheel
 from tests.conftest import Twins
 
 
@@ -197,7 +197,7 @@ def threads_loop() -> ThreadsLoop:
 def test_a_thread_wakes_the_loop_for_an_earlier_deadline_only(
     twins: Twins, threads_loop: ThreadsLoop
 ) -> None:
-    wheel = twins.flight.TimerWheel(threads_loop)
+    wheel = twins.happy_path.TimerWheel(threads_loop)
     late, early = Item(threads_loop), Item(threads_loop)
     wheel.add_from_thread(10, late)
     assert len(threads_loop.calls) == 1
@@ -219,7 +219,7 @@ def test_a_thread_wakes_the_loop_for_an_earlier_deadline_only(
 
 
 def test_deadlines_of_threads_are_never_early(twins: Twins, threads_loop: ThreadsLoop) -> None:
-    wheel = twins.flight.TimerWheel(threads_loop)
+    wheel = twins.happy_path.TimerWheel(threads_loop)
     items = []
     for timeout in (0.0, 0.004, 0.05, 0.999, 1.0, 2.5):
         began = time.monotonic()
@@ -235,7 +235,7 @@ def test_deadlines_of_threads_are_never_early(twins: Twins, threads_loop: Thread
 def test_a_loop_with_another_clock(twins: Twins) -> None:
     loop = ThreadsLoop()
     loop.now = 5.0
-    wheel = twins.flight.TimerWheel(loop)
+    wheel = twins.happy_path.TimerWheel(loop)
     item = Item(loop)
     wheel.add_from_thread(1.0, item)
     loop.turn()
@@ -263,7 +263,7 @@ class Late(Item):
 def test_a_slot_that_is_taken_out_while_a_thread_adds_to_it(
     twins: Twins, threads_loop: ThreadsLoop
 ) -> None:
-    wheel = twins.flight.TimerWheel(threads_loop)
+    wheel = twins.happy_path.TimerWheel(threads_loop)
     first, other, late = Item(threads_loop), Item(threads_loop), Late(threads_loop)
     wheel.add(0.5, first)  # the loop's timer is for its slot
     tick = wheel.add(10, other)
@@ -293,7 +293,7 @@ def test_a_slot_that_a_thread_adds_to_while_it_is_taken_out(
 ) -> None:
     if twins.impl == "c":
         pytest.skip("its numbers are C's: nothing can come in between there")
-    wheel = twins.flight.TimerWheel(threads_loop)
+    wheel = twins.happy_path.TimerWheel(threads_loop)
     first, other, late = (Item(threads_loop) for _ in range(3))
     wheel.add(0.5, first)
     tick = Tick(wheel.add(10, other))
@@ -308,7 +308,7 @@ def test_threads_add_while_the_loop_discards_and_expires(
     twins: Twins, threads_loop: ThreadsLoop
 ) -> None:
     """Nothing is lost: each item is discarded, or its time ends."""
-    wheel = twins.flight.TimerWheel(threads_loop)
+    wheel = twins.happy_path.TimerWheel(threads_loop)
     added: deque[tuple[int, Item]] = deque()
     kept: list[Item] = []
     before = sys.getswitchinterval()

@@ -98,7 +98,7 @@ class World:
     def take_node_list(self, node_list: Any, rebuild: bool = False) -> None:
         self.happened.append("take, rebuild" if rebuild else "take")
 
-    def look_again(self) -> None:
+    def recheck(self) -> None:
         self.happened.append("look again")
 
     def on_connection_failure(self, host: Host, error: Exception) -> None:
@@ -230,11 +230,11 @@ async def test_a_burst_of_changes_is_one_reading() -> None:
 async def test_changes_are_not_followed_if_reading_is_switched_off() -> None:
     world = World(topology_event_refresh_window=-1)
     world.control.on_topology_change({})
-    assert world.control._burst.due is None
+    assert world.control._debouncer.due is None
     world = World()
     world.enabled = False
     world.control.on_topology_change({})
-    assert world.control._burst.due is None
+    assert world.control._debouncer.due is None
 
 
 async def test_a_reading_that_fails_gives_the_connection_up() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from cassandra.engine.endpoint import DefaultEndPointFactory
+from cassandra.engine.hosts.endpoint_resolver import EndpointResolver
 from cassandra.engine.hosts.node_list import NodeListReader
-from cassandra.engine.hosts.places import Places
 from cassandra.errors import ConnectionException, InvalidRequest
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.testing.fake import FakeNode
@@ -32,8 +32,8 @@ class Routes:
 
 def reader(tables: Tables, routes: Any = None) -> NodeListReader:
     metadata = Metadata()
-    places = Places(DefaultEndPointFactory(9042), None, metadata.get_host_by_host_id)  # type: ignore[arg-type]
-    return NodeListReader(settings(), metadata, places, tables.rows, routes)
+    resolver = EndpointResolver(DefaultEndPointFactory(9042), None, metadata.get_host_by_host_id)  # type: ignore[arg-type]
+    return NodeListReader(settings(), metadata, resolver, tables.rows, routes)
 
 
 def nodes(count: int = 3) -> list[FakeNode]:

@@ -524,8 +524,8 @@ async def test_an_event_while_the_control_connection_is_made_is_acted_on_afterwa
             cluster.register_listener(events)
             connection, control.connection = control.connection, None  # as it is while it moves
             added = await thread(nodes.add_node)
-            await until(lambda: control._burst.due is not None)
-            await until(lambda: control._burst.due is None and control._refreshing is None)
+            await until(lambda: control._debouncer.due is not None)
+            await until(lambda: control._debouncer.due is None and control._refreshing is None)
             assert cluster.metadata.get_host(added.address) is None
             control.connection = connection
             assert connection is not None

@@ -22,14 +22,14 @@ class Connection:
 
     def __init__(self, twins: Any, wire_format: int = 4) -> None:
         writer = twins.frame.FrameWriter(4)
-        self.streams = twins.flight.StreamTable(writer, lambda call: call, lambda: None)
+        self.streams = twins.happy_path.StreamTable(writer, lambda call: call, lambda: None)
         self.wire_format = wire_format
         self.version = self.peer_version = 4
         self.endpoint = "e"
 
 
 def table(twins: Any, count: int = 4, ignore_msb: int = 0) -> Any:
-    return twins.flight.ShardTable(count, ignore_msb, twins.tablets.TabletMap())
+    return twins.happy_path.ShardTable(count, ignore_msb, twins.tablets.TabletMap())
 
 
 def test_shards_of_tokens(twins: Any) -> None:
@@ -93,14 +93,14 @@ def test_the_shard_of_the_ring_of_the_tablet_or_any(twins: Any) -> None:
     session = session_of(twins)
     tablets = session.core.metadata.tablets
     tablets.take_hosts([HOST])
-    shards = twins.flight.ShardTable(4, 0, tablets)
+    shards = twins.happy_path.ShardTable(4, 0, tablets)
     connections = [Connection(twins) for _ in range(4)]
     for shard, connection in enumerate(connections):
         shards.add(shard, connection)
     pool = SimpleNamespace(shards=shards, connections=connections)
 
     def chosen(key: bytes | None, host: Any = HOST, table: str = "t") -> int:
-        request = twins.flight.RequestBase(session, statement_of(key, table), None, print)
+        request = twins.happy_path.RequestBase(session, statement_of(key, table), None, print)
         return connections.index(request.choose(host, pool))
 
     own = shard_of(murmur3(b"key"), 4, 0)
@@ -129,11 +129,11 @@ def test_a_shard_that_the_node_does_not_have(twins: Any) -> None:
     tablets = session.core.metadata.tablets
     tablets.take_hosts([HOST])
     tablets.learn("ks", "t", told(HOST, 7))
-    shards = twins.flight.ShardTable(2, 0, tablets)
+    shards = twins.happy_path.ShardTable(2, 0, tablets)
     connection = Connection(twins)
     shards.add(0, connection)
     pool = SimpleNamespace(shards=shards, connections=[connection])
-    request = twins.flight.RequestBase(session, statement_of(b"key"), None, print)
+    request = twins.happy_path.RequestBase(session, statement_of(b"key"), None, print)
     assert request.choose(HOST, pool) is connection
 
 
@@ -142,10 +142,10 @@ def test_the_version_is_shown_in_turn(twins: Any) -> None:
     tablets = session.core.metadata.tablets
     version = 0xFEDC_BA98_7654_3210
     tablets.learn("ks", "t", told(HOST, 0, version))
-    request = twins.flight.RequestBase(session, statement_of(b"key"), None, print)
+    request = twins.happy_path.RequestBase(session, statement_of(b"key"), None, print)
     blocks = {request.version_block() for _ in range(16)}
     assert blocks == {index << 4 | index for index in range(16)}
-    unknown = twins.flight.RequestBase(session, statement_of(None), None, print)
+    unknown = twins.happy_path.RequestBase(session, statement_of(None), None, print)
     assert {unknown.version_block() & 0xF for _ in range(16)} == {0}
 
 
@@ -169,8 +169,8 @@ def test_a_message_shows_the_version_as_an_attribute(twins: Any) -> None:
         def cached_metadata(self) -> Any:
             return None
 
-    for wire_format in (4, 4 | twins.flight.TABLET_VERSIONS):
-        request = twins.flight.RequestBase(session, statement_of(b"key"), Body(), print)
+    for wire_format in (4, 4 | twins.happy_path.TABLET_VERSIONS):
+        request = twins.happy_path.RequestBase(session, statement_of(b"key"), Body(), print)
         request.send_to(HOST, Connection(twins, wire_format))
     assert rendered[0] is None
     assert isinstance(rendered[1], int)
@@ -182,9 +182,9 @@ def test_an_answer_that_tells_of_a_tablet_is_the_usual_one(twins: Any, flags: in
     tablets = session.core.metadata.tablets
     body: Any = SimpleNamespace(decodes=False)
     done: list[Any] = []
-    request = twins.flight.RequestBase(session, statement_of(b"key"), body, done.append)
+    request = twins.happy_path.RequestBase(session, statement_of(b"key"), body, done.append)
     connection = Connection(twins)
-    attempt = twins.flight.Attempt(request, HOST, connection, 0.0)
+    attempt = twins.happy_path.Attempt(request, HOST, connection, 0.0)
     payload = told(HOST, 3)
     void = b"\0\0\0\1"
     head = b"\0\1\0\x12tablets-routing-v2" + len(payload).to_bytes(4, "big") + payload

@@ -203,7 +203,7 @@ async def test_a_host_that_comes_back_is_asked_by_a_few_tasks_for_all_statements
         under_way -= 1
         asked += 1
 
-    world.preparer._ask = ask
+    world.preparer._internal_send = ask
     before = len(asyncio.all_tasks())
     preparing = asyncio.ensure_future(world.preparer.prepare_all_on(SECOND))
     await turns()

@@ -238,9 +238,9 @@ async def test_events_do_not_count_where_their_window_is_negative(nodes: FakeClu
         assert cluster._core is not None
         control = cluster._core.control
         control.on_topology_change({})
-        cluster._core._rumours.on_event({"change_type": "UP", "address": ("10.9.9.9", 9042)})
-        assert control._burst.due is None
-        assert cluster._core._rumours._waiting == {}
+        cluster._core._status_events.on_event({"change_type": "UP", "address": ("10.9.9.9", 9042)})
+        assert control._debouncer.due is None
+        assert cluster._core._status_events._waiting == {}
 
 
 async def test_topology_events_are_joined_but_not_put_off_for_ever(nodes: FakeCluster) -> None:
@@ -248,13 +248,13 @@ async def test_topology_events_are_joined_but_not_put_off_for_ever(nodes: FakeCl
         assert cluster._core is not None
         control = cluster._core.control
         control.schedule_refresh()
-        latest = control._burst._by
+        latest = control._debouncer._by
         for _ in range(5):
             control.schedule_refresh()
-            assert control._burst._by == latest
-            assert control._burst.due is not None
-            assert control._burst.due <= latest + 0.01
-        await until(lambda: control._burst.due is None)
+            assert control._debouncer._by == latest
+            assert control._debouncer.due is not None
+            assert control._debouncer.due <= latest + 0.01
+        await until(lambda: control._debouncer.due is None)
 
 
 async def test_an_error_in_one_listener_does_not_keep_others_from_hearing(

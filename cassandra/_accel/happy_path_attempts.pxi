@@ -1,4 +1,4 @@
-# One sending of a request, and the body of an execution. Included by flight.pyx.
+# One sending of a request, and the body of an execution. Included by happy_path.pyx.
 
 
 @cython.final
@@ -128,7 +128,7 @@ cdef class ExecuteBodyBase:
         self._wire_format = wire_format
         return 0
 
-    def outdate(self):
+    def invalidate(self):
         """The body is made anew before it is sent again."""
         self._wire_format = 0
 

@@ -1,4 +1,4 @@
-# The connections of a pool by shard. Included by flight.pyx.
+# The connections of a pool by shard. Included by happy_path.pyx.
 
 cdef class ShardTable:
     """The open connections of a pool by shard (see the Python twin)."""

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from cassandra.engine.handshake import Connector
     from cassandra.metadata.host import Host
 
-__all__ = ["Places"]
+__all__ = ["EndpointResolver"]
 
 
-class Places:
+class EndpointResolver:
     """Finds the end points of nodes.
 
     :param factory: makes an end point of a row.

@@ -1,4 +1,4 @@
-# What requests stand on: time limits, and the streams of one connection. Included by flight.pyx.
+# Time limits of requests, and the streams of one connection. Included by happy_path.pyx.
 
 cdef inline double _seconds(timeout) except -1:
     """A timeout as a number that a tick can be made of."""
@@ -144,7 +144,7 @@ cdef class TimerWheel:
                 item.on_timeout()
             except BaseException as error:  # one of them raises: the others are not forgotten
                 log.exception("the end of a time limit could not be processed")
-                item.fail(_mishap(error))
+                item.fail(_as_exception(error))
 
 
 @cython.final
@@ -356,7 +356,7 @@ cdef class StreamTable:
                         responder.on_response(connection, envelope[1], envelope[2], envelope[3])
                 except BaseException as error:  # the answers behind it are for others
                     log.exception("an answer of %s could not be processed", connection.endpoint)
-                    failure = _mishap(error)
+                    failure = _as_exception(error)
                     if type(responder) is Attempt and (<Attempt> responder).request is not None:
                         (<Attempt> responder).request.fail(failure)
             else:
@@ -481,13 +481,16 @@ cdef class StreamTable:
             pass
         return 0
 
-    def hold(self):
-        """Keep other threads from writing until `let_go`; on the loop (see the Python twin)."""
+    def acquire_write(self):
+        """Keep other threads from writing until `release_write`; on the loop.
+
+        See the Python twin.
+        """
         # Nearly always nobody writes: with a timeout the call costs more.
         return self._acquire is None or self._acquire(False) or self._acquire(True, PATIENCE)
 
-    def let_go(self):
-        """End what `hold` has begun."""
+    def release_write(self):
+        """End what `acquire_write` has begun."""
         self._let_go()
 
     cdef int _let_go(self) except -1:

@@ -6,13 +6,13 @@ import asyncio
 import random
 from collections.abc import Callable
 
-__all__ = ["BurstTimer", "spread"]
+__all__ = ["Debouncer", "spread"]
 
 # Seconds after the last of a burst of events; how far clients spread, so that not all come at once.
 REFRESH_DELAY = 0.2
 
 
-class BurstTimer:
+class Debouncer:
     """Calls `action` once for a burst of events, soon after its last one.
 
     :param window: returns the seconds within which the first event of a burst must be answered.

@@ -6,18 +6,18 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from cassandra.engine.hosts.bursts import spread
+from cassandra.engine.hosts.debouncing import spread
 
 if TYPE_CHECKING:
     from cassandra.engine.settings import Settings
     from cassandra.metadata.cluster_metadata import Metadata
     from cassandra.metadata.host import Host
 
-__all__ = ["Rumours"]
+__all__ = ["StatusEvents"]
 
 
 class Hosts(Protocol):
-    """The part that acts on a rumour: `cassandra.engine.hosts.watch.HostWatch`."""
+    """The part that acts on a status event: `cassandra.engine.hosts.watch.HostWatch`."""
 
     def knows(self, host: Host) -> bool:
         """Return True unless `host` has left the cluster, or was replaced."""
@@ -29,7 +29,7 @@ class Hosts(Protocol):
         """The cluster says that `host` is down."""
 
 
-class Rumours:
+class StatusEvents:
     """Passes on what STATUS_CHANGE events say, each after a while, so that the last of a burst
     counts.
 

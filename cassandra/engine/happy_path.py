@@ -8,7 +8,7 @@ This module calls it by the names under "of the subclass". A `TimerWheel` holds 
 
 All of it belongs to one loop, but for `RequestBase.start_directly`: a thread of the program may
 send a request by itself if nothing is in flight (see `cassandra.engine.stream_table`). The compiled
-twin is ``cassandra._accel.flight``.
+twin is ``cassandra._accel.happy_path``.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from cassandra._threads import green_library
 from cassandra.engine.attempts import Attempt
 from cassandra.engine.awaited import HappyPath, ResultFuture, RowsAnswer
 from cassandra.engine.collector import Collector
-from cassandra.engine.latches import Latch, Wakes
-from cassandra.engine.mishaps import let_out, mishap
+from cassandra.engine.events import Event, WakeQueue
+from cassandra.engine.failures import as_exception, reraise_on_loop
 from cassandra.engine.pools.shard_table import ShardTable, first_with_room, in_flight_of
 from cassandra.engine.resolving import bound_request, request_for, resolve
 from cassandra.engine.serial_reads import in_order
@@ -58,16 +58,16 @@ __all__ = [
     "WRITE_HIGH_WATER",
     "Attempt",
     "Collector",
+    "Event",
     "ExecuteBodyBase",
     "HappyPath",
-    "Latch",
     "RequestBase",
     "ResultFuture",
     "RowsAnswer",
     "ShardTable",
     "StreamTable",
     "TimerWheel",
-    "Wakes",
+    "WakeQueue",
     "bound_request",
     "first_with_room",
     "in_flight_of",
@@ -151,7 +151,7 @@ class ExecuteBodyBase(QueryParams):
         self.body = bodies.execute_body(prepared.query_id, travels, self, wire_format & 0xFF)
         self._wire_format = wire_format
 
-    def outdate(self) -> None:
+    def invalidate(self) -> None:
         """The body is made anew before it is sent again."""
         self._wire_format = 0
 
@@ -163,7 +163,7 @@ class ExecuteBodyBase(QueryParams):
         """
         self.prepared = prepared
         self.values = values
-        self.outdate()
+        self.invalidate()
 
     def render(self, connection: Connection) -> tuple[int, int, bytes]:
         """(opcode, flags, body) for `connection`."""
@@ -348,7 +348,7 @@ class RequestBase:
                 self.start_speculation()
         # A fault of a policy or of the driver: it must not look like NoHostAvailable.
         except BaseException as error:
-            self.fail(mishap(error))
+            self.fail(as_exception(error))
 
     def _begins(self) -> bool:
         """Ask the throttler; return False if the request waits for its turn."""
@@ -478,7 +478,7 @@ class RequestBase:
         # Of a program's throttler: this request is over all the same.
         except BaseException as error:
             log.exception("%r failed", throttle)
-            let_out(error)
+            reraise_on_loop(error)
 
     # -- sending -----------------------------------------------------------------------------------
 
@@ -582,7 +582,7 @@ class RequestBase:
         except ConnectionException as error:
             self.on_attempt_failed(attempt, error)
         except BaseException as error:  # the request cannot be encoded: no host will make it better
-            self.fail(mishap(error))
+            self.fail(as_exception(error))
 
     # -- answers -----------------------------------------------------------------------------------
 
@@ -636,7 +636,7 @@ def start_all(requests: Sequence[RequestBase]) -> None:
             request.start()
         except BaseException as error:  # the others are not to blame
             log.exception("%r could not be started", request)
-            request.fail(mishap(error))
+            request.fail(as_exception(error))
 
 
 def _may_be_interrupted() -> bool:

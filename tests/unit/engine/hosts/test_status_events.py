@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from cassandra.engine.hosts.rumours import Rumours
+from cassandra.engine.hosts.status_events import StatusEvents
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.metadata.host import Host
 from tests.unit.engine.partners import host, settings, turns
 
 
 class Heard:
-    """What acts on rumours, and is asked about events of strangers."""
+    """Acts on status events, and is asked about events of strangers."""
 
     def __init__(self) -> None:
         self.known = True
@@ -42,19 +42,21 @@ def heard() -> Heard:
     return Heard()
 
 
-def rumours(heard: Heard, window: float = 0.0) -> Rumours:
+def status_events(heard: Heard, window: float = 0.0) -> StatusEvents:
     metadata = Metadata()
     metadata.replace_hosts([host("10.0.0.1"), host("10.0.0.2")])
-    return Rumours(settings(status_event_refresh_window=window), metadata, heard, heard.read_nodes)
+    return StatusEvents(
+        settings(status_event_refresh_window=window), metadata, heard, heard.read_nodes
+    )
 
 
-async def wait_for_all(found: Rumours) -> None:
+async def wait_for_all(found: StatusEvents) -> None:
     while found._waiting:
         await turns()
 
 
 async def test_the_last_word_of_a_burst_counts(heard: Heard) -> None:
-    found = rumours(heard)
+    found = status_events(heard)
     for change in ("UP", "DOWN", "UP", "DOWN"):
         found.on_event(said(change))
     found.on_event(said("UP", "10.0.0.2"))
@@ -67,19 +69,19 @@ async def test_the_last_word_of_a_burst_counts(heard: Heard) -> None:
 
 async def test_a_host_is_known_by_its_address_too(heard: Heard) -> None:
     """Nodes tell of the port that they listen on, which a translator may have changed."""
-    found = rumours(heard)
+    found = status_events(heard)
     found.on_event(said("DOWN", port=19042))
     await wait_for_all(found)
     assert heard.told == [("down", "10.0.0.1")]
 
 
 async def test_a_stranger_has_the_node_list_read(heard: Heard) -> None:
-    rumours(heard).on_event(said("UP", "10.9.9.9"))
+    status_events(heard).on_event(said("UP", "10.9.9.9"))
     assert heard.told == [("read", "10.9.9.9")]
 
 
 async def test_a_host_that_has_left_meanwhile_is_let_be(heard: Heard) -> None:
-    found = rumours(heard)
+    found = status_events(heard)
     found.on_event(said("DOWN"))
     heard.known = False
     await wait_for_all(found)
@@ -87,7 +89,7 @@ async def test_a_host_that_has_left_meanwhile_is_let_be(heard: Heard) -> None:
 
 
 async def test_a_negative_window_switches_rumours_off(heard: Heard) -> None:
-    found = rumours(heard, window=-1)
+    found = status_events(heard, window=-1)
     found.on_event(said("UP"))
     found.on_event(said("UP", "10.9.9.9"))
     assert not found._waiting
@@ -95,7 +97,7 @@ async def test_a_negative_window_switches_rumours_off(heard: Heard) -> None:
 
 
 async def test_nothing_is_passed_on_after_the_end(heard: Heard) -> None:
-    found = rumours(heard)
+    found = status_events(heard)
     found.on_event(said("DOWN"))
     found.close()
     await turns()

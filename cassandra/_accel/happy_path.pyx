@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False
 # cython: initializedcheck=False, cdivision=True, binding=True
-"""The way of a request that goes well: the compiled twin of `cassandra.engine.flight`.
+"""The way of a request that goes well: the compiled twin of `cassandra.engine.happy_path`.
 
 The Python twin tells how it works. What differs here: streams in use are bits, and responders
 stand in a list by stream. After a call that may run a program's code, C goes on with what it holds
@@ -38,7 +38,8 @@ from itertools import chain as _chain_of
 from time import monotonic as _monotonic_function
 
 from cassandra._threads import Lock as _Lock
-from cassandra.engine.mishaps import let_out as _let_out, mishap as _mishap
+from cassandra.engine.failures import as_exception as _as_exception
+from cassandra.engine.failures import reraise_on_loop as _reraise_on_loop
 from cassandra.engine.mistakes import no_attribute as _no_attribute
 from cassandra.engine.mistakes import refuse_loop as _refuse_loop
 from cassandra.engine.mistakes import running_loop as _running_loop_function
@@ -77,8 +78,8 @@ cdef extern from "Python.h":
 
 __all__ = [
     "METADATA_IDS", "MOST_DIRECT", "TABLET_VERSIONS", "WRITE_HIGH_WATER",
-    "Attempt", "Collector", "ExecuteBodyBase", "HappyPath", "Latch", "RequestBase",
-    "ResultFuture", "RowsAnswer", "ShardTable", "StreamTable", "TimerWheel", "Wakes",
+    "Attempt", "Collector", "ExecuteBodyBase", "HappyPath", "Event", "RequestBase",
+    "ResultFuture", "RowsAnswer", "ShardTable", "StreamTable", "TimerWheel", "WakeQueue",
     "bound_request", "first_with_room", "in_flight_of", "request_for", "resolve", "start_all",
 ]
 
@@ -246,10 +247,10 @@ cdef inline object _profile_of(options):
     return options.profile if call is None else value_of(call.profile, call, "profile")
 
 
-include "flight_fields.pxi"
-include "flight_streams.pxi"
-include "flight_latches.pxi"
-include "flight_attempts.pxi"
+include "happy_path_fields.pxi"
+include "happy_path_streams.pxi"
+include "happy_path_events.pxi"
+include "happy_path_attempts.pxi"
 
 
 def first_with_room(connections):
@@ -277,9 +278,9 @@ cdef object _first_with_room(list connections):
     return best
 
 
-include "flight_shards.pxi"
-include "flight_awaited.pxi"
-include "flight_collector.pxi"
+include "happy_path_shards.pxi"
+include "happy_path_awaited.pxi"
+include "happy_path_collector.pxi"
 
 
 cdef class RequestBase:
@@ -433,7 +434,7 @@ cdef class RequestBase:
             if self.speculative_policy is not None and self.statement.is_idempotent:
                 self.start_speculation()
         except BaseException as error:  # a policy's or the driver's own fault: not NoHostAvailable
-            self.fail(_mishap(error))
+            self.fail(_as_exception(error))
         return 0
 
     cdef bint _begins(self) except -1:
@@ -618,7 +619,7 @@ cdef class RequestBase:
         # Of a program's throttler: this request is over all the same.
         except BaseException as error:
             log.exception("%r failed", throttle)
-            _let_out(error)
+            _reraise_on_loop(error)
         return 0
 
     # -- sending ---------------------------------------------------------------------------------
@@ -782,7 +783,7 @@ cdef class RequestBase:
         except _ConnectionException as error:
             self.on_attempt_failed(attempt, error)
         except BaseException as error:  # the request cannot be encoded: no host will make it better
-            self.fail(_mishap(error))
+            self.fail(_as_exception(error))
         return 0
 
     # -- answers ---------------------------------------------------------------------------------
@@ -873,10 +874,10 @@ def start_all(requests):
             (<RequestBase?> request)._begin()
         except BaseException as error:  # the others are not to blame
             log.exception("%r could not be started", request)
-            request.fail(_mishap(error))
+            request.fail(_as_exception(error))
 
 
-include "flight_resolving.pxi"
+include "happy_path_resolving.pxi"
 
 
 cdef bint _is_void(bytes body) noexcept:

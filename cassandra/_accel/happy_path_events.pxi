@@ -1,4 +1,4 @@
-# What threads of the program wait at for their answers. Included by flight.pyx.
+# What threads of the program wait at for their answers. Included by happy_path.pyx.
 
 cdef extern from "Python.h":
     ctypedef void* PyThread_type_lock
@@ -18,11 +18,11 @@ cdef enum:
 
 
 @cython.final
-cdef class Latch:
-    """Opens once, for all threads that wait at it (see the Python twin)."""
+cdef class Event:
+    """Is set once, for all threads that wait at it (see the Python twin)."""
 
     cdef PyThread_type_lock _lock
-    cdef bint _is_open
+    cdef bint _is_set
 
     def __cinit__(self, *arguments, **named):
         self._lock = PyThread_allocate_lock()
@@ -38,7 +38,7 @@ cdef class Latch:
             PyThread_free_lock(self._lock)
 
     def wait(self, seconds=None):
-        """Wait until it is open, at most `seconds`; return False if it is not."""
+        """Wait until it is set, at most `seconds`; return False if it is not."""
         cdef double end = 0
         cdef double left = C_LONGEST_WAIT
         cdef int got = PyThread_acquire_lock(self._lock, 0)
@@ -60,66 +60,66 @@ cdef class Latch:
         PyThread_release_lock(self._lock)
         return True
 
-    def open(self):
+    def set(self):
         """Let all threads go on; a second call does nothing."""
         # Without the interpreter's lock: a thread that is woken takes that at once, or has to
         # sleep again.
-        if not self._is_open:
-            self._is_open = True
+        if not self._is_set:
+            self._is_set = True
             with nogil:
                 PyThread_release_lock(self._lock)
 
-    def open_soon(self):
+    def set_soon(self):
         """Do the same, but keep the interpreter's lock for what this thread does next."""
-        if not self._is_open:
-            self._is_open = True
+        if not self._is_set:
+            self._is_set = True
             PyThread_release_lock(self._lock)
 
 
 @cython.final
-cdef class Wakes:
-    """The latches to open at the end of what the loop is doing (see the Python twin)."""
+cdef class WakeQueue:
+    """The events to set at the end of what the loop is doing (see the Python twin)."""
 
     cdef public bint is_gathering
-    cdef list _latches
+    cdef list _events
 
     def __cinit__(self, *arguments, **named):
-        self._latches = []
+        self._events = []
 
     def __init__(self):
         pass
 
-    def open(self, latch):
-        """Open `latch`, now or in `wake`."""
-        if not self.is_gathering or type(latch) is not Latch:
-            latch.open()
+    def set(self, event):
+        """Set `event`, now or in `wake`."""
+        if not self.is_gathering or type(event) is not Event:
+            event.set()
             return
-        self._latches.append(latch)
-        # In another thread: the loop may just have opened the others.
+        self._events.append(event)
+        # In another thread: the loop may just have set the others.
         if not self.is_gathering:
             self._wake()
 
     def wake(self):
-        """Open all latches, and those that follow at once."""
+        """Set all events, and those that follow at once."""
         self._wake()
 
     cdef int _wake(self) except -1:
         cdef PyThread_type_lock locks[C_SOME]
-        cdef list latches = self._latches
+        cdef list events = self._events
         cdef list taken
-        cdef Latch latch
+        cdef Event event
         cdef Py_ssize_t count
         cdef Py_ssize_t i
         self.is_gathering = False
-        while latches:
+        while events:
             count = 0
             taken = []  # keeps the locks
-            while latches and count < C_SOME:
-                latch = <Latch> latches.pop(0)  # `open` lets no other class in
-                if not latch._is_open:
-                    latch._is_open = True
-                    taken.append(latch)
-                    locks[count] = latch._lock
+            while events and count < C_SOME:
+                event = <Event> events.pop(0)  # `set` lets no other class in
+                if not event._is_set:
+                    event._is_set = True
+                    taken.append(event)
+                    locks[count] = event._lock
                     count += 1
             with nogil:
                 for i in range(count):

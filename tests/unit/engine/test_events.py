@@ -16,26 +16,26 @@ from tests.conftest import Twins
 WAIT = 5.0
 
 
-@pytest.mark.parametrize("how", ["open", "open_soon"])
+@pytest.mark.parametrize("how", ["set", "set_soon"])
 def test_who_comes_later_does_not_wait(twins: Twins, how: str) -> None:
-    latch = twins.flight.Latch()
-    getattr(latch, how)()
-    assert latch.wait()
-    assert latch.wait(0)
-    getattr(latch, how)()
-    assert latch.wait(60)
+    event = twins.happy_path.Event()
+    getattr(event, how)()
+    assert event.wait()
+    assert event.wait(0)
+    getattr(event, how)()
+    assert event.wait(60)
 
 
 def test_it_opens_for_all_threads(twins: Twins) -> None:
-    latch = twins.flight.Latch()
+    event = twins.happy_path.Event()
     seen: list[bool] = []
     threads = [
-        threading.Thread(target=lambda wait=wait: seen.append(latch.wait(*wait)), daemon=True)
+        threading.Thread(target=lambda wait=wait: seen.append(event.wait(*wait)), daemon=True)
         for wait in ((), (), (60,), (1e9,), (None,))
     ]
     for thread in threads:
         thread.start()
-    latch.open()
+    event.set()
     for thread in threads:
         thread.join(WAIT)
     assert seen == [True] * 5
@@ -43,18 +43,18 @@ def test_it_opens_for_all_threads(twins: Twins) -> None:
 
 @pytest.mark.parametrize("seconds", [0, 0.0, 0.02])
 def test_it_does_not_wait_longer_than_that(twins: Twins, seconds: float) -> None:
-    latch = twins.flight.Latch()
+    event = twins.happy_path.Event()
     began = time.monotonic()
-    assert not latch.wait(seconds)
+    assert not event.wait(seconds)
     assert time.monotonic() - began >= seconds
-    latch.open()
-    assert latch.wait(seconds)
+    event.set()
+    assert event.wait(seconds)
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no such signals")
 @pytest.mark.parametrize("seconds", [None, 60])
 def test_signal_handlers_run_meanwhile(twins: Twins, seconds: float | None) -> None:
-    latch = twins.flight.Latch()
+    event = twins.happy_path.Event()
     calls: list[int] = []
 
     def handle(*_: Any) -> None:
@@ -66,41 +66,41 @@ def test_signal_handlers_run_meanwhile(twins: Twins, seconds: float | None) -> N
     signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
     try:
         with pytest.raises(KeyboardInterrupt):
-            latch.wait(seconds)
+            event.wait(seconds)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert len(calls) >= 3
-    latch.open()
-    assert latch.wait()
+    event.set()
+    assert event.wait()
 
 
 def test_the_loop_opens_them_last(twins: Twins) -> None:
-    wakes = twins.flight.Wakes()
-    first, second, third = (twins.flight.Latch() for _ in range(3))
-    wakes.open(first)
+    wake_queue = twins.happy_path.WakeQueue()
+    first, second, third = (twins.happy_path.Event() for _ in range(3))
+    wake_queue.set(first)
     assert first.wait(0)
-    wakes.is_gathering = True
-    wakes.open(second)
-    wakes.open(second)
+    wake_queue.is_gathering = True
+    wake_queue.set(second)
+    wake_queue.set(second)
     assert not second.wait(0)
-    wakes.wake()
+    wake_queue.wake()
     assert second.wait(0)
-    assert not wakes.is_gathering
-    wakes.open(third)
+    assert not wake_queue.is_gathering
+    wake_queue.set(third)
     assert third.wait(0)
-    wakes.wake()
+    wake_queue.wake()
 
 
 def test_other_threads_may_open_some_meanwhile(twins: Twins) -> None:
-    wakes = twins.flight.Wakes()
+    wake_queue = twins.happy_path.WakeQueue()
     opened: deque[Any] = deque()
     over = threading.Event()
 
     def work() -> None:
         for _ in range(2000):
-            opened.append(twins.flight.Latch())
-            wakes.open(opened[-1])
+            opened.append(twins.happy_path.Event())
+            wake_queue.set(opened[-1])
         over.set()
 
     thread = threading.Thread(target=work)
@@ -109,12 +109,12 @@ def test_other_threads_may_open_some_meanwhile(twins: Twins) -> None:
     try:
         thread.start()
         while not over.is_set():
-            wakes.is_gathering = True
-            wakes.wake()
+            wake_queue.is_gathering = True
+            wake_queue.wake()
         thread.join()
     finally:
         sys.setswitchinterval(before)
-    assert all(latch.wait(0) for latch in opened)
+    assert all(event.wait(0) for event in opened)
 
 
 def test_one_that_comes_when_the_others_were_opened(twins: Twins) -> None:
@@ -122,25 +122,25 @@ def test_one_that_comes_when_the_others_were_opened(twins: Twins) -> None:
     if twins.impl == "c":
         pytest.skip("nothing can come in between there")
 
-    class Late(twins.flight.Wakes):  # type: ignore[name-defined,misc]
+    class Late(twins.happy_path.WakeQueue):  # type: ignore[name-defined,misc]
         answers = iter((True, False))
         is_gathering = property(lambda self: next(self.answers), lambda self, value: None)
 
-    latch = twins.flight.Latch()
-    Late().open(latch)
-    assert latch.wait(0)
+    event = twins.happy_path.Event()
+    Late().set(event)
+    assert event.wait(0)
 
 
 def test_many_at_a_time(twins: Twins) -> None:
-    wakes = twins.flight.Wakes()
-    latches = [twins.flight.Latch() for _ in range(200)]
-    wakes.is_gathering = True
-    for latch in (*latches, *latches[:10]):
-        wakes.open(latch)
-    wakes.wake()
-    assert all(latch.wait(0) for latch in latches)
+    wake_queue = twins.happy_path.WakeQueue()
+    events = [twins.happy_path.Event() for _ in range(200)]
+    wake_queue.is_gathering = True
+    for event in (*events, *events[:10]):
+        wake_queue.set(event)
+    wake_queue.wake()
+    assert all(event.wait(0) for event in events)
 
 
 def test_one_that_is_never_opened_can_be_dropped(twins: Twins) -> None:
     for _ in range(1000):
-        twins.flight.Latch()
+        twins.happy_path.Event()

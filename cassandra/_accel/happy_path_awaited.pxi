@@ -1,4 +1,4 @@
-# The awaitable of a request, and the usual execution in one pass. Included by flight.pyx.
+# The awaitable of a request, and the happy path in one pass. Included by happy_path.pyx.
 
 cdef extern from "beyond_api.h":
     ctypedef enum PySendResult:
@@ -410,7 +410,7 @@ cdef class ResultFuture:
 
 @cython.final
 cdef class HappyPath:
-    """The usual execution of a prepared or bound statement, in one pass (see the Python twin)."""
+    """The happy path of a prepared or bound statement, in one pass (see the Python twin)."""
 
     cdef readonly object session
     cdef readonly object loop
@@ -460,8 +460,8 @@ cdef class HappyPath:
         return _settings_of(_profile_of(self._options))[S_ROW_FACTORY]
 
     def request(self, query, parameters, on_done):
-        """Make the request for a prepared or bound statement; return None if something is not
-        usual.
+        """Make the request for a prepared or bound statement; return None if something
+        leaves the happy path.
         """
         return self._request(query, parameters, on_done)
 
@@ -479,7 +479,7 @@ cdef class HappyPath:
         if session._request_init_listeners:
             return None
         if is_batch:
-            return session.usual_batch(query, self._options, on_done)
+            return session.happy_batch(query, self._options, on_done)
         statement = query if parameters is None else query.bind(parameters)
         if type(statement) is not _BoundStatement:
             return None
@@ -492,7 +492,7 @@ cdef class HappyPath:
         return request
 
     def execute(self, query, parameters):
-        """Execute a prepared or bound statement or a batch; return None if it is not usual."""
+        """Execute a prepared or bound statement or a batch; None off the happy path."""
         cdef ResultFuture future
         cdef RequestBase request
         if _running_loop() is not self.loop:

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import asyncio
 
-__all__ = ["failure_of", "let_out", "mishap"]
+__all__ = ["as_exception", "failure_of", "reraise_on_loop"]
 
 
-def mishap(error: BaseException) -> Exception:
+def as_exception(error: BaseException) -> Exception:
     """`failure_of` for an error that was caught on the loop itself.
 
     SystemExit and KeyboardInterrupt still leave the loop, a little later.
     """
-    let_out(error)
+    reraise_on_loop(error)
     return failure_of(error)
 
 
@@ -38,7 +38,7 @@ def failure_of(error: BaseException) -> Exception:
     return failure
 
 
-def let_out(error: BaseException) -> None:
+def reraise_on_loop(error: BaseException) -> None:
     """Have the running loop raise `error` in a turn of its own if it is SystemExit or
     KeyboardInterrupt.
     """

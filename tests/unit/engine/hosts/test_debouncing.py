@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-from cassandra.engine.hosts.bursts import REFRESH_DELAY, BurstTimer, spread
+from cassandra.engine.hosts.debouncing import REFRESH_DELAY, Debouncer, spread
 
 
 async def test_a_burst_is_one_action(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cassandra.engine.hosts.bursts.REFRESH_DELAY", 0.0)
+    monkeypatch.setattr("cassandra.engine.hosts.debouncing.REFRESH_DELAY", 0.0)
     acted = asyncio.Event()
     calls: list[None] = []
 
@@ -18,7 +18,7 @@ async def test_a_burst_is_one_action(monkeypatch: pytest.MonkeyPatch) -> None:
         calls.append(None)
         acted.set()
 
-    timer = BurstTimer(lambda: 3600.0, act)
+    timer = Debouncer(lambda: 3600.0, act)
     for _ in range(5):
         timer.add()
     await acted.wait()
@@ -27,7 +27,7 @@ async def test_a_burst_is_one_action(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_the_action_waits_for_the_rest_of_the_burst() -> None:
-    timer = BurstTimer(lambda: 3600.0, lambda: None)
+    timer = Debouncer(lambda: 3600.0, lambda: None)
     before = asyncio.get_running_loop().time()
     timer.add()
     assert timer.due is not None
@@ -37,7 +37,7 @@ async def test_the_action_waits_for_the_rest_of_the_burst() -> None:
 
 async def test_no_event_puts_the_action_off_beyond_the_window() -> None:
     window = REFRESH_DELAY / 10  # shorter than the delay after the last event
-    timer = BurstTimer(lambda: window, lambda: None)
+    timer = Debouncer(lambda: window, lambda: None)
     before = asyncio.get_running_loop().time()
     timer.add()
     first = timer.due
@@ -52,7 +52,7 @@ async def test_no_event_puts_the_action_off_beyond_the_window() -> None:
 
 async def test_without_a_window_the_action_comes_at_once() -> None:
     acted = asyncio.Event()
-    timer = BurstTimer(lambda: -1.0, acted.set)
+    timer = Debouncer(lambda: -1.0, acted.set)
     before = asyncio.get_running_loop().time()
     timer.add()
     assert timer.due is not None

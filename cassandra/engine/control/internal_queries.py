@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from cassandra.engine.connection import Connection
     from cassandra.engine.settings import Settings
 
-__all__ = ["Ask", "Asker", "Rows"]
+__all__ = ["InternalQueries", "Rows", "Send"]
 
-# `Asker.ask`, with the opcode, the body and the name of what is asked; `Asker.rows`.
-Ask = Callable[["Connection", int, bytes, str], Awaitable[Any]]
+# `InternalQueries.send`, with the opcode, the body and a name for errors; `InternalQueries.rows`.
+Send = Callable[["Connection", int, bytes, str], Awaitable[Any]]
 Rows = Callable[["Connection", str], Awaitable["list[dict[str, Any]]"]]
 
 
-class Asker:
+class InternalQueries:
     """Sends requests of the engine's own, and reads their answers."""
 
     __slots__ = ("_settings",)
@@ -36,7 +36,7 @@ class Asker:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
-    async def ask(
+    async def send(
         self, connection: Connection, opcode: int, body: bytes, what: str, text: str | None = None
     ) -> Any:
         """Send one request, and return the message that answers it.
@@ -69,7 +69,7 @@ class Asker:
         # more.
         params = QueryParams(consistency=ConsistencyLevel.ONE)
         body = bodies.query_body(query, params, connection.version)
-        return await self.ask(connection, QUERY, body, repr(query), query)
+        return await self.send(connection, QUERY, body, repr(query), query)
 
     async def rows(self, connection: Connection, query: str) -> list[dict[str, Any]]:
         """Return the rows of `query`, as dicts."""
@@ -98,7 +98,7 @@ class Asker:
                 paging_state=paging_state,
             )
             body = bodies.query_body(query, params, connection.version)
-            page = await self.ask(connection, QUERY, body, repr(query), query)
+            page = await self.send(connection, QUERY, body, repr(query), query)
             yield page
             paging_state = page.paging_state
             if paging_state is None:

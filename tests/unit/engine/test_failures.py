@@ -19,7 +19,7 @@ from cassandra.protocol.opcodes import RESULT
 from cassandra.query import SimpleStatement
 from cassandra.testing.fake import ErrorCode, FakeNode, error
 from tests.conftest import Twins
-from tests.unit.engine.test_flight import Life, Message
+from tests.unit.engine.test_happy_path import Life, Message
 from tests.unit.loops import Loops
 
 ENDINGS = [SystemExit, KeyboardInterrupt, GeneratorExit, StopIteration]
@@ -90,7 +90,7 @@ class TestWhatProgramsRaise:
 
     async def test_the_end_of_a_time_limit(self, twins: Twins, kind: type[BaseException]) -> None:
         due: list[Any] = []
-        wheel = twins.flight.TimerWheel(
+        wheel = twins.happy_path.TimerWheel(
             SimpleNamespace(time=lambda: 0.0, call_at=lambda when, call: due.append(call))
         )
 

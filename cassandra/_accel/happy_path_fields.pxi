@@ -1,5 +1,5 @@
 # What each request looks at of the engine's own objects, of results and of profiles. Included by
-# flight.pyx.
+# happy_path.pyx.
 #
 # The engine's classes are in modules that import this one, so they are met when the first object of
 # theirs is. An object of another class is asked by name.

@@ -1,4 +1,4 @@
-# Many executions at a time. Included by flight.pyx.
+# Many executions at a time. Included by happy_path.pyx.
 
 cdef extern from *:
     """
@@ -133,7 +133,7 @@ cdef class Collector:
                 return
 
     cdef RequestBase _next(self, query, parameters):
-        """Make the next statement's request; None if it is over, or not usual."""
+        """Make the next statement's request; None if it is over, or not on the happy path."""
         cdef RequestBase request = None
         cdef Py_ssize_t place = self.sent
         if self._places is not None and PyList_GET_SIZE(self._places) <= self._slot(place):

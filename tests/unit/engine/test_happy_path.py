@@ -63,7 +63,7 @@ class Connection:
         self.writer = Writer()
         self.flushes: list[Any] = []
         self.unsolicited: list[tuple[int, int, int, bytes]] = []
-        self.streams = twins.flight.StreamTable(self.writer, self._soon, lambda: None)
+        self.streams = twins.happy_path.StreamTable(self.writer, self._soon, lambda: None)
 
     def _soon(self, call: Any) -> Any:
         self.flushes.append(call)
@@ -223,7 +223,7 @@ class TestExchange:
 
     def test_the_least_busy_connection_is_taken(self, twins: Twins) -> None:
         first, second, third = (Connection(twins) for _ in range(3))
-        pick = twins.flight.first_with_room
+        pick = twins.happy_path.first_with_room
         assert pick([]) is None
         assert pick([first, second]) is first
         first.streams.send(Responder(), EXECUTE, 0, b"")
@@ -288,7 +288,7 @@ class Session:
     """As much of an `EngineSession` as a request asks for."""
 
     def __init__(self, twins: Twins) -> None:
-        self.timers: Any = twins.flight.TimerWheel(
+        self.timers: Any = twins.happy_path.TimerWheel(
             SimpleNamespace(time=lambda: 0.0, call_at=lambda when, call: None)
         )
         self.core = SimpleNamespace(on_latency=None, user_types={}, wire_format=4)
@@ -340,7 +340,7 @@ class Life:
     """
 
     def __init__(self, twins: Twins, hosts: int = 1) -> None:
-        base: Any = twins.flight.RequestBase
+        base: Any = twins.happy_path.RequestBase
 
         class Recorder(base):  # type: ignore[misc]
             calls: list[tuple[Any, ...]]
@@ -627,7 +627,7 @@ def test_both_bases_render_the_same(
 ) -> None:
     bodies = []
     for implementation in ("python", "c"):
-        base: Any = _impl.twin("flight", implementation).ExecuteBodyBase
+        base: Any = _impl.twin("happy_path", implementation).ExecuteBodyBase
         prepared = Prepared()
         prepared.result_metadata_and_id = ((1,), b"m" * 16)
         request_body = base(prepared, [b"value", None])
@@ -668,9 +668,11 @@ class TestBoundRequest:
             **changes,
         }
         vars(session).update(given.pop("session", {}))
-        body_class: Any = type("RequestBody", (twins.flight.ExecuteBodyBase,), {"decodes": False})
-        return twins.flight.bound_request(
-            twins.flight.RequestBase,
+        body_class: Any = type(
+            "RequestBody", (twins.happy_path.ExecuteBodyBase,), {"decodes": False}
+        )
+        return twins.happy_path.bound_request(
+            twins.happy_path.RequestBase,
             body_class,
             session,
             Session(twins),
@@ -744,12 +746,12 @@ class TestBoundRequest:
         )  # fmt: skip
         options = CallOptions(profile(), trace=True, paging_state=b"p")
         body = QueryBody("SELECT 1")
-        twins.flight.resolve(body, session, statement, options)
+        twins.happy_path.resolve(body, session, statement, options)
         assert (body.consistency, body.serial_consistency, body.page_size) == (10, 8, 7)
         assert (body.timestamp, body.tracing, body.paging_state) == (77, True, b"p")
         assert body.custom_payload == {"k": b"v"}
-        base = twins.flight.RequestBase
-        request = twins.flight.request_for(
+        base = twins.happy_path.RequestBase
+        request = twins.happy_path.request_for(
             base, body, session, Session(twins), statement, "seen", options, print
         )
         assert (request.statement, request.vectors, request.timeout) == ("seen", "array", 12.5)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cassandra.engine.control.asking import Asker
+from cassandra.engine.control.internal_queries import InternalQueries
 from cassandra.errors import InvalidRequest, OperationTimedOut, ProtocolError
 from cassandra.protocol.opcodes import ERROR, OPTIONS, QUERY, READY, RESULT, SUPPORTED
 from tests.unit.engine.partners import connection, settings
@@ -45,20 +45,20 @@ class Peer:
         self.connection = connection(request=request, **attributes)
 
 
-def asker(**changed: Any) -> Asker:
-    return Asker(settings(control_connection_timeout=3.5, **changed))
+def internal_queries(**changed: Any) -> InternalQueries:
+    return InternalQueries(settings(control_connection_timeout=3.5, **changed))
 
 
 async def test_the_message_that_answers() -> None:
     peer = Peer((SUPPORTED, 0, b"\0\0"))
-    answer = await asker().ask(peer.connection, OPTIONS, b"", "OPTIONS")
+    answer = await internal_queries().send(peer.connection, OPTIONS, b"", "OPTIONS")
     assert type(answer).__name__ == "SupportedMessage"
     assert peer.sent == [(OPTIONS, b"", 3.5)]
 
 
 async def test_rows_are_dicts_read_at_one() -> None:
     peer = Peer(rows(5, 7))
-    assert await asker().rows(peer.connection, TEXT) == [{"a": 5}, {"a": 7}]
+    assert await internal_queries().rows(peer.connection, TEXT) == [{"a": 5}, {"a": 7}]
     ((opcode, body, timeout),) = peer.sent
     assert (opcode, timeout) == (QUERY, 3.5)
     text = TEXT.encode()
@@ -68,14 +68,14 @@ async def test_rows_are_dicts_read_at_one() -> None:
 async def test_no_answer_in_time_says_what_was_asked() -> None:
     peer = Peer(asyncio.TimeoutError())
     with pytest.raises(OperationTimedOut, match=r"10\.0\.0\.1:9042 did not answer 'SELECT a FROM"):
-        await asker().query(peer.connection, TEXT)
+        await internal_queries().query(peer.connection, TEXT)
     assert not peer.connection.closed
 
 
 async def test_a_refusal_is_the_servers_error() -> None:
     peer = Peer((ERROR, 0, int32(0x2200) + string("no such table")))
     with pytest.raises(InvalidRequest, match="no such table"):
-        await asker().rows(peer.connection, TEXT)
+        await internal_queries().rows(peer.connection, TEXT)
     assert not peer.connection.closed
 
 
@@ -83,7 +83,7 @@ async def test_a_refusal_is_the_servers_error() -> None:
 async def test_what_is_no_answer_closes_the_connection(answer: Any) -> None:
     peer = Peer(answer)
     with pytest.raises(ProtocolError):
-        await asker().query(peer.connection, TEXT)
+        await internal_queries().query(peer.connection, TEXT)
     assert peer.connection.closed
 
 
@@ -91,7 +91,7 @@ async def pages_of(peer: Peer, **changed: Any) -> list[list[tuple[Any, ...]]]:
     def tuples(names: Sequence[str], found: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
         return list(found)
 
-    pages = asker(**changed).pages(peer.connection, TEXT)
+    pages = internal_queries(**changed).pages(peer.connection, TEXT)
     return [page.decode(tuples) async for page in pages]
 
 
@@ -111,14 +111,14 @@ async def test_the_same_page_again_and_again_is_an_error() -> None:
     assert len(peer.sent) == 2
 
 
-class Noting(Asker):
+class Noting(InternalQueries):
     """Notes the texts that it is asked to send."""
 
     def __init__(self, **changed: Any) -> None:
         super().__init__(settings(**changed))
         self.texts: list[str | None] = []
 
-    async def ask(
+    async def send(
         self, connection: Any, opcode: int, body: bytes, what: str, text: str | None = None
     ) -> Any:
         self.texts.append(text)

@@ -55,7 +55,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests make requests in bursts, which would be joined."""
     monkeypatch.setattr(engine_loop, "IDLE_AFTER", -1.0)
     # The Python twin leaves the main thread alone, and that is where tests run.
-    monkeypatch.setattr("cassandra.engine.flight._may_be_interrupted", lambda: False)
+    monkeypatch.setattr("cassandra.engine.happy_path._may_be_interrupted", lambda: False)
 
 
 @pytest.fixture
@@ -499,24 +499,24 @@ def test_a_thread_that_never_goes_on_costs_its_connection_only(
     until(lambda: is_ready(session))
     claimed = connections(session)
     for connection in claimed:
-        assert connection.streams.hold()
+        assert connection.streams.acquire_write()
     with pytest.raises(ConnectionException, match="interrupted"):
         session.execute(WRITE)
     until(lambda: session._engine.pools)
     assert session.execute(READ).all() == []
     for connection in claimed:
-        connection.streams.let_go()
+        connection.streams.release_write()
 
 
 def test_a_late_thread_holds_the_loop_up_for_a_moment(node: FakeNode, session: Session) -> None:
     until(lambda: is_ready(session))
     claimed = connections(session)
     for connection in claimed:
-        assert connection.streams.hold()
+        assert connection.streams.acquire_write()
     futures = [session.execute_async(WRITE) for _ in range(3)]
     until(lambda: any(connection._held_up_since is not None for connection in claimed))
     for connection in claimed:
-        connection.streams.let_go()
+        connection.streams.release_write()
     for future in futures:
         assert future.result().all() == []
     assert session.execute(READ).all() == []

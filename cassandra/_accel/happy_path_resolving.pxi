@@ -1,5 +1,5 @@
 # Which settings count for a request: the twin of `cassandra.engine.resolving`. Included by
-# flight.pyx.
+# happy_path.pyx.
 
 
 cdef object _level(statement, BoundBase own, tuple settings):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cassandra.engine.endpoint import DefaultEndPoint, DefaultEndPointFactory
-from cassandra.engine.hosts.places import Places
+from cassandra.engine.hosts.endpoint_resolver import EndpointResolver
 from tests.unit.engine.partners import host
 
 ID = uuid.UUID(int=1)
@@ -27,22 +27,22 @@ class Threads:
         return function()
 
 
-def places(known: Any = None, factory: Any = None, threads: Any = None) -> Places:
+def resolver(known: Any = None, factory: Any = None, threads: Any = None) -> EndpointResolver:
     by_id = {ID: known}.get
-    return Places(factory or DefaultEndPointFactory(9042), threads or Threads(), by_id)  # type: ignore[arg-type]
+    return EndpointResolver(factory or DefaultEndPointFactory(9042), threads or Threads(), by_id)  # type: ignore[arg-type]
 
 
 async def test_the_address_that_was_connected_to_counts() -> None:
     through = DefaultEndPoint("192.168.0.9")
-    assert await places().of_local(through, ROW) is through
+    assert await resolver().of_local(through, ROW) is through
     # Known under this very address, or under another one than it says of itself.
-    assert await places(host("192.168.0.9")).of_local(through, ROW) is through
-    assert await places(host("172.16.0.1")).of_local(through, ROW) is through
+    assert await resolver(host("192.168.0.9")).of_local(through, ROW) is through
+    assert await resolver(host("172.16.0.1")).of_local(through, ROW) is through
 
 
 async def test_a_node_that_is_known_by_its_own_address_keeps_it() -> None:
     through = DefaultEndPoint("192.168.0.9")
-    found = await places(host("10.0.0.1")).of_local(through, ROW)
+    found = await resolver(host("10.0.0.1")).of_local(through, ROW)
     assert found == DefaultEndPoint("10.0.0.1")
 
 
@@ -51,7 +51,7 @@ async def test_a_name_of_several_nodes_is_not_a_place(monkeypatch: pytest.Monkey
         return [(0, 0, 0, "", (f"10.0.0.{n}", 9042)) for n in (1, 2)]
 
     monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", resolved)
-    found = await places().of_local(DefaultEndPoint("nodes.example"), ROW)
+    found = await resolver().of_local(DefaultEndPoint("nodes.example"), ROW)
     assert found == DefaultEndPoint("10.0.0.1")
 
 
@@ -61,14 +61,14 @@ async def test_a_name_of_one_node_is(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", resolved)
     through = DefaultEndPoint("node.example")
-    assert await places().of_local(through, ROW) is through
+    assert await resolver().of_local(through, ROW) is through
 
 
 async def test_a_factory_that_names_each_node_is_always_asked() -> None:
     class Factory(DefaultEndPointFactory):
         names_each_node = True
 
-    found = await places(factory=Factory(9042)).of_local(DefaultEndPoint("192.168.0.9"), ROW)
+    found = await resolver(factory=Factory(9042)).of_local(DefaultEndPoint("192.168.0.9"), ROW)
     assert found == DefaultEndPoint("10.0.0.1")
 
 
@@ -78,7 +78,7 @@ async def test_only_a_factory_that_may_block_gets_a_thread() -> None:
 
     for factory, used in ((DefaultEndPointFactory(9042), 0), (Factory(9042), 1)):
         threads = Threads()
-        assert await places(factory=factory, threads=threads).of_rows([ROW]) == [
+        assert await resolver(factory=factory, threads=threads).of_rows([ROW]) == [
             DefaultEndPoint("10.0.0.1")
         ]
         assert threads.used == used
