@@ -271,16 +271,16 @@ def _options(
 
 
 def _submit_of(session: ConcurrentSession) -> Any:
-    """Return the session's `submit_watched`.
+    """Return the session's `_submit_watched`.
 
     None if it has none, or a program has put another `execute_async` in place of its own: tracers
     wrap it on the class or on the session.
     """
-    own = getattr(type(session), "own_execute_async", None)
+    own = getattr(type(session), "_own_execute_async", None)
     if own is None or "execute_async" in vars(session):
         return None
     ours: Any = session
-    return ours.submit_watched if type(ours).execute_async is own else None
+    return ours._submit_watched if type(ours).execute_async is own else None
 
 
 class _Run:
@@ -308,14 +308,14 @@ class _Run:
         self._options = options
         self._profile = options.get("execution_profile")
         self._row_type = options.get("row_type")
-        refuse = getattr(session, "refuse_on_loop", None)
+        refuse = getattr(session, "_refuse_on_loop", None)
         # On the loop's own thread, waiting would stop the loop that has to answer.
         if refuse is not None:
             refuse(
                 "execute_concurrent()", "execute_concurrent_async, or execute_async with callbacks"
             )
         # A stand-in for a session has no process of its own.
-        self._refuse_in_child = getattr(session, "refuse_in_child", None)
+        self._refuse_in_child = getattr(session, "_refuse_in_child", None)
         self._submit = _submit_of(session)
         path = None
         # Past the future, too, if nothing is asked for that needs one.

@@ -326,7 +326,7 @@ async def run(
                 await asyncio.wait(
                     [*workers, thread], timeout=interval, return_when=asyncio.FIRST_EXCEPTION
                 )
-                sample = figures([loop, blocking.loop_thread.loop])
+                sample = figures([loop, blocking._required_loop_thread.loop])
                 samples.append(sample)
                 tell(time.monotonic() - began, sample)
             await asyncio.wait_for(asyncio.gather(*workers, thread), 2 * LONGEST)

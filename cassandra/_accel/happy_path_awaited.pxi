@@ -187,7 +187,7 @@ cdef class ResultFuture:
     @property
     def message(self):
         """The message that was, or will be, sent; a request listener may change it."""
-        return self._path.session.message_of_request(self.request)
+        return self._path.session._message_of_request(self.request)
 
     # -- of the engine ---------------------------------------------------------------------------
 

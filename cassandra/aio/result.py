@@ -149,7 +149,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     def _ask_for_next_page(self) -> NextPage:
         """The next page, asked for already; once."""
         if self._next is None:
-            self._next = self._session.next_page(self._request, self.paging_state)
+            self._next = self._session._next_page(self._request, self.paging_state)
         return self._next
 
     async def fetch_next_page(self) -> None:

@@ -168,7 +168,7 @@ class Session(SessionBase):
         request.start()
         return future
 
-    def next_page(self, request: Request, paging_state: bytes | None) -> NextPage:
+    def _next_page(self, request: Request, paging_state: bytes | None) -> NextPage:
         """Send `request` again, for the page at `paging_state`.
 
         :param request: the request that was answered with the page before.

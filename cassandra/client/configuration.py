@@ -357,12 +357,12 @@ class ClusterBase(
         if self._core is not None:
             self._core.user_types = self._user_types.classes
         for session in list(sessions):
-            session.encode_user_type(klass, partial(self._user_types.fields, keyspace, name))
+            session._encode_user_type(klass, partial(self._user_types.fields, keyspace, name))
 
     def _encode_user_types(self, session: SessionBase) -> None:
         for keyspace, types in self._user_types.classes.items():
             for name, klass in types.items():
-                session.encode_user_type(klass, partial(self._user_types.fields, keyspace, name))
+                session._encode_user_type(klass, partial(self._user_types.fields, keyspace, name))
 
     # -- listeners ---------------------------------------------------------------------------------
 

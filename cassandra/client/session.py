@@ -202,7 +202,7 @@ class SessionBase(RequestMaker, ObservedBySession):
         """
         self._request_init_listeners.remove((fn, args, kwargs))
 
-    def message_of_request(self, request: Request | None) -> Any:
+    def _message_of_request(self, request: Request | None) -> Any:
         """Return the message of a request, as listeners see it.
 
         :param request: the engine's request.
@@ -218,7 +218,7 @@ class SessionBase(RequestMaker, ObservedBySession):
 
     # -- types and pools ---------------------------------------------------------------------------
 
-    def encode_user_type(self, klass: type[Any], fields: Callable[[], Sequence[str]]) -> None:
+    def _encode_user_type(self, klass: type[Any], fields: Callable[[], Sequence[str]]) -> None:
         """Write instances of `klass` into texts as user-defined types.
 
         :param klass: the class of such values.

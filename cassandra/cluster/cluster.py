@@ -18,7 +18,7 @@ from cassandra.client.contact_points import resolved
 from cassandra.client.schema_calls import SchemaCalls
 from cassandra.cluster.known_names import KnownCluster
 from cassandra.cluster.session import Session
-from cassandra.engine.loop import Inbox, LoopThread
+from cassandra.engine.loop import LoopThread
 from cassandra.engine.schema.targets import Target
 from cassandra.engine.waiting import pools_opened
 from cassandra.errors import ConnectionException, ConnectionShutdown, InvalidRequest
@@ -271,7 +271,7 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
     # -- the engine's thread -----------------------------------------------------------------------
 
     @property
-    def loop_thread(self) -> LoopThread:
+    def _required_loop_thread(self) -> LoopThread:
         """The thread that the engine runs in.
 
         :raises ConnectionException: before `connect`.
@@ -283,11 +283,6 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
             raise self._not_connected()
         return thread
 
-    @property
-    def inbox(self) -> Inbox:
-        """The way into the engine's loop."""
-        return self.loop_thread.inbox
-
     def _not_connected(self) -> ConnectionException:
         if self.is_shutdown:
             return ConnectionShutdown("the cluster is shut down")
@@ -296,7 +291,7 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
     def _resolve(self, endpoints: list[EndPoint]) -> list[EndPoint]:
         return self._cloud.ask() if self._cloud is not None else resolved(endpoints)
 
-    def run(self, coroutine: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
+    def _run(self, coroutine: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
         """Run `coroutine` on the engine's loop and wait for its result.
 
         :param coroutine: a coroutine that has not begun.
@@ -379,7 +374,7 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
     def _new_session(self, wait_for_all_pools: bool) -> Session:
         core = self._core
         assert core is not None
-        engine = self.run(
+        engine = self._run(
             core.open_session(None, self.profile_manager.distance, wait_for_all_pools)
         )
         session = Session(self, self.metadata.all_hosts(), engine=engine)
@@ -387,7 +382,7 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
         self.sessions.add(session)
         return session
 
-    def close_session(self, session: Session) -> None:
+    def _close_session(self, session: Session) -> None:
         """Close `session`'s connections.
 
         :param session: a session of this cluster.
@@ -398,9 +393,9 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
             return
         # In a callback: to wait for the loop here would be to wait for itself.
         if thread.is_current():
-            session.close_engine()
+            session._close_engine()
         else:
-            self.run(_call(session.close_engine), SHUTDOWN_TIMEOUT)
+            self._run(_call(session._close_engine), SHUTDOWN_TIMEOUT)
 
     def add_execution_profile(
         self, name: Hashable, profile: ExecutionProfile, pool_wait_timeout: float | None = 5
@@ -418,24 +413,24 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
         core = self._core
         if policy is None or core is None:
             return
-        opening = self.run(_call(core.policies.adopt, policy, self))
+        opening = self._run(_call(core.policies.adopt, policy, self))
         if pool_wait_timeout != 0:
-            self.run(pools_opened(opening, pool_wait_timeout, name))
+            self._run(pools_opened(opening, pool_wait_timeout, name))
 
     def profiles_of_sessions(self) -> list[ExecutionProfile]:
         return [session._default_profile for session in list(self.sessions)]
 
     def adopt_policy(self, policy: LoadBalancingPolicy) -> None:
         if self._core is not None:
-            self.run(_call(self._core.policies.adopt, policy, self))
+            self._run(_call(self._core.policies.adopt, policy, self))
 
     def _attach_policy(self, policy: SpeculativeExecutionPolicy) -> None:
         if self._core is not None:
-            self.run(_call(self._core.policies.attach, policy))
+            self._run(_call(self._core.policies.attach, policy))
 
     def _resize_pools(self) -> None:
         if self._core is not None:
-            self.run(_call(self._core.sessions.resize_pools))
+            self._run(_call(self._core.sessions.resize_pools))
 
     def register_user_type(self, keyspace: str, user_type: str, klass: type[Any]) -> None:
         """Read values of a user-defined type as instances of a class, and accept such parameters.
@@ -450,7 +445,7 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
         """
         core = self._core
         if core is not None:
-            fields = self.run(core.user_type_fields(keyspace, user_type))
+            fields = self._run(core.user_type_fields(keyspace, user_type))
             self._user_types.take_fields(keyspace, user_type, fields)
         elif self.is_shutdown:
             raise self._not_connected()
@@ -472,13 +467,13 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
         core = self._core
         if core is None:
             raise self._not_connected()
-        self.run(core.control.refresh_nodes(force_token_rebuild))
+        self._run(core.control.refresh_nodes(force_token_rebuild))
 
     def _refresh_schema(self, target: Target, max_schema_agreement_wait: float | None) -> None:
         core = self._core
         if core is None:
             raise self._not_connected()
-        self.run(core.schema.refresh(target, max_schema_agreement_wait))
+        self._run(core.schema.refresh(target, max_schema_agreement_wait))
 
     # -- life --------------------------------------------------------------------------------------
 
@@ -530,7 +525,7 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
         finally:
             thread.stop(patience)
 
-    def abandon_after_fork(self) -> None:
+    def _abandon_after_fork(self) -> None:
         """Make this cluster unusable in a forked child: the engine's thread is the parent's."""
         # A thread of the parent may have held the lock at the fork; here nobody would release it.
         self._lock = threading.Lock()
@@ -582,7 +577,7 @@ def _shutdown_all() -> None:
 @renew_in_child
 def _after_fork_in_child() -> None:
     for cluster in list(_live_clusters):
-        cluster.abandon_after_fork()
+        cluster._abandon_after_fork()
 
 
 atexit.register(_shutdown_all)

@@ -70,7 +70,7 @@ class ControlConnection:
         """
         core = self._core()
         through: Any = connection if connection is not None else core.control.required()
-        agreed: bool = self._cluster.run(core.agreement.wait(through, wait_time))
+        agreed: bool = self._cluster._run(core.agreement.wait(through, wait_time))
         return agreed
 
     def refresh_schema(self, force: bool = False, **kwargs: object) -> bool:

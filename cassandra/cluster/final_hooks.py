@@ -58,7 +58,7 @@ def set_final_result(self: ResponseFuture, response: Any) -> None:
         self._col_names = getattr(message, "column_names", None)
         self._col_types = getattr(message, "column_types", None)
         self._response = response
-    self.complete(None)
+    self._complete(None)
 
 
 def set_final_exception(self: ResponseFuture, response: BaseException) -> None:
@@ -66,7 +66,7 @@ def set_final_exception(self: ResponseFuture, response: BaseException) -> None:
     if self._done:
         return
     self._error = response
-    self.complete(None)
+    self._complete(None)
 
 
 def finish_wrapped(future: ResponseFuture) -> None:
@@ -89,4 +89,4 @@ def finish_wrapped(future: ResponseFuture) -> None:
     except BaseException:  # would end the loop's thread, and all other requests with it
         log.exception("a wrapper of the completion of %r failed", future)
     if not future._done:
-        future.complete(None)
+        future._complete(None)

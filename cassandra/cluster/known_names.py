@@ -27,7 +27,7 @@ T = TypeVar("T")
 class KnownCluster:
     """A base of `Cluster`."""
 
-    run: Callable[..., Any]
+    _run: Callable[..., Any]
     _core: Core | None
     _not_connected: Callable[[], Exception]
     _control_connection: ControlConnection | None = None
@@ -116,7 +116,7 @@ class KnownCluster:
         core = self._core
         if core is None:
             raise self._not_connected()
-        return self.run(core.open_connection(endpoint))
+        return self._run(core.open_connection(endpoint))
 
 
 class KnownSession:

@@ -151,14 +151,14 @@ class ResponseFuture:
 
     # -- completion, on the loop -------------------------------------------------------------------
 
-    def watch(self, request: Request) -> None:
+    def _watch(self, request: Request) -> None:
         """Take over `request`, before it is started.
 
         :param request: the engine's request, which has not begun.
         """
         self._request = request
 
-    def complete(self, request: Request | None) -> None:
+    def _complete(self, request: Request | None) -> None:
         """Called by the engine when `request` is over.
 
         :param request: None if the outcome is there already: a tracer's wrapper calls it then.
@@ -265,7 +265,7 @@ class ResponseFuture:
             raise self._error
         return ResultSet(self, self._response)
 
-    def give_head_start(self, seconds: float) -> None:
+    def _give_head_start(self, seconds: float) -> None:
         """Wait until this is over, at most `seconds`, unless it only reads.
 
         :param seconds: the longest wait.
@@ -276,7 +276,7 @@ class ResponseFuture:
 
     def _wait(self, timeout: float | None = None) -> None:
         if get_ident() == self.session.loop_ident:
-            self.session.refuse_on_loop(
+            self.session._refuse_on_loop(
                 "ResponseFuture.result()", "add_callbacks, or the session of cassandra.aio"
             )
         if self._waiter is None:
@@ -287,7 +287,7 @@ class ResponseFuture:
         # Only once the event is there to be seen: a completion before that has opened nothing.
         if not self._done:
             if self.session.is_shutdown:  # in a forked child, perhaps
-                self.session.refuse_in_child()
+                self.session._refuse_in_child()
             waiter.wait(timeout)
 
     # -- callbacks ---------------------------------------------------------------------------------
@@ -387,7 +387,7 @@ class ResponseFuture:
             raise QueryExhausted("there are no more pages")
         following, self._next = self._next, None
         if following is None:
-            following = self.session.next_page(self._request, self.paging_state)
+            following = self.session._next_page(self._request, self.paging_state)
         with _registering:
             self._done = False
             self._waiter = None
@@ -398,10 +398,10 @@ class ResponseFuture:
                     # A new queue: the completion of the page before may still be emptying the old
                     # one.
                     callbacks.due = deque(callbacks.registered)
-        self.watch(following.request)
-        following.take(self.complete)
+        self._watch(following.request)
+        following.take(self._complete)
 
-    def ask_for_page_ahead(self) -> None:
+    def _ask_for_page_ahead(self) -> None:
         """Ask for the next page, if there is one, without giving up the one at hand.
 
         `start_fetching_next_page` takes it. Does nothing if it was asked for already, or if
@@ -411,14 +411,14 @@ class ResponseFuture:
         if state is None or self._next is not None or self._request is None:
             return
         if self._callbacks is None and self._errbacks is None and self._done:
-            self._next = self.session.next_page(self._request, state)
+            self._next = self.session._next_page(self._request, state)
 
     # -- what is known of the execution ------------------------------------------------------------
 
     @property
     def message(self) -> Any:
         """The message that was, or will be, sent."""
-        return self.session.message_of_request(self._request)
+        return self.session._message_of_request(self._request)
 
     @property
     def prepared_statement(self) -> PreparedStatement | None:

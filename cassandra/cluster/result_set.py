@@ -63,7 +63,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         session, request, row_factory = made_of
         # `setdefault`: if two threads ask for it, both get the same one.
-        return self.__dict__.setdefault("response_future", session.future_of(request, row_factory))
+        return self.__dict__.setdefault("response_future", session._future_of(request, row_factory))
 
     def _take_page(self, response: Any) -> None:
         self._pages_before += 1
@@ -160,7 +160,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             if not self._is_read:
                 # The next page is on its way while this one is used; one page ahead, never more.
                 # Other programs make result sets of futures of their own.
-                ask_ahead = getattr(self.response_future, "ask_for_page_ahead", None)
+                ask_ahead = getattr(self.response_future, "_ask_for_page_ahead", None)
                 if ask_ahead is not None:
                     ask_ahead()
                 page = self._pages_before

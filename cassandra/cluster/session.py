@@ -86,7 +86,7 @@ class Session(SessionBase, KnownSession):
         self.is_shutdown = False
         # Held here: after shutdown the cluster has none, and the inbox itself refuses what comes
         # late.
-        self._inbox = cluster.inbox
+        self._inbox = cluster._required_loop_thread.inbox
         self._path = happy_path.HappyPath(
             self,
             engine,
@@ -96,9 +96,9 @@ class Session(SessionBase, KnownSession):
             result_of,
             check_vectors,
         )
-        self._loop_thread = cluster.loop_thread
-        self.loop_ident = cluster.loop_thread.ident
-        self.wake_queue = cluster.loop_thread.wake_queue
+        self._loop_thread = cluster._required_loop_thread
+        self.loop_ident = cluster._required_loop_thread.ident
+        self.wake_queue = cluster._required_loop_thread.wake_queue
 
     # -- executing ---------------------------------------------------------------------------------
 
@@ -170,7 +170,7 @@ class Session(SessionBase, KnownSession):
         if latest is not None:
             sent = latest()
             if sent is not None and not sent.is_over and self.write_head_start:
-                sent.give_head_start(self.write_head_start)
+                sent._give_head_start(self.write_head_start)
         return self.execute_async(
             query,
             parameters,
@@ -240,9 +240,9 @@ class Session(SessionBase, KnownSession):
         return future
 
     # For calls that may go past `execute_async`: not if a tracer has put a wrapper in its place.
-    own_execute_async = execute_async
+    _own_execute_async = execute_async
 
-    def submit_watched(
+    def _submit_watched(
         self,
         query: Query,
         parameters: Parameters,
@@ -279,15 +279,15 @@ class Session(SessionBase, KnownSession):
         """
         return self._path, self._inbox.put
 
-    def future_of(self, request: Request, row_factory: Callable[..., Any]) -> ResponseFuture:
+    def _future_of(self, request: Request, row_factory: Callable[..., Any]) -> ResponseFuture:
         """Return a future of a request that is over already.
 
         :param request: the engine's request, with its answer or its error.
         :param row_factory: the function that makes its rows.
         """
         future = ResponseFuture(self, request.statement, row_factory)
-        future.watch(request)
-        future.complete(request)
+        future._watch(request)
+        future._complete(request)
         return future
 
     def _request_of(
@@ -303,11 +303,11 @@ class Session(SessionBase, KnownSession):
         request = None
         if options is self._default_options:
             try:
-                request = self._path.request(query, parameters, future.complete)
+                request = self._path.request(query, parameters, future._complete)
             except (TypeError, ValueError) as error:
                 raise without_compiled_frames(error)  # noqa: B904  # it is the same error
         if request is None:
-            request = self._request(query, parameters, options, future.complete)
+            request = self._request(query, parameters, options, future._complete)
         future.query = request.statement
         # Before the inbox has it: the loop may complete it at once.
         future._request = request
@@ -316,7 +316,7 @@ class Session(SessionBase, KnownSession):
                 listener(future, *args, **kwargs)
         return request
 
-    def next_page(self, request: Request, paging_state: bytes | None) -> NextPage:
+    def _next_page(self, request: Request, paging_state: bytes | None) -> NextPage:
         """Send `request` again, for the page at `paging_state`.
 
         :param request: the request that was answered with the page before.
@@ -325,7 +325,7 @@ class Session(SessionBase, KnownSession):
         """
         return NextPage(request, paging_state, self._inbox.put)
 
-    def refuse_on_loop(self, call: str, instead: str) -> None:
+    def _refuse_on_loop(self, call: str, instead: str) -> None:
         """Raise RuntimeError if a blocking call is made from the engine's own thread.
 
         It would wait for itself.
@@ -339,7 +339,7 @@ class Session(SessionBase, KnownSession):
                 f"where it would wait for itself: use {instead}"
             )
 
-    def refuse_in_child(self) -> None:
+    def _refuse_in_child(self) -> None:
         """Raise ConnectionShutdown in a forked child, where a wait would have no end."""
         self._loop_thread.refuse_in_child()
 
@@ -360,12 +360,12 @@ class Session(SessionBase, KnownSession):
             none.
         :param keyspace: for names without one (protocol version 5); None for the session's.
         """
-        self.refuse_on_loop("Session.prepare()", "the session of cassandra.aio")
+        self._refuse_on_loop("Session.prepare()", "the session of cassandra.aio")
         if running_loop() is not None:
             warn_of_blocking("Session.prepare()")
         (query,) = list_of_queries([query])
         profile = self._default_profile
-        return self.cluster.run(
+        return self.cluster._run(
             self._engine.core.preparer.prepare(
                 self._engine,
                 query,
@@ -383,9 +383,9 @@ class Session(SessionBase, KnownSession):
         :param queries: their texts.
         :returns: the statements, in the order of the queries.
         """
-        self.refuse_on_loop("Session.prepare_all()", "the session of cassandra.aio")
+        self._refuse_on_loop("Session.prepare_all()", "the session of cassandra.aio")
         profile = self._default_profile
-        return self.cluster.run(
+        return self.cluster._run(
             self._engine.core.preparer.prepare_all(
                 self._engine,
                 list_of_queries(queries),
@@ -416,9 +416,9 @@ class Session(SessionBase, KnownSession):
         # Not by `execute`: listeners and tracers would see a request that the program did not make.
         text = f"USE {escape_name(keyspace)}"
         future = ResponseFuture(self, text, self._default_options.profile.row_factory)
-        request = self._request(text, None, self._default_options, future.complete)
+        request = self._request(text, None, self._default_options, future._complete)
         future.query = request.statement
-        future.watch(request)
+        future._watch(request)
         self._inbox.put(request)
         future.result()
 
@@ -506,8 +506,8 @@ class Session(SessionBase, KnownSession):
         :returns: False if that takes too long.
         :raises ConnectionException: if no host in the scope is connected.
         """
-        self.refuse_on_loop("Session.wait_for_schema_agreement()", "the session of cassandra.aio")
-        return self.cluster.run(
+        self._refuse_on_loop("Session.wait_for_schema_agreement()", "the session of cassandra.aio")
+        return self.cluster._run(
             self._engine.wait_for_schema_agreement(SchemaAgreementScope(scope), wait_time)
         )
 
@@ -529,7 +529,7 @@ class Session(SessionBase, KnownSession):
         :raises ValueError: if the source cannot be read, or has other columns than the table.
         :raises TypeError: if there is no such option.
         """
-        self.refuse_on_loop("Session.load()", "the session of cassandra.aio")
+        self._refuse_on_loop("Session.load()", "the session of cassandra.aio")
         bulk = import_module("cassandra.bulk.load")
         made: LoadReport = bulk.load(self, target, source, bulk.load_options(options))
         return made
@@ -544,9 +544,9 @@ class Session(SessionBase, KnownSession):
         if self.is_shutdown:
             return
         self.is_shutdown = True
-        self.cluster.close_session(self)
+        self.cluster._close_session(self)
 
-    def close_engine(self) -> None:
+    def _close_engine(self) -> None:
         """The part of `shutdown` that runs on the loop."""
         self._engine.close()
 

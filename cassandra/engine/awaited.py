@@ -103,7 +103,7 @@ class ResultFuture(asyncio.Future[Any]):
     @property
     def message(self) -> Any:
         """The message that was, or will be, sent; a request listener may change it."""
-        return self._path.session.message_of_request(self.request)
+        return self._path.session._message_of_request(self.request)
 
     def cancel(self, msg: object = None) -> bool:
         """Give up the request; its stream is free when the answer has come."""

@@ -80,7 +80,7 @@ class FakeRequest:
 class FakeSession:
     asked = 0
 
-    def next_page(self, request: Any, state: bytes) -> Any:
+    def _next_page(self, request: Any, state: bytes) -> Any:
         self.asked += 1
         return NextPage(request, state, FakeRequest.start)  # type: ignore[arg-type]
 
