@@ -2,8 +2,8 @@
 
 Each name in `TWINS` stands for a pair of modules with the same public names and signatures: the
 Python reference, and its Cython counterpart in `cassandra._accel`. Consumers write ``from
-cassandra._impl import codecs`` and get the pair's member that is in use; type checkers read the
-Python one.
+cassandra._impl import codecs`` and get the pair's member that is in use. Type checkers are to read
+the Python one: consumers import that under ``if TYPE_CHECKING:``.
 
 Environment: ``CASS_DRIVER_IMPL=python`` takes the Python modules, ``c`` insists on the compiled
 ones (an ImportError names each that is missing). Without it the compiled modules serve when every
@@ -26,44 +26,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from cassandra import bases, clock, observed
-    from cassandra.bulk import csv_rows, csv_texts, grouping
-    from cassandra.cqltypes import codecs
-    from cassandra.engine import happy_path
-    from cassandra.metadata.placement import ring, tablets
-    from cassandra.metadata.schema import column_rows
-    from cassandra.policies import plans
-    from cassandra.protocol import bind, bodies, frame, rows
-    from cassandra.protocol.columnar import arrow_capsules, column_buffers
-    from cassandra.query import binding
-    from cassandra.query.tables import column_binding
-
-__all__ = [
-    "TWINS",
-    "arrow_capsules",
-    "bases",
-    "bind",
-    "binding",
-    "bodies",
-    "clock",
-    "codecs",
-    "column_binding",
-    "column_buffers",
-    "column_rows",
-    "csv_rows",
-    "csv_texts",
-    "fallback_reason",
-    "frame",
-    "grouping",
-    "happy_path",
-    "implementation",
-    "observed",
-    "plans",
-    "ring",
-    "rows",
-    "tablets",
-    "twin",
-]
+__all__ = ["TWINS", "fallback_reason", "implementation", "twin"]
 
 TWINS: dict[str, str] = {
     "bases": "cassandra.bases",

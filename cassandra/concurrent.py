@@ -17,7 +17,6 @@ from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, overload
 
-from cassandra._impl import happy_path
 from cassandra._lazy import lazy_names
 from cassandra._threads import Lock, Waiter, at_home, new_waiter
 from cassandra.cluster.response_future import ResponseFuture
@@ -27,8 +26,11 @@ from cassandra.errors import ConnectionShutdown
 
 if TYPE_CHECKING:
     from cassandra.client.requests import Query
+    from cassandra.engine import happy_path
     from cassandra.engine.profile import ExecutionProfile
     from cassandra.engine.request import Request
+else:
+    from cassandra._impl import happy_path
 
 __all__ = [
     "ExecutionResult",

@@ -127,6 +127,6 @@ def murmur3(data: bytes | bytearray | memoryview) -> int:
 
 python_murmur3 = murmur3
 if _impl.implementation == "c":
-    murmur3 = _impl.ring._murmur3  # type: ignore[attr-defined]
+    murmur3 = _impl.ring._murmur3
 
 __getattr__ = lazy_names(__name__)

@@ -21,12 +21,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from cassandra._impl import observed
-
 if TYPE_CHECKING:
+    from cassandra import observed
     from cassandra.engine.happy_path import Attempt, RequestBase
     from cassandra.engine.observers import Hooks
     from cassandra.metadata.host import Host
+else:
+    from cassandra._impl import observed
 
 __all__ = ["ObservedRequest", "RequestObserver", "checked_observers"]
 

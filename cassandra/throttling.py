@@ -25,7 +25,8 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict, deque
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from cassandra.errors import (
     OperationTimedOut,
@@ -37,7 +38,6 @@ from cassandra.protocol.messages.errors import IsBootstrappingErrorMessage, Over
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
-    from cassandra.engine.happy_path import RequestBase
 
 __all__ = [
     "AdaptiveThrottler",
@@ -45,6 +45,40 @@ __all__ = [
     "RateLimitingThrottler",
     "RequestThrottler",
 ]
+
+
+class Sending(Protocol):
+    """The part of one sending of a request that throttlers see."""
+
+    @property
+    def latency(self) -> float | None:
+        """Seconds until its answer came; None if none did."""
+
+
+class ThrottledRequest(Protocol):
+    """The part of a request that throttlers see."""
+
+    caller: object
+    """The thread or task that made it: callers take turns."""
+    session: Any
+    """The engine's session that it belongs to."""
+    done: bool
+    """True if it is over."""
+    error: BaseException | None
+    """The error that it ended with; None for an answer."""
+
+    @property
+    def attempts(self) -> Sequence[Sending]:
+        """Its sendings so far, the last one last."""
+
+    def start_admitted(self) -> None:
+        """Begin, after a wait."""
+
+    def fail(self, error: BaseException) -> None:
+        """End with an error.
+
+        :param error: the error.
+        """
 
 
 class RequestThrottler:
@@ -68,7 +102,7 @@ class RequestThrottler:
         self._loop: AbstractEventLoop | None = None
         self._is_draining = False
         # By caller: each round, every caller has one request begun.
-        self._queues: OrderedDict[Any, deque[RequestBase]] = OrderedDict()
+        self._queues: OrderedDict[Any, deque[ThrottledRequest]] = OrderedDict()
 
     def attach(self, loop: AbstractEventLoop) -> None:
         """Belong to the engine on `loop`.
@@ -91,7 +125,7 @@ class RequestThrottler:
     def on_begun(self) -> None:
         """A request begins."""
 
-    def on_over(self, request: RequestBase) -> None:
+    def on_over(self, request: ThrottledRequest) -> None:
         """A request that has begun is over.
 
         :param request: the request.
@@ -99,7 +133,7 @@ class RequestThrottler:
 
     # -- of the engine -----------------------------------------------------------------------------
 
-    def admit(self, request: RequestBase) -> bool:
+    def admit(self, request: ThrottledRequest) -> bool:
         """Let a request begin, or put it into the queue.
 
         :param request: the request.
@@ -122,7 +156,7 @@ class RequestThrottler:
         self.waiting += 1
         return False
 
-    def withdraw(self, request: RequestBase) -> None:
+    def withdraw(self, request: ThrottledRequest) -> None:
         """A request in the queue is given up.
 
         :param request: the request, which is done.
@@ -132,7 +166,7 @@ class RequestThrottler:
         if not self.waiting:
             self._queues.clear()
 
-    def release(self, request: RequestBase) -> None:
+    def release(self, request: ThrottledRequest) -> None:
         """A request that has begun is over: others may begin.
 
         :param request: the request.
@@ -172,7 +206,7 @@ class RequestThrottler:
         self.under_way += 1
         self.on_begun()
 
-    def _next(self) -> RequestBase | None:
+    def _next(self) -> ThrottledRequest | None:
         """Take the next request of the next caller."""
         while self._queues:
             caller, queue = next(iter(self._queues.items()))
@@ -318,7 +352,7 @@ class AdaptiveThrottler(ConcurrencyLimitingThrottler):
         self._slow: float | None = None  # seconds: what answers take lately
         self._next_fall = 0.0
 
-    def on_over(self, request: RequestBase) -> None:
+    def on_over(self, request: ThrottledRequest) -> None:
         error = request.error
         if isinstance(error, _SIGNS):
             self._fall()

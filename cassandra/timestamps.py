@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import logging
+from typing import TYPE_CHECKING
 
-from cassandra._impl import clock
+if TYPE_CHECKING:
+    from cassandra import clock
+else:
+    from cassandra._impl import clock
 
 __all__ = ["MonotonicTimestampGenerator"]
 

@@ -8,7 +8,7 @@ import tracemalloc
 import uuid
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from benchmarks._lib.requirements import is_quick
 from cassandra import _impl
@@ -45,7 +45,7 @@ def choice(cluster: Any, session: Any) -> dict[str, float]:
         pools = list(engine.pools.values())
 
         def step(statement: Any = statement) -> None:
-            request: Any = Request(engine, statement, None, print)  # type: ignore[arg-type]
+            request: Any = Request(engine, statement, cast(Any, None), print)
             host = next(iter(policy.make_query_plan(None, statement)))
             request.choose(host, engine.pools_by_id[id(host)])
 
@@ -78,7 +78,7 @@ def answers(session: Any) -> tuple[float, float]:
     def answered(flags: int, data: bytes) -> Callable[[], None]:
         def step() -> None:
             request: Any = Request(engine, statement, body, lambda done: None)
-            attempt = _impl.happy_path.Attempt(request, None, connection, 0.0)  # type: ignore[arg-type]
+            attempt = _impl.happy_path.Attempt(request, None, connection, 0.0)
             request.on_answer(attempt, connection, RESULT, flags, data)
 
         return step

@@ -305,7 +305,8 @@ def engine_message_cases() -> dict[str, Callable[[], Any]]:
 
     def bind_and_encode() -> bytes:
         bound.values = bind_plan.bind(values, VERSION)
-        return bodies.execute_body(b"i" * 16, None, bound, VERSION)
+        body: bytes = bodies.execute_body(b"i" * 16, None, bound, VERSION)
+        return body
 
     def batch(count: int, row: Any) -> Callable[[], Any]:
         statements: Any = [(True, b"i" * 16, row)] * count

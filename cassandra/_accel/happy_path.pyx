@@ -59,11 +59,8 @@ from cassandra.query.bound import BoundStatement as _BoundStatement_class
 from cassandra.query.prepared import PreparedStatement as _PreparedStatement_class
 from cassandra.timestamps import MonotonicTimestampGenerator as _StockGeneratorClass
 from cassandra.query.row_factories import named_tuple_factory as _named_tuples
-from cassandra.query.settings import (
-    FETCH_SIZE_UNSET as _FETCH_SIZE_UNSET,
-    NOT_SET as _NOT_SET,
-    CallOptions as _CallOptions_class,
-)
+from cassandra.engine.call_options import CallOptions as _CallOptions_class
+from cassandra.query.settings import FETCH_SIZE_UNSET as _FETCH_SIZE_UNSET, NOT_SET as _NOT_SET
 
 cdef extern from "clocks.h":
     double turbocql_monotonic(object) except -1.0

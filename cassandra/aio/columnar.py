@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
-from cassandra._impl import bases
 from cassandra.client.columnar import (
     BEGUN,
     READ,
@@ -16,10 +15,13 @@ from cassandra.client.columnar import (
 )
 
 if TYPE_CHECKING:
+    from cassandra import bases
     from cassandra.client.columnar import PlanOf
     from cassandra.client.paging import NextPage
     from cassandra.protocol.columnar.column_buffers import ColumnPlan
     from cassandra.protocol.columnar.layouts import ColumnArray, Layout
+else:
+    from cassandra._impl import bases
 
 
 class ColumnarResult(bases.ResultBase):

@@ -7,12 +7,14 @@ from collections.abc import AsyncGenerator, Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from cassandra._impl import happy_path
 from cassandra.cqltypes.failures import locate
 
 if TYPE_CHECKING:
     from cassandra.client.requests import Parameters, Query
+    from cassandra.engine import happy_path
     from cassandra.engine.request import Request
+else:
+    from cassandra._impl import happy_path
 
 __all__ = ["ExecutionResult", "PlacedResult", "outcomes"]
 

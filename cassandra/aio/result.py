@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
-from cassandra._impl import happy_path
 from cassandra.aio.columnar import ColumnarResult
 from cassandra.client.display import DisplayedResult
 from cassandra.client.lwt import APPLIED, applied
@@ -20,10 +19,13 @@ if TYPE_CHECKING:
 
     from cassandra.aio.session import Session
     from cassandra.client.paging import NextPage
+    from cassandra.engine import happy_path
     from cassandra.engine.happy_path import Attempt, RowsAnswer
     from cassandra.engine.request import Request
     from cassandra.metadata.host import Host
 else:
+    from cassandra._impl import happy_path
+
     RowsAnswer = happy_path.RowsAnswer
 
 __all__ = ["ResultSet"]

@@ -9,7 +9,6 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, overload
 
-from cassandra._impl import happy_path
 from cassandra._imports import import_module
 from cassandra.aio.concurrent import outcomes
 from cassandra.aio.result import ResultSet
@@ -43,9 +42,12 @@ if TYPE_CHECKING:
     from cassandra.bulk.report import LoadReport
     from cassandra.bulk.scan import AsyncScan, ScanOptions
     from cassandra.bulk.unload import UnloadReport
+    from cassandra.engine import happy_path
     from cassandra.engine.profile import ExecutionProfile
     from cassandra.engine.session import EngineSession
     from cassandra.metadata.host import Host
+else:
+    from cassandra._impl import happy_path
 
 __all__ = ["Session"]
 

@@ -11,7 +11,6 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from cassandra._impl import csv_rows
 from cassandra.bulk import chunks
 from cassandra.bulk.chunks import Chunk, Part, Reading
 from cassandra.bulk.csv_fields import Field
@@ -19,7 +18,10 @@ from cassandra.bulk.opened import Limited, no_column, opened, opened_bytes, text
 from cassandra.bulk.texts import text_reader, usual_kind
 
 if TYPE_CHECKING:
+    from cassandra.bulk import csv_rows
     from cassandra.bulk.csv_fields import CsvReader, Found
+else:
+    from cassandra._impl import csv_rows
 
 __all__ = ["csv_fields", "csv_parts"]
 

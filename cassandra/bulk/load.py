@@ -18,7 +18,6 @@ from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from cassandra._impl import bind, grouping
 from cassandra._steps import adrive, drive
 from cassandra.bulk.checkpoint import Checkpoint
 from cassandra.bulk.chunks import Chunk, Column, Place, Reading, slice_of
@@ -41,10 +40,14 @@ from cassandra.query.prepared import PreparedStatement
 
 if TYPE_CHECKING:
     from cassandra.aio.session import Session as AsyncSession
+    from cassandra.bulk import grouping
     from cassandra.bulk.grouping import Group
     from cassandra.cluster.session import Session
     from cassandra.engine.profile import ExecutionProfile
     from cassandra.metadata.schema.tables import TableMetadata
+    from cassandra.protocol import bind
+else:
+    from cassandra._impl import bind, grouping
 
 __all__ = ["Load", "aload", "load", "load_options"]
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cassandra._impl import csv_texts
 from cassandra.bulk.checkpoint import write_json
 from cassandra.bulk.scan import AsyncScan, Batches, Scan, size_of
 from cassandra.bulk.texts import json_of
@@ -21,8 +20,11 @@ from cassandra.client.columnar import rows_message
 
 if TYPE_CHECKING:
     from cassandra.aio.session import Session as AsyncSession
+    from cassandra.bulk import csv_texts
     from cassandra.bulk.scan import Page
     from cassandra.cluster.session import Session
+else:
+    from cassandra._impl import csv_texts
 
 __all__ = ["UnloadReport", "aunload", "unload"]
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cassandra._impl import happy_path
 from cassandra.client.batches import batch_statements, texts_of, warn_of_size
 from cassandra.client.checks import (
     check_host,
@@ -20,6 +19,7 @@ from cassandra.client.checks import (
     check_vectors,
 )
 from cassandra.client.messages import message_of
+from cassandra.engine.call_options import CallOptions
 from cassandra.engine.prepare.first_execution import PreparingRequest
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile
 from cassandra.engine.request import Request
@@ -37,7 +37,7 @@ from cassandra.query.batch import BatchStatement, BoundRows
 from cassandra.query.bound import BoundStatement
 from cassandra.query.markers import Parameters as MarkerKind, parameters_of
 from cassandra.query.prepared import PreparedStatement
-from cassandra.query.settings import NOT_SET, CallOptions
+from cassandra.query.settings import NOT_SET
 from cassandra.query.statement import (
     HostTargetingStatement,
     SimpleStatement,
@@ -48,10 +48,13 @@ from cassandra.query.statement import (
 
 if TYPE_CHECKING:
     from cassandra.encoder import Encoder
+    from cassandra.engine import happy_path
     from cassandra.engine.prepare.statements import PreparedTexts
     from cassandra.engine.session import EngineSession
     from cassandra.metadata.host import Host
     from cassandra.util.intervals import OncePerInterval
+else:
+    from cassandra._impl import happy_path
 
 __all__ = ["USUAL_OPTIONS", "Parameters", "Query", "RequestMaker"]
 

@@ -12,12 +12,12 @@ from cassandra.client.messages import message_of
 from cassandra.client.observing import ObservedBySession
 from cassandra.client.requests import RequestMaker
 from cassandra.encoder import Encoder
+from cassandra.engine.call_options import CallOptions
 from cassandra.engine.prepare.statements import PreparedTexts
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile
 from cassandra.engine.request_bodies import MessageBody
 from cassandra.protocol.handler import ProtocolHandler
 from cassandra.query.recently_used import RecentlyUsed
-from cassandra.query.settings import CallOptions
 from cassandra.util.intervals import OncePerInterval
 
 if TYPE_CHECKING:

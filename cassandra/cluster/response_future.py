@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._forks import renew_in_child
-from cassandra._impl import happy_path
 from cassandra._threads import GreenEvent, Lock, at_home, get_ident, green_library
 from cassandra.cluster.final_hooks import (
     FinalMethod,
@@ -33,10 +32,13 @@ if TYPE_CHECKING:
     from cassandra.client.paging import NextPage
     from cassandra.client.requests import Query
     from cassandra.cluster.session import Session
+    from cassandra.engine import happy_path
     from cassandra.engine.happy_path import Attempt
     from cassandra.engine.request import Request
     from cassandra.metadata.host import Host
     from cassandra.query.prepared import PreparedStatement
+else:
+    from cassandra._impl import happy_path
 
 __all__ = ["ResponseFuture"]
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 from weakref import ref
 
-from cassandra._impl import happy_path
 from cassandra._imports import import_module
 from cassandra.client.checks import (
     check_keyspace,
@@ -22,13 +21,14 @@ from cassandra.cluster.known_names import KnownSession
 from cassandra.cluster.response_future import ResponseFuture
 from cassandra.cluster.result_set import ResultSet, result_of
 from cassandra.cqltypes.failures import without_compiled_frames
+from cassandra.engine.call_options import CallOptions
 from cassandra.engine.mistakes import running_loop, warn_of_blocking
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.engine.request import Request
 from cassandra.engine.request_bodies import ExecuteBody
 from cassandra.engine.schema.agreement import SchemaAgreementScope
 from cassandra.query.prepared import PreparedStatement
-from cassandra.query.settings import NOT_SET, CallOptions
+from cassandra.query.settings import NOT_SET
 from cassandra.util.cql_text import escape_name
 
 if TYPE_CHECKING:
@@ -41,9 +41,12 @@ if TYPE_CHECKING:
     from cassandra.bulk.scan import Scan, ScanOptions
     from cassandra.bulk.unload import UnloadReport
     from cassandra.cluster.cluster import Cluster
+    from cassandra.engine import happy_path
     from cassandra.engine.profile import ExecutionProfile
     from cassandra.engine.session import EngineSession
     from cassandra.metadata.host import Host
+else:
+    from cassandra._impl import happy_path
 
 __all__ = ["Session"]
 

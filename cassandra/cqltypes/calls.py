@@ -59,7 +59,7 @@ def is_stock(cls: type[Any], method: object) -> bool:
 
     A method of another type class is a program's choice: ``serialize = UTF8Type.serialize``.
     """
-    bound_to = getattr(method, "__self__", None)
+    bound_to: Any = getattr(method, "__self__", None)
     if type(bound_to) is implementations.codecs.TypeCalls:
         return bound_to.owner is cls
     function = getattr(method, "__func__", None)

@@ -22,10 +22,10 @@ from cassandra.query.bound import BoundStatement
 from cassandra.query.prepared import PreparedStatement
 
 if TYPE_CHECKING:
+    from cassandra.engine.call_options import CallOptions
     from cassandra.engine.happy_path import ExecuteBodyBase, RequestBase
     from cassandra.engine.session import EngineSession
     from cassandra.protocol.column_specs import ResultMetadata
-    from cassandra.query.settings import CallOptions
 
 __all__ = ["HappyPath", "ResultFuture", "RowsAnswer"]
 

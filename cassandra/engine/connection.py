@@ -18,7 +18,6 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from cassandra._impl import bases, frame, happy_path as _happy_path
 from cassandra.engine.failures import as_exception
 from cassandra.engine.known_names import KnownConnection
 from cassandra.errors import ConnectionException, ConnectionShutdown, ProtocolError
@@ -28,17 +27,28 @@ from cassandra.protocol.opcodes import EVENT, MAX_BODY, OPCODE_NAMES, RESULT
 from cassandra.util.intervals import OncePerInterval
 
 if TYPE_CHECKING:
+    from cassandra import bases
     from cassandra.engine.endpoint import EndPoint
     from cassandra.engine.events import WakeQueue
+    from cassandra.engine.stream_table import WRITE_HIGH_WATER, StreamTable
     from cassandra.engine.tls import Handshake
+    from cassandra.protocol import frame
     from cassandra.protocol.features import ProtocolFeatures
     from cassandra.protocol.frame import FrameReader, FrameWriter
 
+    METADATA_IDS: int
+    TABLET_VERSIONS: int
+else:
+    from cassandra._impl import bases, frame, happy_path
+
+    # Bytes that the transport may hold before senders are held back.
+    WRITE_HIGH_WATER = happy_path.WRITE_HIGH_WATER
+    StreamTable = happy_path.StreamTable
+    METADATA_IDS = happy_path.METADATA_IDS
+    TABLET_VERSIONS = happy_path.TABLET_VERSIONS
+
 log = logging.getLogger("cassandra.connection")
 
-WRITE_HIGH_WATER = (
-    _happy_path.WRITE_HIGH_WATER
-)  # bytes that the transport may hold before senders are held back
 # The server's own stream: no request can have it (native_protocol_v5.spec, EVENT).
 EVENT_STREAM = -1
 # Until the handshake is over nothing large has a reason to come: the longest messages are the
@@ -53,9 +63,6 @@ COMPLAINT_INTERVAL = 60.0  # seconds between log lines about events that cannot 
 LONGEST_HOLD = 1.0  # seconds that a thread may be writing before the connection is given up
 HOLD_INTERVAL = 0.001  # seconds between looks if it still is
 SEGMENTS = "segments"
-
-METADATA_IDS = _happy_path.METADATA_IDS
-TABLET_VERSIONS = _happy_path.TABLET_VERSIONS
 
 
 def second_socket(sock: Any) -> _socket.socket:
@@ -211,7 +218,7 @@ class Connection(KnownConnection, bases.ConnectionBase, asyncio.BufferedProtocol
         self._loop = loop
         self._reader: FrameReader = frame.FrameReader(0, HANDSHAKE_MAX_BODY)
         self._writer: FrameWriter = frame.FrameWriter(version)
-        self.streams = _happy_path.StreamTable(self._writer, loop.call_soon, self._flush)
+        self.streams = StreamTable(self._writer, loop.call_soon, self._flush)
         self._agreed: list[str | None] = []  # compression and segments, for a second writer
         self._held_up_since: float | None = None  # a thread has been writing since then
         self._received = False

@@ -13,8 +13,9 @@ from cassandra.engine.background import Background
 from cassandra.engine.connection import Connection, wire_format_of
 from cassandra.engine.control.connection import ControlConnection, EventHandler
 from cassandra.engine.control.contacts import Contacts
+from cassandra.engine.control.fallback_requests import QueryFallback
 from cassandra.engine.control.internal_queries import InternalQueries
-from cassandra.engine.control.query_fallback import QueryFallback
+from cassandra.engine.control.route_watch import RouteWatch
 from cassandra.engine.endpoint import EndPoint
 from cassandra.engine.handshake import Connector
 from cassandra.engine.heartbeats import beat
@@ -37,12 +38,12 @@ from cassandra.errors import ConnectionShutdown
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.metadata.host import Host
 
-from cassandra._impl import happy_path  # isort: skip
-
 if TYPE_CHECKING:
-    from cassandra.engine.control.client_routes import RouteWatch
+    from cassandra.engine import happy_path
     from cassandra.engine.events import WakeQueue
     from cassandra.engine.pools.shards import ShardTarget
+else:
+    from cassandra._impl import happy_path
 
 __all__ = ["Core"]
 
@@ -111,8 +112,8 @@ class Core(Observers):
         routes = self.settings.client_routes
         if routes is None:
             return None
-        # Its class is not imported here: most clusters have no routes.
-        return routes.watched_by(
+        return RouteWatch(
+            routes,
             self.settings,
             self.internal_queries.rows,
             self._connection,

@@ -21,7 +21,6 @@ from itertools import chain
 from threading import get_ident, main_thread
 from typing import TYPE_CHECKING, Any
 
-from cassandra._impl import bodies, tablets
 from cassandra._threads import green_library
 from cassandra.engine.attempts import Attempt
 from cassandra.engine.awaited import HappyPath, ResultFuture, RowsAnswer
@@ -44,10 +43,14 @@ if TYPE_CHECKING:
     from cassandra.engine.request_bodies import AnyBody
     from cassandra.engine.session import EngineSession
     from cassandra.metadata.host import Host
+    from cassandra.metadata.placement import tablets
     from cassandra.metadata.placement.tablets import TabletMap
     from cassandra.observed import ObservedBase
+    from cassandra.protocol import bodies
     from cassandra.protocol.column_specs import ResultMetadata
     from cassandra.query.prepared import PreparedStatement
+else:
+    from cassandra._impl import bodies, tablets
 
 log = logging.getLogger("cassandra.connection")
 

@@ -17,14 +17,18 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from threading import TIMEOUT_MAX
 from time import monotonic
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from cassandra._impl import happy_path
 from cassandra._imports import import_module
 from cassandra._threads import Waiter, get_ident, new_thread, new_waiter
 from cassandra.engine.failures import as_exception
 from cassandra.engine.green import new_selector
 from cassandra.errors import ConnectionShutdown, NoHostAvailable, SessionShutdown
+
+if TYPE_CHECKING:
+    from cassandra.engine import happy_path
+else:
+    from cassandra._impl import happy_path
 
 T = TypeVar("T")
 

@@ -16,7 +16,6 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from cassandra._forks import renewed
-from cassandra._impl import bases
 from cassandra._threads import Lock, new_thread
 from cassandra.engine.callers import current_caller
 from cassandra.engine.failures import reraise_on_loop
@@ -24,11 +23,14 @@ from cassandra.observers import BRIEF_EVENTS, ObservedRequest, overrides
 from cassandra.util.intervals import OncePerInterval
 
 if TYPE_CHECKING:
+    from cassandra import bases
     from cassandra.engine.core import Core
     from cassandra.engine.happy_path import RequestBase
     from cassandra.metadata.host import Host
     from cassandra.observers import RequestObserver
     from cassandra.throttling import RequestThrottler
+else:
+    from cassandra._impl import bases
 
 __all__ = ["Hook", "Hooks", "ObservedSession", "Observers"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cassandra._impl import bases
 from cassandra.consistency import ConsistencyLevel
 from cassandra.observers import RequestObserver, checked_observers
 from cassandra.policies.balancing import DCAwareRoundRobinPolicy, LoadBalancingPolicy
@@ -18,7 +17,10 @@ from cassandra.policies.token_aware import TokenAwarePolicy
 from cassandra.query.row_factories import named_tuple_factory
 
 if TYPE_CHECKING:
+    from cassandra import bases
     from cassandra.metadata.host import Host
+else:
+    from cassandra._impl import bases
 
 __all__ = ["EXEC_PROFILE_DEFAULT", "ExecutionProfile", "ProfileManager", "default_lbp_factory"]
 

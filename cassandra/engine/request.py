@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from cassandra._impl import happy_path
 from cassandra.engine.failures import as_exception
 from cassandra.engine.overrides import refuse_overrides
 from cassandra.engine.prepare.again import Reprepare
@@ -51,6 +50,7 @@ from cassandra.protocol.opcodes import (
 from cassandra.query.statement import query_head
 
 if TYPE_CHECKING:
+    from cassandra.engine import happy_path
     from cassandra.engine.connection import Connection
     from cassandra.engine.happy_path import Attempt, RequestBase
     from cassandra.engine.pools.pool import HostPool
@@ -58,6 +58,8 @@ if TYPE_CHECKING:
     from cassandra.metadata.host import Host
     from cassandra.policies.retry import Decision
 else:
+    from cassandra._impl import happy_path
+
     RequestBase = happy_path.RequestBase
 
 log = logging.getLogger("cassandra.cluster")

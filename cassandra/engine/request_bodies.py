@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cassandra._impl import bind, bodies, happy_path
 from cassandra.engine.overrides import refuse_overrides
 from cassandra.engine.prepare.body import prepare_body
 from cassandra.protocol.extras import check_payload, request_extras
@@ -23,11 +22,15 @@ from cassandra.query.prepared import PreparedStatement
 from cassandra.query.statement import query_head
 
 if TYPE_CHECKING:
+    from cassandra.engine import happy_path
     from cassandra.engine.connection import Connection
     from cassandra.engine.happy_path import ExecuteBodyBase
     from cassandra.engine.prepare.rebind import Renewed
+    from cassandra.protocol import bind, bodies
     from cassandra.protocol.bind import RowsBlock
 else:
+    from cassandra._impl import bind, bodies, happy_path
+
     ExecuteBodyBase = happy_path.ExecuteBodyBase
     RowsBlock = bind.RowsBlock
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from cassandra.engine.call_options import CallOptions
 from cassandra.policies.speculation import NoSpeculativeExecutionPolicy
 from cassandra.protocol.extras import check_payload
-from cassandra.query.settings import FETCH_SIZE_UNSET, NOT_SET, CallOptions
+from cassandra.query.settings import FETCH_SIZE_UNSET, NOT_SET
 
 if TYPE_CHECKING:
     from cassandra.engine.happy_path import ExecuteBodyBase, RequestBase

@@ -7,14 +7,16 @@ import logging
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cassandra._impl import happy_path
 from cassandra.engine.failures import reraise_on_loop
 from cassandra.policies.balancing import HostDistance
 
 if TYPE_CHECKING:
+    from cassandra.engine import happy_path
     from cassandra.engine.connection import Connection
     from cassandra.engine.session import EngineSession
     from cassandra.metadata.host import Host
+else:
+    from cassandra._impl import happy_path
 
 __all__ = ["Sessions"]
 

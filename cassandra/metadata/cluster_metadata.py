@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from cassandra._impl import bases, tablets
 from cassandra.metadata.host import Host
 from cassandra.metadata.placement.replication import ReplicationStrategy
 from cassandra.metadata.placement.routing import RingMembers, Routing, TokenMap
@@ -15,8 +14,12 @@ from cassandra.metadata.placement.tokens import token_class_of
 from cassandra.metadata.schema.snapshot import NO_SCHEMA, LazyMapping, Schema, object_of
 
 if TYPE_CHECKING:
+    from cassandra import bases
     from cassandra.engine.endpoint import EndPoint
+    from cassandra.metadata.placement import tablets
     from cassandra.metadata.placement.tablets import TabletMap
+else:
+    from cassandra._impl import bases, tablets
 
 __all__ = ["Metadata"]
 

@@ -6,12 +6,14 @@ import uuid
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from cassandra._impl import bases
 from cassandra.metadata.endpoint import DefaultEndPoint, EndPoint
 from cassandra.query.settings import NOT_SET
 
 if TYPE_CHECKING:
+    from cassandra import bases
     from cassandra.protocol.features import ShardingInfo
+else:
+    from cassandra._impl import bases
 
 __all__ = ["Host"]
 

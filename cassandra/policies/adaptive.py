@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterator
 from math import exp, log
 from typing import TYPE_CHECKING
 
-from cassandra._impl import plans
 from cassandra.policies.balancing import (
     DCAwareRoundRobinPolicy,
     Engine,
@@ -30,8 +29,11 @@ from cassandra.policies.token_aware import TokenAwarePolicy, keeps_order
 
 if TYPE_CHECKING:
     from cassandra.metadata.host import Host
+    from cassandra.policies import plans
     from cassandra.policies.plans import Planner
     from cassandra.query.statement import Statement
+else:
+    from cassandra._impl import plans
 
 __all__ = ["AdaptivePolicy"]
 

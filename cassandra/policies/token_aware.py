@@ -12,7 +12,6 @@ import random
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from cassandra._impl import bases, plans, ring
 from cassandra.consistency import ConsistencyLevel
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.policies.balancing import (
@@ -30,13 +29,18 @@ from cassandra.policies.balancing import (
 )
 
 if TYPE_CHECKING:
+    from cassandra import bases
     from cassandra.metadata.host import Host
+    from cassandra.metadata.placement import ring
     from cassandra.metadata.placement.ring import ReplicaMap
+    from cassandra.policies import plans
     from cassandra.policies.plans import Planner, Router
     from cassandra.query.statement import Statement
 
     # The replicas to try, the best first, and how many of them are at the shortest distance.
     Ranked = tuple[tuple[Host, ...], int]
+else:
+    from cassandra._impl import bases, plans, ring
 
 __all__ = ["TokenAwarePolicy"]
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cassandra import _impl
-from cassandra._impl import bind
 from cassandra.consistency import ConsistencyLevel
 from cassandra.encoder import Encoder
 from cassandra.query.bound import BoundStatement, name_statement
@@ -26,7 +25,10 @@ from cassandra.query.tables.rows import TableRows, counted, rows_of, snapshot
 
 if TYPE_CHECKING:
     from cassandra.policies.retry import RetryPolicy
+    from cassandra.protocol import bind
     from cassandra.protocol.bind import RowsBlock
+else:
+    from cassandra._impl import bind
 
 __all__ = ["BatchStatement", "BatchType", "BoundRows", "Entry", "TextRows", "bind_rows"]
 
@@ -136,7 +138,10 @@ def bind_rows(prepared: PreparedStatement, rows: object) -> RowsBlock:
         found = rows_of(rows, bind_plan.columns)
         if type(found) is TableRows:
             # Imported at the first table: most programs bind none.
-            return _impl.column_binding.bind_table(bind_plan, found, prepared.protocol_version)
+            block: RowsBlock = _impl.column_binding.bind_table(
+                bind_plan, found, prepared.protocol_version
+            )
+            return block
         return bind_plan.bind_many(found, prepared.protocol_version)
     except (TypeError, ValueError, KeyError) as error:
         name_statement(error, prepared.query_string)

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from cassandra._impl import bases
 from cassandra.consistency import ConsistencyLevel
 from cassandra.cqltypes.failures import without_compiled_frames
 from cassandra.query.statement import FETCH_SIZE_UNSET, RoutingKey, Statement, query_head
 from cassandra.sentinels import UNSET_VALUE
 
 if TYPE_CHECKING:
+    from cassandra import bases
     from cassandra.policies.retry import RetryPolicy
     from cassandra.protocol.bind import ValuesBlock
     from cassandra.query.prepared import PreparedStatement
+else:
+    from cassandra._impl import bases
 
 __all__ = ["BoundStatement"]
 

@@ -10,12 +10,14 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cassandra._impl import bind
 from cassandra.sentinels import UNSET_VALUE
 
 if TYPE_CHECKING:
+    from cassandra.protocol import bind
     from cassandra.protocol.bind import RowsBlock
     from cassandra.query.prepared import PreparedStatement
+else:
+    from cassandra._impl import bind
 
 __all__ = ["NamedRow"]
 

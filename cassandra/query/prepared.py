@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._forks import renew_in_child
-from cassandra._impl import bases, bind as bind_plans, binding
 from cassandra._threads import Lock
 from cassandra.consistency import ConsistencyLevel
 from cassandra.protocol.column_specs import ResultMetadata
@@ -14,9 +13,14 @@ from cassandra.protocol.encrypted import bound_columns, decrypting
 from cassandra.query.settings import StatementSettings
 
 if TYPE_CHECKING:
+    from cassandra import bases
+    from cassandra.protocol import bind as bind_plans
     from cassandra.protocol.bind import BindPlan
     from cassandra.protocol.column_specs import ColumnMetadata
     from cassandra.protocol.encrypted import Encryption
+    from cassandra.query import binding
+else:
+    from cassandra._impl import bases, bind as bind_plans, binding
 
 __all__ = ["PreparedStatement"]
 

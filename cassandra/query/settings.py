@@ -1,5 +1,4 @@
-"""The settings of a statement and the options of a call: each is named here, and nowhere copied by
-name.
+"""The settings of a statement: each is named here, and nowhere copied by name.
 
 A request takes its settings from three places, in this order: the options of the call, the
 statement itself, the execution profile and the session. `cassandra.engine.happy_path.resolve` is
@@ -11,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from cassandra._impl import bases
-
 if TYPE_CHECKING:
-    from cassandra.engine.profile import ExecutionProfile
-    from cassandra.metadata.host import Host
+    from cassandra import bases
     from cassandra.policies.retry import RetryPolicy
+else:
+    from cassandra._impl import bases
 
-__all__ = ["FETCH_SIZE_UNSET", "NOT_SET", "SETTINGS", "CallOptions", "StatementSettings"]
+__all__ = ["FETCH_SIZE_UNSET", "NOT_SET", "SETTINGS", "StatementSettings"]
 
 
 class _Sentinel:
@@ -91,33 +89,3 @@ class StatementSettings(bases.SettingsBase):
 
 
 SETTINGS = bases.SettingsBase.__slots__
-
-
-class CallOptions(bases.CallBase):
-    """The options of one call of `execute`, beside the statement and its parameters.
-
-    :param profile: the execution profile, found by its name already.
-    :param timeout: seconds, None for no limit, or NOT_SET for the profile's.
-    :param trace: if the servers trace the request.
-    :param custom_payload: in place of the statement's.
-    :param paging_state: the page to begin with, or None for the first one.
-    :param host: the one host to send it to, or None to follow the query plan.
-    """
-
-    __slots__ = ()
-
-    def __init__(
-        self,
-        profile: ExecutionProfile,
-        timeout: Any = NOT_SET,
-        trace: bool = False,
-        custom_payload: Mapping[str, bytes | None] | None = None,
-        paging_state: bytes | None = None,
-        host: Host | None = None,
-    ) -> None:
-        self.profile = profile
-        self.timeout = timeout
-        self.trace = trace
-        self.custom_payload = custom_payload
-        self.paging_state = paging_state
-        self.host = host

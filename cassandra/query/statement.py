@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cassandra._impl import bases, bind
 from cassandra.consistency import ConsistencyLevel
 from cassandra.encoder import Encoder
 from cassandra.errors import MissingParameter
@@ -15,8 +14,12 @@ from cassandra.query.markers import apart
 from cassandra.query.settings import FETCH_SIZE_UNSET, StatementSettings
 
 if TYPE_CHECKING:
+    from cassandra import bases
     from cassandra.metadata.host import Host
     from cassandra.policies.retry import RetryPolicy
+    from cassandra.protocol import bind
+else:
+    from cassandra._impl import bases, bind
 
 __all__ = [
     "FETCH_SIZE_UNSET",

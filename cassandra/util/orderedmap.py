@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from cassandra._impl import bases
 from cassandra._imports import import_module
 
 if TYPE_CHECKING:
+    from cassandra import bases
     from cassandra.cqltypes.base import _CassandraType
+else:
+    from cassandra._impl import bases
 
 
 @cache

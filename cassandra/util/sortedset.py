@@ -6,9 +6,12 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 from operator import lt
-from typing import Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
-from cassandra._impl import bases
+if TYPE_CHECKING:
+    from cassandra import bases
+else:
+    from cassandra._impl import bases
 
 
 class _Unordered(list[Any]):

@@ -5,10 +5,14 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable
 from functools import total_ordering
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cassandra._impl import bases
 from cassandra._patterns import pattern
+
+if TYPE_CHECKING:
+    from cassandra import bases
+else:
+    from cassandra._impl import bases
 
 DATETIME_EPOC = datetime.datetime(1970, 1, 1)
 UTC_DATETIME_EPOC = DATETIME_EPOC  # naive too, as all datetimes here are

@@ -18,12 +18,12 @@ from types import ModuleType, SimpleNamespace
 from typing import Any, cast
 
 from cassandra import _impl, cqltypes as t
+from cassandra.engine.call_options import CallOptions
 from cassandra.engine.request_bodies import ExecuteBody
 from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
 from cassandra.protocol.columnar.layouts import layout_of
 from cassandra.protocol.messages.results import VOID_BODY
 from cassandra.query import BoundStatement, PreparedStatement
-from cassandra.query.settings import CallOptions
 
 ROW = bytes.fromhex("00000004000000070000000178")  # an int and a text
 
@@ -295,7 +295,7 @@ def mutating() -> None:
             return self.__index__()
 
     values: list[Any] = [1, 2, 3]
-    for act in (values.clear, lambda: values.extend(range(1000)), lambda: plan.__init__([])):  # type: ignore[misc]
+    for act in (values.clear, lambda: values.extend(range(1000)), lambda: plan.__init__([])):
         values[:] = [Evil(act), 2, 3]
         with contextlib.suppress(Exception):
             plan.bind(values, 4)

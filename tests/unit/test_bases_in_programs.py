@@ -13,6 +13,7 @@ import pytest
 
 from cassandra.cluster import ExecutionProfile
 from cassandra.cqltypes import Int32Type
+from cassandra.engine.call_options import CallOptions
 from cassandra.engine.session import EngineSession
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.metadata.host import Host
@@ -25,7 +26,7 @@ from cassandra.query import (
     SimpleStatement,
     Statement,
 )
-from cassandra.query.settings import NOT_SET, SETTINGS, CallOptions
+from cassandra.query.settings import NOT_SET, SETTINGS
 from tests.conftest import Twins
 
 

@@ -74,6 +74,9 @@ GUARDED_BY = {
     "bulk/files.py": "bulk/test_sources.py",
     "bulk/opened.py": "bulk/test_sources.py",
     "bulk/groups.py": "bulk/test_grouping.py",
+    # The setting is looked at by the tests of its effect; routes are watched as they are used.
+    "engine/control/query_fallback.py": "engine/control/test_fallback_requests.py",
+    "engine/control/route_watch.py": "engine/control/test_client_routes.py",
     "engine/attempts.py": "engine/test_happy_path.py",
     "client/session.py": "cluster/test_session.py",
     "cluster/control_connection.py": "drop_in/test_tracers.py",

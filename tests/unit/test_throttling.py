@@ -74,7 +74,7 @@ class Asked:
         self.attempts: list[Any] = []
 
     def ask(self) -> Asked:
-        if self.throttler.admit(self):  # type: ignore[arg-type]
+        if self.throttler.admit(self):
             self.begun += 1
         return self
 
@@ -86,9 +86,9 @@ class Asked:
         self.error = error
         self.attempts = [SimpleNamespace(latency=latency)]
         if self.begun:
-            self.throttler.release(self)  # type: ignore[arg-type]
+            self.throttler.release(self)
         else:
-            self.throttler.withdraw(self)  # type: ignore[arg-type]
+            self.throttler.withdraw(self)
 
     def fail(self, error: BaseException) -> None:
         self.end(error=error)

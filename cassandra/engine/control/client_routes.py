@@ -7,25 +7,20 @@ CLIENT_ROUTES_CHANGE tells of changes (docs/dev/protocol-extensions.md of Scylla
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from cassandra.encoder import cql_quote
 from cassandra.engine.endpoint import EndPoint, EndPointFactory, advertised_address
-from cassandra.errors import ConnectionException, DriverException, InvalidRequest
+from cassandra.errors import ConnectionException
 from cassandra.metadata.endpoint import DEFAULT_PORT
 
 if TYPE_CHECKING:
     from cassandra.client_routes import ClientRoutesConfig
-    from cassandra.engine.background import Spawn
-    from cassandra.engine.connection import Connection
-    from cassandra.engine.control.internal_queries import Rows
-    from cassandra.engine.settings import Settings
 
-__all__ = ["ClientRoutes", "ClientRoutesEndPoint", "ClientRoutesEndPointFactory", "RouteWatch"]
+__all__ = ["ClientRoutes", "ClientRoutesEndPoint", "ClientRoutesEndPointFactory"]
 
 log = logging.getLogger("cassandra.cluster")
 
@@ -69,17 +64,6 @@ class ClientRoutes:
             "SELECT connection_id, host_id, address, port, tls_port FROM system.client_routes "
             f"WHERE connection_id IN ({wanted})"
         )
-
-    def watched_by(
-        self,
-        settings: Settings,
-        rows: Rows,
-        control: Callable[[], Connection | None],
-        on_change: Callable[[], None],
-        spawn: Spawn,
-    ) -> RouteWatch:
-        """Return what keeps the routes up to date; see `RouteWatch`."""
-        return RouteWatch(self, settings, rows, control, on_change, spawn)
 
     def place_of(self, host_id: uuid.UUID) -> tuple[str, int] | None:
         """Return the address and the port that lead to a node; None if there is no route."""
@@ -227,85 +211,6 @@ class ClientRoutesEndPointFactory(EndPointFactory):
             raise ValueError(f"a row of the system tables has no host_id: {dict(row)!r}")
         port = self._default_port or getattr(self.cluster, "port", None)
         return ClientRoutesEndPoint(host_id, self._handler, advertised_address(row), port)
-
-
-class RouteWatch:
-    """Keeps the routes of a cluster up to date.
-
-    :param routes: what is kept.
-    :param rows: returns the rows of a query on a connection, as dicts.
-    :param control: returns the control connection, or None while there is none.
-    :param on_change: called after routes have changed.
-    :param spawn: runs a coroutine in the background.
-    """
-
-    event_type = "CLIENT_ROUTES_CHANGE"
-
-    def __init__(
-        self,
-        routes: ClientRoutes,
-        settings: Settings,
-        rows: Rows,
-        control: Callable[[], Connection | None],
-        on_change: Callable[[], None],
-        spawn: Spawn,
-    ) -> None:
-        self._routes = routes
-        self._settings = settings
-        self._rows = rows
-        self._control = control
-        self._on_change = on_change
-        self._spawn = spawn
-        self._is_outdated = False
-        self._reading: asyncio.Task[None] | None = None
-
-    async def read(self, connection: Connection) -> bool:
-        """Read the routes; return True if one has changed.
-
-        :raises ConnectionException: if the server has no routes, or none that can be used.
-        """
-        try:
-            rows = await self._rows(connection, self._routes.query)
-        except InvalidRequest as error:
-            raise ConnectionException(
-                f"client_routes_config is set, but {connection.endpoint} has no routes of clients, "
-                f"which come with ScyllaDB 2026.1: {error}",
-                connection.endpoint,
-            ) from error
-        return self._routes.take(rows, self._settings.tls is not None)
-
-    async def read_again(self, connection: Connection) -> None:
-        """Read the routes; if that fails, those that are known stay.
-
-        Hosts that are down are tried at once if a route has changed.
-        """
-        try:
-            has_changed = await self.read(connection)
-        except (DriverException, OSError, asyncio.TimeoutError) as error:
-            # Old routes may still work, and without any no node could be reached.
-            log.warning("the routes of clients could not be read again: %s", error)
-            return
-        if has_changed:
-            log.info("the routes of clients have changed")
-            self._on_change()
-
-    def on_event(self, args: Mapping[str, Any]) -> None:
-        """The server says that routes have changed."""
-        if self._routes.concerns(args["connection_ids"]):
-            self._is_outdated = True
-            self.catch_up()
-
-    def catch_up(self) -> None:
-        """Read the routes if they have changed and there is a connection to ask on."""
-        is_reading = self._reading is not None and not self._reading.done()
-        if self._is_outdated and not is_reading and self._control() is not None:
-            self._reading = self._spawn(self._read_until_current())
-
-    async def _read_until_current(self) -> None:
-        # An event that comes during a reading may tell of a later change.
-        while self._is_outdated and (connection := self._control()) is not None:
-            self._is_outdated = False
-            await self.read_again(connection)
 
 
 for _class in (ClientRoutesEndPoint, ClientRoutesEndPointFactory):

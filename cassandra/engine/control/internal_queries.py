@@ -15,11 +15,12 @@ from cassandra.protocol.params import QueryParams
 from cassandra.query.row_factories import dict_factory
 from cassandra.util.misc import maybe_add_timeout_to_query
 
-from cassandra._impl import bodies  # isort: skip
-
 if TYPE_CHECKING:
     from cassandra.engine.connection import Connection
     from cassandra.engine.settings import Settings
+    from cassandra.protocol import bodies
+else:
+    from cassandra._impl import bodies
 
 __all__ = ["InternalQueries", "Rows", "Send"]
 

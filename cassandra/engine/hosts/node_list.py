@@ -17,8 +17,8 @@ from cassandra.metadata.host import Host
 
 if TYPE_CHECKING:
     from cassandra.engine.connection import Connection
-    from cassandra.engine.control.client_routes import RouteWatch
     from cassandra.engine.control.internal_queries import Rows
+    from cassandra.engine.control.route_watch import RouteWatch
     from cassandra.engine.endpoint import EndPoint
     from cassandra.engine.hosts.endpoint_resolver import EndpointResolver
     from cassandra.engine.settings import Settings

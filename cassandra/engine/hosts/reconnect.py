@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from cassandra.errors import AuthenticationFailed, DriverException
 
 if TYPE_CHECKING:
-    from cassandra.engine.hosts.watch import HostWatch
     from cassandra.metadata.host import Host
     from cassandra.policies.reconnection import ReconnectionPolicy
 
@@ -18,12 +17,31 @@ __all__ = ["Reconnector"]
 log = logging.getLogger("cassandra.pool")
 
 
+class Watch(Protocol):
+    """The part that has hosts tried: `cassandra.engine.hosts.watch.HostWatch`."""
+
+    def spawn_tries(self, reconnector: Reconnector) -> asyncio.Task[None]:
+        """Run the tries in the background."""
+
+    async def try_once(self, host: Host) -> bool:
+        """Try to bring a host up; return True if no further try is wanted."""
+
+    def on_try_failed(self, host: Host, error: Exception) -> None:
+        """A try has failed."""
+
+    def on_tries_ended(self, host: Host) -> None:
+        """The schedule is at its end."""
+
+    def forget_tries(self, reconnector: Reconnector) -> None:
+        """The tries are over."""
+
+
 class Reconnector:
     """Tries one host until it answers, has left, or the schedule is at its end."""
 
     __slots__ = ("_hurry", "_policy", "_task", "_watch", "host")
 
-    def __init__(self, watch: HostWatch, host: Host, policy: ReconnectionPolicy) -> None:
+    def __init__(self, watch: Watch, host: Host, policy: ReconnectionPolicy) -> None:
         self._watch = watch
         self._policy = policy
         self.host = host

@@ -10,16 +10,19 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from cassandra._impl import bases, happy_path
 from cassandra.engine.connection import Connection
 from cassandra.engine.failures import as_exception
 from cassandra.engine.known_names import KnownPool
 from cassandra.errors import ConnectionShutdown, NoConnectionsAvailable
 
 if TYPE_CHECKING:
+    from cassandra import bases
+    from cassandra.engine import happy_path
     from cassandra.engine.background import Spawn
     from cassandra.engine.pools.shard_table import ShardTable
     from cassandra.metadata.host import Host
+else:
+    from cassandra._impl import bases, happy_path
 
 log = logging.getLogger("cassandra.pool")
 

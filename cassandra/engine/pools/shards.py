@@ -16,18 +16,20 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cassandra._impl import happy_path
 from cassandra.engine.endpoint import DefaultEndPoint
 from cassandra.engine.pools.pool import HostPool, PoolOwner
 from cassandra.errors import ConnectionShutdown
 
 if TYPE_CHECKING:
+    from cassandra.engine import happy_path
     from cassandra.engine.connection import Connection
     from cassandra.engine.endpoint import EndPoint
     from cassandra.engine.settings import Settings
     from cassandra.metadata.host import Host
     from cassandra.metadata.placement.tablets import TabletMap
     from cassandra.protocol.features import ShardingInfo
+else:
+    from cassandra._impl import happy_path
 
 __all__ = ["ShardPool", "ShardTarget", "shard_aware_port", "usable_sharding"]
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from cassandra._impl import bodies
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cassandra.protocol import bodies
+else:
+    from cassandra._impl import bodies
 
 __all__ = ["prepare_body"]
 

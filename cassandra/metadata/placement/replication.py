@@ -6,12 +6,14 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cassandra._impl import ring as rings
 from cassandra.encoder import cql_quote
 from cassandra.metadata.placement.tokens import SortedRing
 
 if TYPE_CHECKING:
+    from cassandra.metadata.placement import ring as rings
     from cassandra.metadata.placement.ring import ReplicaMap, Ring
+else:
+    from cassandra._impl import ring as rings
 
 __all__ = [
     "REPLICATION_STRATEGY_CLASS_PREFIX",

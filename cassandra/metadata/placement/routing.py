@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cassandra._impl import ring as rings
 from cassandra.metadata.placement.replication import ReplicationStrategy
 from cassandra.metadata.placement.tokens import Murmur3Token, SortedRing, Token
 
 if TYPE_CHECKING:
     from cassandra.metadata.cluster_metadata import Metadata
     from cassandra.metadata.host import Host
+    from cassandra.metadata.placement import ring as rings
     from cassandra.metadata.placement.ring import ReplicaMap, TokenRing
+else:
+    from cassandra._impl import ring as rings
 
 __all__ = ["RingMembers", "Routing", "TokenMap"]
 

@@ -8,10 +8,14 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from functools import total_ordering
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from cassandra._impl import ring
 from cassandra._imports import import_module
+
+if TYPE_CHECKING:
+    from cassandra.metadata.placement import ring
+else:
+    from cassandra._impl import ring
 
 __all__ = [
     "MAX_LONG",

@@ -10,9 +10,8 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cassandra._impl import column_rows
 from cassandra.cqltypes.parse import cqltype_to_python, lookup_cqltype
 from cassandra.encoder import Encoder
 from cassandra.errors import DecodeError
@@ -40,6 +39,11 @@ from cassandra.metadata.schema.snapshot import (
 )
 from cassandra.metadata.schema.tables import MaterializedViewMetadata, TableMetadataV3
 from cassandra.util.cql_text import cql_string, maybe_escape_name
+
+if TYPE_CHECKING:
+    from cassandra.metadata.schema import column_rows
+else:
+    from cassandra._impl import column_rows
 
 log = logging.getLogger("cassandra.metadata")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cassandra._impl import bases
 from cassandra._imports import import_module
 from cassandra.util.cql_text import (
     cql_map,
@@ -18,7 +17,10 @@ from cassandra.util.cql_text import (
 from cassandra.versions import SignatureDescriptor
 
 if TYPE_CHECKING:
+    from cassandra import bases
     from cassandra.metadata.schema.tables import MaterializedViewMetadata, TableMetadata
+else:
+    from cassandra._impl import bases
 
 __all__ = [
     "Aggregate",

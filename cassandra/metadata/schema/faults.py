@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import traceback
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cassandra._impl import bases
+if TYPE_CHECKING:
+    from cassandra import bases
+else:
+    from cassandra._impl import bases
 
 __all__ = ["Faulty", "incomplete"]
 

@@ -14,11 +14,12 @@ from cassandra.cqltypes.containers import MapType, SetType
 from cassandra.cqltypes.scalars import UTF8Type, UUIDType
 from cassandra.errors import DecodeError
 
-from cassandra._impl import rows as row_plans  # isort: skip
-
 if TYPE_CHECKING:
     from cassandra.cqltypes.base import CassandraType
+    from cassandra.protocol import rows as row_plans
     from cassandra.protocol.messages.results import ResultMessage
+else:
+    from cassandra._impl import rows as row_plans
 
 COLUMNS_OF_COLUMNS = (
     "keyspace_name, table_name, column_name, clustering_order, kind, position, type"

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from cassandra._impl import bases
 from cassandra.metadata.schema.elements import ColumnMetadata, TriggerMetadata
 from cassandra.metadata.schema.extensions import after_table_cql
 from cassandra.metadata.schema.faults import Faulty, incomplete
 from cassandra.metadata.schema.options import options_as_cql, table_options
 from cassandra.metadata.schema.snapshot import NO_NAMES, RowNames
 from cassandra.util.cql_text import maybe_escape_name, protect_names, protect_value
+
+if TYPE_CHECKING:
+    from cassandra import bases
+else:
+    from cassandra._impl import bases
 
 __all__ = ["MaterializedViewMetadata", "TableMetadata", "TableMetadataV3"]
 

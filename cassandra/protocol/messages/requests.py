@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
-import cassandra._impl as implementations
 from cassandra.errors import UnsupportedOperation
 from cassandra.protocol import opcodes
 from cassandra.protocol.features import ProtocolFeatures
@@ -18,7 +17,10 @@ from cassandra.protocol.messages.base import MessageType, public, register_class
 from cassandra.protocol.params import QueryParams, params_of
 
 if TYPE_CHECKING:
+    from cassandra.protocol import bodies
     from cassandra.protocol.params import Values
+else:
+    from cassandra._impl import bodies
 
 
 class Numbered(Protocol):
@@ -75,7 +77,7 @@ class _QueryMessage(MessageType):
 
     def _write_query_params(self, f: BinaryIO, protocol_version: int) -> None:
         """Write <query_parameters> to `f`; a subclass may override this."""
-        f.write(implementations.bodies.query_params_body(params_of(self), protocol_version))
+        f.write(bodies.query_params_body(params_of(self), protocol_version))
 
     def _through_override(self, head: bytes, protocol_version: int) -> bytes:
         """Return a body whose query parameters an overriding method writes."""
@@ -140,10 +142,8 @@ class QueryMessage(_QueryMessage):
         self, protocol_version: int, protocol_features: ProtocolFeatures | None = None
     ) -> bytes:
         if type(self)._write_query_params is not _stock_write_query_params:
-            return self._through_override(
-                implementations.bodies.long_string(self.query), protocol_version
-            )
-        return implementations.bodies.query_of_message(self.query, self, protocol_version)
+            return self._through_override(bodies.long_string(self.query), protocol_version)
+        return bodies.query_of_message(self.query, self, protocol_version)
 
 
 @public
@@ -165,7 +165,7 @@ class PrepareMessage(MessageType):
     def body(
         self, protocol_version: int, protocol_features: ProtocolFeatures | None = None
     ) -> bytes:
-        return implementations.bodies.prepare_body(self.query, self.keyspace, protocol_version)
+        return bodies.prepare_body(self.query, self.keyspace, protocol_version)
 
 
 @public
@@ -242,13 +242,11 @@ class ExecuteMessage(_QueryMessage):
             block = self.tablet_version_block or 0
         if type(self)._write_query_params is not _stock_write_query_params:
             body = self._through_override(
-                implementations.bodies.execute_head(self.query_id, metadata_id), protocol_version
+                bodies.execute_head(self.query_id, metadata_id), protocol_version
             )
             # The byte belongs behind the query parameters, whoever has written those.
             return body if block is None else body + bytes((block,))
-        return implementations.bodies.execute_of_message(
-            self.query_id, metadata_id, self, protocol_version, block
-        )
+        return bodies.execute_of_message(self.query_id, metadata_id, self, protocol_version, block)
 
 
 @public
@@ -301,7 +299,7 @@ class BatchMessage(MessageType):
         )
         params.keyspace = self.keyspace
         params.now_in_seconds = self.now_in_seconds
-        return implementations.bodies.batch_body(
+        return bodies.batch_body(
             _batch_kind(self.batch_type), self.queries, params, protocol_version
         )
 

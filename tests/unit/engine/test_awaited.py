@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from cassandra.query.settings import CallOptions
+from cassandra.engine.call_options import CallOptions
 from tests.conftest import Twins
 from tests.unit.engine.faults import WAIT
 from tests.unit.loops import Loops

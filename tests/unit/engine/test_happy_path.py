@@ -13,13 +13,14 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from cassandra import _impl
+from cassandra.engine.call_options import CallOptions
 from cassandra.engine.request_bodies import ExecuteBody, QueryBody
 from cassandra.errors import ConnectionException, ConnectionShutdown
 from cassandra.policies import ConstantSpeculativeExecutionPolicy, NoSpeculativeExecutionPolicy
 from cassandra.protocol.messages.results import VOID_BODY
 from cassandra.protocol.opcodes import ERROR, EXECUTE, RESULT
 from cassandra.protocol.streams import MAX_STREAMS
-from cassandra.query.settings import FETCH_SIZE_UNSET, NOT_SET, CallOptions
+from cassandra.query.settings import FETCH_SIZE_UNSET, NOT_SET
 from cassandra.query.statement import SimpleStatement
 from tests.conftest import LANE, Twins
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from cassandra import ConsistencyLevel
+from cassandra.engine.call_options import CallOptions
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile, ProfileManager
 from cassandra.policies import (
     ConstantSpeculativeExecutionPolicy,
@@ -23,7 +24,7 @@ from cassandra.policies import (
     TokenAwarePolicy,
 )
 from cassandra.query import dict_factory
-from cassandra.query.settings import NOT_SET, CallOptions
+from cassandra.query.settings import NOT_SET
 from tests.conftest import Twins
 from tests.processes import WITH_TESTS, run_python
 from tests.unit.engine.partners import host

@@ -7,14 +7,7 @@ from typing import Any
 
 import pytest
 
-from cassandra.bases import CallBase
-from cassandra.query.settings import (
-    FETCH_SIZE_UNSET,
-    NOT_SET,
-    SETTINGS,
-    CallOptions,
-    StatementSettings,
-)
+from cassandra.query.settings import FETCH_SIZE_UNSET, NOT_SET, SETTINGS, StatementSettings
 
 
 class Statement(StatementSettings):
@@ -46,16 +39,3 @@ def test_each_setting_is_taken_over() -> None:
 def test_marks_stay_one(mark: Any) -> None:
     assert pickle.loads(pickle.dumps(mark)) is mark
     assert repr(mark) in ("FETCH_SIZE_UNSET", "NOT_SET")
-
-
-def test_options_of_a_call() -> None:
-    profile: Any = object()
-    options = CallOptions(profile)
-    assert [getattr(options, name) for name in sorted(CallBase.__slots__)] == [
-        None,
-        None,
-        None,
-        profile,
-        NOT_SET,
-        False,
-    ]

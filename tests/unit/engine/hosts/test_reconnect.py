@@ -56,7 +56,7 @@ class Watch:
 
 
 def tries(watch: Watch, *delays: float) -> Reconnector:
-    return Reconnector(watch, HOST, Delays(*delays))  # type: ignore[arg-type]
+    return Reconnector(watch, HOST, Delays(*delays))
 
 
 async def over(watch: Watch) -> list[Any]:
@@ -121,6 +121,6 @@ async def test_a_mistake_in_a_programs_schedule_is_logged(caplog: pytest.LogCapt
             raise ZeroDivisionError
 
     watch = Watch()
-    Reconnector(watch, HOST, Broken())  # type: ignore[arg-type]
+    Reconnector(watch, HOST, Broken())
     assert await over(watch) == ["forgotten"]
     assert "reconnecting to 10.0.0.1:9042 failed" in caplog.text

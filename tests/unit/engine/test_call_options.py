@@ -1,0 +1,22 @@
+"""The options of a call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cassandra.bases import CallBase
+from cassandra.engine.call_options import CallOptions
+from cassandra.query.settings import NOT_SET
+
+
+def test_options_of_a_call() -> None:
+    profile: Any = object()
+    options = CallOptions(profile)
+    assert [getattr(options, name) for name in sorted(CallBase.__slots__)] == [
+        None,
+        None,
+        None,
+        profile,
+        NOT_SET,
+        False,
+    ]
