@@ -130,6 +130,8 @@ def extensions() -> list[Extension]:
             "binding": True,
             # A copy of a pointer is no copy: classes say themselves how they are pickled.
             "auto_pickle": False,
+            # docs/twins.rst, "Threads": who writes what, and what guards it.
+            "freethreading_compatible": True,
         },
     )
     return built

@@ -20,6 +20,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memset
 
 from cassandra._accel.arrow_c cimport ArrowArray, ArrowArrayStream, ArrowSchema
+from cassandra._accel.threads cimport add
 
 import struct as _struct
 
@@ -63,7 +64,6 @@ cdef bytes metadata_of(object layout):
 
 # `schema` is all zeros. After an error it is released, as far as it had come.
 cdef int fill_schema(ArrowSchema* schema, object layout, str name) except -1:
-    global held
     cdef Py_ssize_t count = len(layout.children)
     cdef SchemaPrivate* private = <SchemaPrivate*> PyMem_RawCalloc(1, sizeof(SchemaPrivate))
     cdef bytes form = layout.format.encode()
@@ -76,7 +76,7 @@ cdef int fill_schema(ArrowSchema* schema, object layout, str name) except -1:
     # Counted until `free_schema`: the pointers below lead into these bytes.
     Py_INCREF(texts)
     private.texts = <PyObject*> texts
-    held += 1
+    add(&held, 1)
     schema.private_data = private
     schema.release = release_schema
     schema.format = PyBytes_AS_STRING(form)
@@ -114,12 +114,11 @@ cdef void release_schema(ArrowSchema* schema) noexcept nogil:
 
 
 cdef void free_schema(SchemaPrivate* private) noexcept:
-    global held
     PyMem_RawFree(private.children)
     PyMem_RawFree(private.addresses)
     Py_DECREF(<object> private.texts)
     PyMem_RawFree(private)
-    held -= 1
+    add(&held, -1)
 
 
 # -- arrays ----------------------------------------------------------------------------------------
@@ -137,7 +136,6 @@ cdef struct ArrayPrivate:
 
 # `array` is all zeros. After an error it is released, as far as it had come.
 cdef int fill_array(ArrowArray* array, object column) except -1:
-    global held
     cdef tuple children = column.children
     # A column of the type null has no buffers at all.
     cdef tuple buffers = () if column.layout.format == "n" else column.buffers
@@ -149,7 +147,7 @@ cdef int fill_array(ArrowArray* array, object column) except -1:
     private = <ArrayPrivate*> PyMem_RawCalloc(1, sizeof(ArrayPrivate))
     if private == NULL:
         raise MemoryError()
-    held += 1
+    add(&held, 1)
     array.private_data = private
     array.release = release_array
     array.length = column.length
@@ -191,14 +189,13 @@ cdef void release_array(ArrowArray* array) noexcept nogil:
 
 
 cdef void free_array(ArrayPrivate* private) noexcept:
-    global held
     cdef Py_ssize_t i
     for i in range(private.viewed):
         PyBuffer_Release(&private.views[i])
     PyMem_RawFree(private.children)
     PyMem_RawFree(private.addresses)
     PyMem_RawFree(private)
-    held -= 1
+    add(&held, -1)
 
 
 # -- streams ---------------------------------------------------------------------------------------
@@ -257,8 +254,7 @@ cdef void release_stream(ArrowArrayStream* stream) noexcept nogil:
 
 
 cdef void free_stream(PyObject* source) noexcept:
-    global held
-    held -= 1
+    add(&held, -1)
     Py_DECREF(<object> source)
 
 
@@ -314,14 +310,13 @@ def stream_capsule(layout, following):
 
     `following` gives the next one, None at the end; its errors become the stream's.
     """
-    global held
     cdef ArrowArrayStream* stream = <ArrowArrayStream*> zeros(sizeof(ArrowArrayStream))
     cdef Source source = Source.__new__(Source)
     capsule = PyCapsule_New(stream, "arrow_array_stream", destroy_stream)
     source.layout = layout
     source.following = following
     Py_INCREF(source)
-    held += 1
+    add(&held, 1)
     stream.private_data = <PyObject*> source
     stream.get_schema = stream_schema
     stream.get_next = stream_next

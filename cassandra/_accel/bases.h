@@ -8,6 +8,8 @@
 #define TURBOCQL_BASES_H
 
 #include <Python.h>
+#include <stddef.h>
+#include <structmember.h>
 
 #define TURBOCQL_OF_COLUMN(FIELD, S) \
     FIELD(S, cql_type) FIELD(S, is_reversed) FIELD(S, is_static) FIELD(S, mask) FIELD(S, name) \
@@ -198,6 +200,42 @@ typedef struct {
     TURBOCQL_OF_MAP(TURBOCQL_POINTER, _)
     TURBOCQL_OF_KEYED_MAP(TURBOCQL_POINTER, _)
 } turbocql_KeyedMapBase;
+
+/* The value of a field, or of the attribute of its name if the field is empty; NULL and an error
+ * if there is none. Without the GIL another thread may replace the value meanwhile, which CPython
+ * itself guards. */
+static inline PyObject *turbocql_value_of(PyObject **field, PyObject *owner, PyObject *name) {
+#ifdef Py_GIL_DISABLED
+    PyMemberDef member = {"", T_OBJECT_EX, (char *)field - (char *)owner, 0, NULL};
+    PyObject *value = PyMember_GetOne((const char *)owner, &member);
+    if (value != NULL)
+        return value;
+    PyErr_Clear();
+#else
+    if (*field != NULL) {
+        Py_INCREF(*field);
+        return *field;
+    }
+#endif
+    return PyObject_GetAttr(owner, name);
+}
+
+/* The value of a field; None if it is empty. */
+static inline PyObject *turbocql_field_or_none(PyObject **field, PyObject *owner) {
+#ifdef Py_GIL_DISABLED
+    PyMemberDef member = {"", T_OBJECT_EX, (char *)field - (char *)owner, 0, NULL};
+    PyObject *value = PyMember_GetOne((const char *)owner, &member);
+    if (value != NULL)
+        return value;
+    PyErr_Clear();
+    value = Py_None;
+#else
+    PyObject *value = *field != NULL ? *field : Py_None;
+    (void)owner;
+#endif
+    Py_INCREF(value);
+    return value;
+}
 
 /* Fill a field of a new object, which nobody else has seen. */
 static inline void turbocql_put(PyObject **field, PyObject *value) {

@@ -206,7 +206,8 @@ cdef class Kind:
     """
 
     def __cinit__(self, *arguments, **named):
-        self.plain = self.other = type("Nobody", (), {})
+        self._met = set()
+        self.plain = self.other = NULL
 
     def __init__(self, base):
         self.base = <type?> base
@@ -215,11 +216,13 @@ cdef class Kind:
         raise unpicklable(self)
 
     cdef bint meet(self, type kind) except -1:
-        if reads_plainly(kind, self.base):
-            self.plain = kind
-            return True
-        self.other = kind
-        return False
+        cdef bint found = reads_plainly(kind, self.base)
+        self._met.add(kind)
+        if found:
+            self.plain = <PyObject*> kind
+        else:
+            self.other = <PyObject*> kind
+        return found
 
 
 __all__ = [

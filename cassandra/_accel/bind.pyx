@@ -10,6 +10,8 @@ checks.pxd. Values' own code may run whatever a program can: rows are snapshots,
 buffer are offsets, and a plan is made once (see docs/twins.rst).
 """
 
+cimport cython
+
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.dict cimport PyDict_GetItemWithError
 from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
@@ -20,6 +22,7 @@ from libc.string cimport memcpy
 
 from cassandra._accel.checks cimport exact_bytes, unpicklable
 from cassandra._accel.codecs cimport Codec, is_made
+from cassandra._accel.threads cimport IS_FREE_THREADED
 from cassandra._accel.wbuf cimport (
     get_be32,
     put_be16,
@@ -161,7 +164,8 @@ cdef class ValuesBlock:
 cdef class RowsBlock:
     """The bound values of many rows of one statement (see the Python twin).
 
-    In the buffer, each row is preceded by the four bytes of its size.
+    In the buffer, each row is preceded by the four bytes of its size. Several threads may append,
+    which may move the buffer: who touches it is in a critical section.
     """
 
     def __cinit__(self, *arguments, **named):
@@ -211,19 +215,21 @@ cdef class RowsBlock:
         cdef Py_ssize_t passed
         if wanted < 0 or wanted >= self.count:
             raise IndexError(f"row {wanted} of {self.count}")
-        for passed in range(wanted):  # no-cython-lint: counts only
-            pos += 4 + <Py_ssize_t> get_be32(self.start + pos)
-        return self._values(pos + 4, get_be32(self.start + pos))
+        with cython.critical_section(self):
+            for passed in range(wanted):  # no-cython-lint: counts only
+                pos += 4 + <Py_ssize_t> get_be32(self.start + pos)
+            return self._values(pos + 4, get_be32(self.start + pos))
 
     def rows(self):
         """The values of all rows, one by one."""
         cdef list found = []
         cdef Py_ssize_t pos = 0
         cdef Py_ssize_t size
-        while pos < self.used:
-            size = get_be32(self.start + pos)
-            found.append(self._values(pos + 4, size))
-            pos += 4 + size
+        with cython.critical_section(self):
+            while pos < self.used:
+                size = get_be32(self.start + pos)
+                found.append(self._values(pos + 4, size))
+                pos += 4 + size
         return found
 
     def take(self, rows):
@@ -237,9 +243,10 @@ cdef class RowsBlock:
             if wanted < 0 or wanted >= self.count:
                 raise IndexError(f"row {wanted} of {self.count}")
             # Anew after each: the program's iterator may have appended rows.
-            self._place_rows()
-            pos = self.places[wanted]
-            made._append(self.start + pos + 4, get_be32(self.start + pos))
+            with cython.critical_section(self):
+                self._place_rows()
+                pos = self.places[wanted]
+                made._append(self.start + pos + 4, get_be32(self.start + pos))
         return made
 
     cdef int _place_rows(self) except -1:
@@ -269,22 +276,24 @@ cdef class RowsBlock:
             self.has_unset = True
 
     cdef int _append(self, const uint8_t* data, Py_ssize_t size) except -1:
-        cdef Py_ssize_t wanted = self.used + size + 4
+        cdef Py_ssize_t wanted
         cdef Py_ssize_t room
         cdef uint8_t* grown
-        if wanted > self.room:
-            room = self.room * 2
-            if self.used == 0 and self.expected > 1:
-                room = min((size + 4) * self.expected, <Py_ssize_t> MOST_RESERVED)
-            grown = <uint8_t*> PyMem_Realloc(self.start, max(room, wanted, 256))
-            if grown == NULL:
-                raise MemoryError()
-            self.start = grown
-            self.room = max(room, wanted, 256)
-        put_be32(self.start + self.used, <uint32_t> size)
-        memcpy(self.start + self.used + 4, data, size)
-        self.used = wanted
-        self.count += 1
+        with cython.critical_section(self):
+            wanted = self.used + size + 4
+            if wanted > self.room:
+                room = self.room * 2
+                if self.used == 0 and self.expected > 1:
+                    room = min((size + 4) * self.expected, <Py_ssize_t> MOST_RESERVED)
+                grown = <uint8_t*> PyMem_Realloc(self.start, max(room, wanted, 256))
+                if grown == NULL:
+                    raise MemoryError()
+                self.start = grown
+                self.room = max(room, wanted, 256)
+            put_be32(self.start + self.used, <uint32_t> size)
+            memcpy(self.start + self.used + 4, data, size)
+            self.used = wanted
+            self.count += 1
         return 0
 
     cdef int _take(self, wbuf* out) except -1:
@@ -434,6 +443,9 @@ cdef class BindPlan:
         if type(row) is tuple:
             given = <tuple> row
         elif type(row) is dict:
+            # Without the GIL, other threads may change it at any time.
+            if IS_FREE_THREADED:
+                return self._add_dict(out, (<dict> row).copy(), version)
             return self._add_dict(out, <dict> row, version)
         elif type(row) is list:
             given = tuple(<list> row)
@@ -523,18 +535,20 @@ cdef class BindPlan:
         if value is _unset:
             put_be32(wbuf_extend(out, 4), 0xFFFFFFFE)
             return 1
-        # Callers stay below `_count`, the number of codecs; if `_native`, each is a Codec.
-        codec = <object> PyTuple_GET_ITEM(self._codecs, index)
         wbuf_extend(out, 4)
         try:
+            # Callers stay below `_count`, the number of codecs; if `_native`, each is a Codec. The
+            # plan keeps them: to count a reference to one that threads share would cost most.
             if self._native:
-                (<Codec> codec).write(out, value)
+                (<Codec> <object> PyTuple_GET_ITEM(self._codecs, index)).write(out, value)
             else:
+                codec = <object> PyTuple_GET_ITEM(self._codecs, index)
                 data = exact_bytes(codec.encode(value), "what a codec made")
                 wbuf_write(out, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
         except Exception as error:
             # What stands for null in other libraries has no encoding: every codec refuses it.
             # Asking before would cost each value.
+            codec = <object> PyTuple_GET_ITEM(self._codecs, index)
             if turbocql_maybe_missing(value) and _is_missing(value, codec.cql_name):
                 out.size = place
                 put_be32(wbuf_extend(out, 4), 0xFFFFFFFF)

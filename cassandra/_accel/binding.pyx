@@ -27,7 +27,7 @@ def bind(prepared, values):
     if _bound_has_fields and has_fields(_kind, prepared):
         own = <PreparedBase> prepared
         bound = _made_of(own)
-        serial = value_of(own.serial_consistency_level, prepared, "serial_consistency_level")
+        serial = value_of(&own.serial_consistency_level, prepared, "serial_consistency_level")
     else:
         bound = _made_slowly(prepared)
         serial = prepared.serial_consistency_level
@@ -59,14 +59,14 @@ cdef object _made_of(PreparedBase prepared):
     turbocql_put(&bound.prepared_statement, prepared)
     turbocql_put(&bound._routing_key, None)
     turbocql_put(&bound._serial_consistency_level, None)
-    _copy(&bound.consistency_level, prepared.consistency_level, prepared, "consistency_level")
-    _copy(&bound.custom_payload, prepared.custom_payload, prepared, "custom_payload")
-    _copy(&bound.fetch_size, prepared.fetch_size, prepared, "fetch_size")
-    _copy(&bound.is_idempotent, prepared.is_idempotent, prepared, "is_idempotent")
-    _copy(&bound.retry_policy, prepared.retry_policy, prepared, "retry_policy")
-    _copy(&bound.vector_type, prepared.vector_type, prepared, "vector_type")
-    _copy(&bound.keyspace, prepared.table_keyspace, prepared, "table_keyspace")
-    _copy(&bound.table, prepared.table, prepared, "table")
+    _copy(&bound.consistency_level, &prepared.consistency_level, prepared, "consistency_level")
+    _copy(&bound.custom_payload, &prepared.custom_payload, prepared, "custom_payload")
+    _copy(&bound.fetch_size, &prepared.fetch_size, prepared, "fetch_size")
+    _copy(&bound.is_idempotent, &prepared.is_idempotent, prepared, "is_idempotent")
+    _copy(&bound.retry_policy, &prepared.retry_policy, prepared, "retry_policy")
+    _copy(&bound.vector_type, &prepared.vector_type, prepared, "vector_type")
+    _copy(&bound.keyspace, &prepared.table_keyspace, prepared, "table_keyspace")
+    _copy(&bound.table, &prepared.table, prepared, "table")
     return made
 
 
@@ -84,10 +84,10 @@ cdef object _made_slowly(prepared):
 cdef inline object _needed_values(prepared, PreparedBase own):
     if own is None:
         return prepared.needed_values
-    return value_of(own.needed_values, prepared, "needed_values")
+    return value_of(&own.needed_values, prepared, "needed_values")
 
 
-cdef inline int _copy(PyObject** to, PyObject* field, prepared, str name) except -1:
+cdef inline int _copy(PyObject** to, PyObject** field, prepared, str name) except -1:
     turbocql_put(to, value_of(field, prepared, name))
     return 0
 
@@ -114,8 +114,8 @@ cdef inline object _block_of(prepared, PreparedBase own, values):
     if own is None:
         bind_plan, version = prepared.bind_plan, prepared.protocol_version
     else:
-        bind_plan = value_of(own.bind_plan, prepared, "bind_plan")
-        version = value_of(own.protocol_version, prepared, "protocol_version")
+        bind_plan = value_of(&own.bind_plan, prepared, "bind_plan")
+        version = value_of(&own.protocol_version, prepared, "protocol_version")
     if type(bind_plan) is BindPlan:
         held = values if type(values) is tuple else tuple(values)
         return (<BindPlan> bind_plan)._bind(<tuple> held, version)

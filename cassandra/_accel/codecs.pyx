@@ -75,8 +75,8 @@ from cpython cimport array as arrays
 from cpython cimport datetime as cdatetime
 
 from cassandra._accel.fields cimport (
-    DayBase, DurationBase, KeyedMapBase, SetBase, TimeBase, reads_plainly, turbocql_put,
-    with_fields,
+    DayBase, DurationBase, KeyedMapBase, SetBase, TimeBase, field_or_none, reads_plainly,
+    turbocql_put, with_fields,
 )
 from cassandra._accel.wbuf cimport (
     get_be16,

@@ -215,12 +215,11 @@ cdef class DateCodec(Codec):
 
     cdef int write(self, wbuf* out, object value) except -1:
         cdef int64_t days
-        cdef PyObject* held
         if type(value) is DateKind:
-            held = (<DayBase> value).days_from_epoch
+            held = field_or_none(&(<DayBase> value).days_from_epoch, value)
             if (
-                held != NULL
-                and int64_of(<object> held, &days) == FITS
+                type(held) is int
+                and int64_of(held, &days) == FITS
                 and -(<int64_t> 1 << 31) <= days < (<int64_t> 1 << 31)
             ):
                 put_be32(wbuf_extend(out, 4), <uint32_t> (days + (<int64_t> 1 << 31)))
@@ -252,10 +251,9 @@ cdef class TimeCodec(Codec):
 
     cdef int write(self, wbuf* out, object value) except -1:
         cdef int64_t nanos
-        cdef PyObject* held
         if type(value) is TimeKind:
-            held = (<TimeBase> value).nanosecond_time
-            if held != NULL and int64_of(<object> held, &nanos) == FITS and 0 <= nanos < DAY_NANOS:
+            held = field_or_none(&(<TimeBase> value).nanosecond_time, value)
+            if type(held) is int and int64_of(held, &nanos) == FITS and 0 <= nanos < DAY_NANOS:
                 put_be64(wbuf_extend(out, 8), <uint64_t> nanos)
                 return 0
         elif value is EMPTY:
@@ -353,22 +351,17 @@ cdef class DurationCodec(Codec):
     cdef bint fast_parts(
         self, object value, int64_t* months, int64_t* days, int64_t* nanos
     ) except -1:
-        cdef PyObject* m
-        cdef PyObject* d
-        cdef PyObject* n
         if type(value) is not DurationKind:
             return False
-        m = (<DurationBase> value).months
-        d = (<DurationBase> value).days
-        n = (<DurationBase> value).nanoseconds
-        if m == NULL or d == NULL or n == NULL:
-            return False
-        if not (type(<object> m) is int and type(<object> d) is int and type(<object> n) is int):
+        m = field_or_none(&(<DurationBase> value).months, value)
+        d = field_or_none(&(<DurationBase> value).days, value)
+        n = field_or_none(&(<DurationBase> value).nanoseconds, value)
+        if not (type(m) is int and type(d) is int and type(n) is int):
             return False
         if (
-            int64_of(<object> m, months) != FITS
-            or int64_of(<object> d, days) != FITS
-            or int64_of(<object> n, nanos) != FITS
+            int64_of(m, months) != FITS
+            or int64_of(d, days) != FITS
+            or int64_of(n, nanos) != FITS
         ):
             return False
         if not within_int32(months[0]) or not within_int32(days[0]):

@@ -274,10 +274,11 @@ def columns_of(table, found, texts):
 
 
 cdef int _add(dict columns, list these) except -1:
-    cdef PyObject* name
     for column in these:
-        name = (<ColumnBase> column).name if _has_fields else NULL
-        columns[value_of(name, column, "name")] = column
+        if _has_fields:
+            columns[value_of(&(<ColumnBase> column).name, column, "name")] = column
+        else:
+            columns[column.name] = column
     return 0
 
 

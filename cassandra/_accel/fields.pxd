@@ -7,8 +7,15 @@ from cpython.object cimport PyObject
 
 from cassandra._accel.bases cimport Kind, reads_plainly
 
+cdef extern from "Python.h":
+    PyObject* _type_of "(PyObject *)Py_TYPE"(object)
+
 cdef extern from "bases.h":
     void turbocql_put(PyObject**, object) noexcept
+    # `owner.name`, whose field this is; any thread may replace it meanwhile.
+    object value_of "turbocql_value_of"(PyObject** field, object owner, str name)
+    # The same without a look by name: None if the field is empty.
+    object field_or_none "turbocql_field_or_none"(PyObject** field, object owner)
 
     ctypedef class cassandra._accel.bases.ColumnBase [object turbocql_ColumnBase]:
         cdef PyObject* cql_type
@@ -162,18 +169,12 @@ cdef extern from "bases.h":
         cdef PyObject* _encode_key
 
 
-cdef inline object value_of(PyObject* field, object owner, str name):
-    """`owner.name`, whose field this is."""
-    if field != NULL:
-        return <object> field  # borrowed until here: no code of Python's ran in between
-    return getattr(owner, name)
-
-
 cdef inline bint has_fields(Kind kind, object owner) except -1:
     """Return True if the fields of `owner` may be read."""
-    if type(owner) is kind.plain:
+    cdef PyObject* found = _type_of(owner)
+    if found == kind.plain:
         return True
-    return type(owner) is not kind.other and kind.meet(type(owner))
+    return found != kind.other and kind.meet(type(owner))
 
 
 cdef inline type with_fields(object kind, type base):

@@ -24,11 +24,13 @@ from cassandra._accel.checks cimport exact_bytes, exact_pair, unpicklable
 from cassandra._accel.clock cimport MicrosecondClock
 from cassandra._accel.fields cimport (
     BoundBase, CallBase, ConnectionBase, CoreBase, EngineBase, Kind, PoolBase, PreparedBase,
-    ProfileBase, ResultBase, has_fields, reads_plainly, turbocql_put, value_of, with_fields
+    ProfileBase, ResultBase, field_or_none, has_fields, reads_plainly, turbocql_put, value_of,
+    with_fields,
 )
 from cassandra._accel.frame cimport FrameWriter
 from cassandra._accel.observed cimport HEADER_SIZE, ObservedBase
 from cassandra._accel.tablets cimport Chunk, TabletMap, payload_end, token_in
+from cassandra._accel.threads cimport exchange
 from cassandra._accel.wbuf cimport get_be32
 
 import asyncio
@@ -241,7 +243,7 @@ cdef inline CallBase _call_fields(options):
 
 cdef inline object _profile_of(options):
     cdef CallBase call = _call_fields(options)
-    return options.profile if call is None else value_of(call.profile, call, "profile")
+    return options.profile if call is None else value_of(&call.profile, call, "profile")
 
 
 include "happy_path_fields.pxi"
@@ -334,9 +336,13 @@ cdef class RequestBase:
     @property
     def attempts(self):
         """Each sending so far."""
-        if self._attempts is None:
-            self._attempts = [] if self._first is None else [self._first]
-        return self._attempts
+        return self._all_attempts()
+
+    cdef list _all_attempts(self):
+        with cython.critical_section(self):
+            if self._attempts is None:
+                self._attempts = [] if self._first is None else [self._first]
+            return self._attempts
 
     @attempts.setter
     def attempts(self, attempts):
@@ -345,9 +351,10 @@ cdef class RequestBase:
     @property
     def errors(self):
         """What failed on each host."""
-        if self._errors is None:
-            self._errors = {}
-        return self._errors
+        with cython.critical_section(self):
+            if self._errors is None:
+                self._errors = {}
+            return self._errors
 
     @errors.setter
     def errors(self, errors):
@@ -540,15 +547,26 @@ cdef class RequestBase:
 
     def finish(self, response):
         """The answer is there."""
-        if not self.done:
+        self._finish(response)
+
+    cdef int _finish(self, response) except -1:
+        # Of several threads that end it, one does: the others' answers and errors are too late.
+        with cython.critical_section(self):
+            if self.done:
+                return 0
             self.response = response
-            self._end()
+            self.done = True
+        self._end()
+        return 0
 
     def fail(self, error):
         """It has failed for good."""
-        if not self.done:
+        with cython.critical_section(self):
+            if self.done:
+                return
             self.error = error
-            self._end()
+            self.done = True
+        self._end()
 
     def cancel(self):
         """The caller gave up."""
@@ -691,7 +709,7 @@ cdef class RequestBase:
     cdef object _keyspace(self):
         statement = self.statement
         if type(statement) is _BoundWithFields:
-            keyspace = value_of((<BoundBase> statement).keyspace, statement, "keyspace")
+            keyspace = value_of(&(<BoundBase> statement).keyspace, statement, "keyspace")
         else:
             keyspace = getattr(statement, "keyspace", None)
         return keyspace or self.session.keyspace
@@ -699,7 +717,7 @@ cdef class RequestBase:
     cdef object _table(self):
         statement = self.statement
         if type(statement) is _BoundWithFields:
-            return value_of((<BoundBase> statement).table, statement, "table")
+            return value_of(&(<BoundBase> statement).table, statement, "table")
         return getattr(statement, "table", None)
 
     def version_block(self):
@@ -732,10 +750,11 @@ cdef class RequestBase:
         attempt.stream = -1
         attempt.started = _monotonic()
         attempt.reprepared = ()
-        if self._first is None and self._attempts is None:
-            self._first = attempt
-        else:
-            self.attempts.append(attempt)
+        with cython.critical_section(self):
+            if self._first is None and self._attempts is None:
+                self._first = attempt
+            else:
+                self._all_attempts().append(attempt)
         if self.observed is not None:
             self.observed.attempt(attempt)
         self._send(attempt, connection)
@@ -817,15 +836,11 @@ cdef class RequestBase:
                 flags = 0
         if reads and flags == 0:
             if _is_void(body):
-                self.response = _void_result
-                self._end()
-                return 0
+                return self._finish(_void_result)
             if attempt.columns is not None:
                 rows = self._rows(attempt.columns, body)
                 if rows is not None:
-                    self.response = rows
-                    self._end()
-                    return 0
+                    return self._finish(rows)
         self.on_other_answer(attempt, connection, opcode, flags, body)
         return 0
 

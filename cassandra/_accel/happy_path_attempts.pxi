@@ -67,14 +67,14 @@ cdef class Attempt:
 
 cdef inline object _query_id_of(prepared):
     cdef PreparedBase own = _prepared_fields(prepared)
-    return prepared.query_id if own is None else value_of(own.query_id, own, "query_id")
+    return prepared.query_id if own is None else value_of(&own.query_id, own, "query_id")
 
 
 cdef inline object _result_of(prepared):
     cdef PreparedBase own = _prepared_fields(prepared)
     if own is None:
         return prepared.result_metadata_and_id
-    return value_of(own.result_metadata_and_id, own, "result_metadata_and_id")
+    return value_of(&own.result_metadata_and_id, own, "result_metadata_and_id")
 
 
 cdef class ExecuteBodyBase:

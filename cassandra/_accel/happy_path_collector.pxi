@@ -34,6 +34,9 @@ cdef class Collector:
     In order, `_places` is a ring: a statement's request stands at its place until its outcome
     takes the place over, and no place is used again before the reader was given the outcome.
     Otherwise `_requests` has the requests by their places, and `_arrived` the outcomes.
+
+    The reader takes statements and outcomes in its thread, while outcomes come in others: what both
+    touch is a critical section.
     """
 
     cdef HappyPath _path
@@ -81,11 +84,12 @@ cdef class Collector:
         return self._is_ready()
 
     cdef bint _is_ready(self) except -1:
-        if self.is_patient and not self.has_failed:
-            if self._wants_more() or self.under_way == 0:
-                return True
-            return self.sent - self.given >= 2 * self._concurrency and self._has_next()
-        return self._has_next() or self._wants_more()
+        with cython.critical_section(self):
+            if self.is_patient and not self.has_failed:
+                if self._wants_more() or self.under_way == 0:
+                    return True
+                return self.sent - self.given >= 2 * self._concurrency and self._has_next()
+            return self._has_next() or self._wants_more()
 
     cdef bint _has_next(self) except -1:
         if self._arrived is not None:
@@ -136,11 +140,12 @@ cdef class Collector:
         """Make the next statement's request; None if it is over, or not on the happy path."""
         cdef RequestBase request = None
         cdef Py_ssize_t place = self.sent
-        if self._places is not None and PyList_GET_SIZE(self._places) <= self._slot(place):
-            self._places.append(None)  # places are used one after the other: it is the next one
-        # Counted before it is sent: its completion may come before the call returns.
-        self.sent = place + 1
-        self.under_way += 1
+        with cython.critical_section(self):
+            if self._places is not None and PyList_GET_SIZE(self._places) <= self._slot(place):
+                self._places.append(None)  # places are used one after the other: it is the next
+            # Counted before it is sent: its completion may come before the call returns.
+            self.sent = place + 1
+            self.under_way += 1
         if self._path is not None:
             try:
                 request = self._path._request(query, parameters, _over)
@@ -184,42 +189,46 @@ cdef class Collector:
         self._put(number, success, value)
 
     cdef int _put(self, Py_ssize_t place, bint success, value) except -1:
-        cdef Py_ssize_t slot
         cdef object number
+        cdef bint tells = False
         # Nothing here runs code that lets another thread in, but for what is freed at the end.
-        if self._arrived is not None:
-            number = place
-            self._arrived.append(
-                turbocql_outcome(self._outcome_class, success, value, <PyObject*> number)
-            )
-        else:
-            slot = self._slot(place)
-            self._places[slot] = turbocql_outcome(self._outcome_class, success, value, NULL)
-        if not success:
-            self.has_failed = True
-        self.under_way -= 1
-        if self.is_awaited and self._is_ready():
-            self.is_awaited = False
-            if self.tell is not None:
-                self.tell()
+        with cython.critical_section(self):
+            if self._arrived is not None:
+                number = place
+                self._arrived.append(
+                    turbocql_outcome(self._outcome_class, success, value, <PyObject*> number)
+                )
+            else:
+                self._places[self._slot(place)] = turbocql_outcome(
+                    self._outcome_class, success, value, NULL
+                )
+            if not success:
+                self.has_failed = True
+            self.under_way -= 1
+            if self.is_awaited and self._is_ready():
+                self.is_awaited = False
+                tells = True
+        if tells and self.tell is not None:
+            self.tell()
         return 0
 
     def take(self):
         """Return the outcomes that are next; [] if there is none yet."""
         cdef list found = []
         cdef Py_ssize_t slot
-        if self._arrived is not None:
-            found, self._arrived = self._arrived, found
-            self.given += PyList_GET_SIZE(found)
-            return found
-        while self.given < self.sent:
-            slot = self._slot(self.given)
-            outcome = self._places[slot]
-            if type(outcome) is not self._outcome_class:
-                break
-            self._places[slot] = None
-            self.given += 1
-            found.append(outcome)
+        with cython.critical_section(self):
+            if self._arrived is not None:
+                found, self._arrived = self._arrived, found
+                self.given += PyList_GET_SIZE(found)
+                return found
+            while self.given < self.sent:
+                slot = self._slot(self.given)
+                outcome = self._places[slot]
+                if type(outcome) is not self._outcome_class:
+                    break
+                self._places[slot] = None
+                self.given += 1
+                found.append(outcome)
         return found
 
     def pending(self):

@@ -22,7 +22,7 @@ cdef class Event:
     """Is set once, for all threads that wait at it (see the Python twin)."""
 
     cdef PyThread_type_lock _lock
-    cdef bint _is_set
+    cdef int _is_set
 
     def __cinit__(self, *arguments, **named):
         self._lock = PyThread_allocate_lock()
@@ -64,15 +64,13 @@ cdef class Event:
         """Let all threads go on; a second call does nothing."""
         # Without the interpreter's lock: a thread that is woken takes that at once, or has to
         # sleep again.
-        if not self._is_set:
-            self._is_set = True
+        if not exchange(&self._is_set, 1):
             with nogil:
                 PyThread_release_lock(self._lock)
 
     def set_soon(self):
         """Do the same, but keep the interpreter's lock for what this thread does next."""
-        if not self._is_set:
-            self._is_set = True
+        if not exchange(&self._is_set, 1):
             PyThread_release_lock(self._lock)
 
 
@@ -114,13 +112,13 @@ cdef class WakeQueue:
         while events:
             count = 0
             taken = []  # keeps the locks
-            while events and count < C_SOME:
-                event = <Event> events.pop(0)  # `set` lets no other class in
-                if not event._is_set:
-                    event._is_set = True
-                    taken.append(event)
-                    locks[count] = event._lock
-                    count += 1
+            with cython.critical_section(self):
+                while events and count < C_SOME:
+                    event = <Event> events.pop(0)  # `set` lets no other class in
+                    if not exchange(&event._is_set, 1):
+                        taken.append(event)
+                        locks[count] = event._lock
+                        count += 1
             with nogil:
                 for i in range(count):
                     PyThread_release_lock(locks[i])

@@ -12,79 +12,79 @@ cdef Kind _connections = Kind(ConnectionBase)
 
 cdef inline object _session_closed(session):
     if has_fields(_engines, session):
-        return value_of((<EngineBase> session).closed, session, "closed")
+        return value_of(&(<EngineBase> session).closed, session, "closed")
     return session.closed
 
 
 cdef inline object _session_timers(session):
     if has_fields(_engines, session):
-        return value_of((<EngineBase> session).timers, session, "timers")
+        return value_of(&(<EngineBase> session).timers, session, "timers")
     return session.timers
 
 
 cdef inline object _session_keyspace(session):
     if has_fields(_engines, session):
-        return value_of((<EngineBase> session).keyspace, session, "keyspace")
+        return value_of(&(<EngineBase> session).keyspace, session, "keyspace")
     return session.keyspace
 
 
 cdef inline object _session_pools_by_id(session):
     if has_fields(_engines, session):
-        return value_of((<EngineBase> session).pools_by_id, session, "pools_by_id")
+        return value_of(&(<EngineBase> session).pools_by_id, session, "pools_by_id")
     return session.pools_by_id
 
 
 cdef inline object _session_core(session):
     if has_fields(_engines, session):
-        return value_of((<EngineBase> session).core, session, "core")
+        return value_of(&(<EngineBase> session).core, session, "core")
     return session.core
 
 
 cdef inline object _session_attends(session):
     if has_fields(_engines, session):
-        return value_of((<EngineBase> session).attends, session, "attends")
+        return value_of(&(<EngineBase> session).attends, session, "attends")
     return session.attends
 
 
 cdef inline object _core_on_latency(core):
     if has_fields(_cores, core):
-        return value_of((<CoreBase> core).on_latency, core, "on_latency")
+        return value_of(&(<CoreBase> core).on_latency, core, "on_latency")
     return core.on_latency
 
 
 cdef inline object _core_wire_format(core):
     if has_fields(_cores, core):
-        return value_of((<CoreBase> core).wire_format, core, "wire_format")
+        return value_of(&(<CoreBase> core).wire_format, core, "wire_format")
     return core.wire_format
 
 
 cdef inline object _pool_shards(pool):
     if has_fields(_pools, pool):
-        return value_of((<PoolBase> pool).shards, pool, "shards")
+        return value_of(&(<PoolBase> pool).shards, pool, "shards")
     return pool.shards
 
 
 cdef inline object _pool_connections(pool):
     if has_fields(_pools, pool):
-        return value_of((<PoolBase> pool).connections, pool, "connections")
+        return value_of(&(<PoolBase> pool).connections, pool, "connections")
     return pool.connections
 
 
 cdef inline object _connection_streams(connection):
     if has_fields(_connections, connection):
-        return value_of((<ConnectionBase> connection).streams, connection, "streams")
+        return value_of(&(<ConnectionBase> connection).streams, connection, "streams")
     return connection.streams
 
 
 cdef inline object _connection_wire_format(connection):
     if has_fields(_connections, connection):
-        return value_of((<ConnectionBase> connection).wire_format, connection, "wire_format")
+        return value_of(&(<ConnectionBase> connection).wire_format, connection, "wire_format")
     return connection.wire_format
 
 
 cdef inline object _connection_version(connection):
     if has_fields(_connections, connection):
-        return value_of((<ConnectionBase> connection).version, connection, "version")
+        return value_of(&(<ConnectionBase> connection).version, connection, "version")
     return connection.version
 
 
@@ -106,7 +106,9 @@ cdef tuple _OF_PROFILES = (
     "request_observers",
 )
 # `ExecutionProfile`, once one was met, and a look into its attributes.
-cdef type _profile_kind = with_fields(object, ProfileBase)
+cdef type _nobodys_kind = with_fields(object, ProfileBase)
+cdef type _profile_kind = _nobodys_kind
+cdef object _meeting = _Lock()
 cdef bint _profiles_are_met = False
 cdef object _profile_names = ()
 cdef Py_ssize_t _profile_size = -1  # how many attributes it had when they were looked through
@@ -114,13 +116,12 @@ cdef Py_ssize_t _profile_size = -1  # how many attributes it had when they were 
 
 cdef tuple _settings_of(profile):
     """Return the settings of `profile`, which keeps them at hand as long as none is changed."""
-    cdef PyObject* at_hand
     # Not of a subclass, nor of a class that was changed: a setting of theirs may be a property.
     if type(profile) is _profile_kind and (
         len(_profile_names) == _profile_size or _has_no_properties()
     ):
-        at_hand = (<ProfileBase> profile)._settings_at_hand
-        if at_hand != NULL and type(<object> at_hand) is tuple:
+        at_hand = field_or_none(&(<ProfileBase> profile)._settings_at_hand, profile)
+        if type(at_hand) is tuple:
             return <tuple> at_hand
         return _put_at_hand(profile)
     if not _profiles_are_met and isinstance(profile, ProfileBase):
@@ -130,13 +131,16 @@ cdef tuple _settings_of(profile):
 
 cdef tuple _put_at_hand(profile):
     found = tuple([getattr(profile, name) for name in _OF_PROFILES])
-    # The tuple is new to the garbage collector, which may have run any code of the program, and let
-    # other threads in. From here on nothing does, so that no change is missed.
+    # A change by another thread is seen here, or forgets what is kept after it was put there: a
+    # profile is changed first, and forgets then.
     if (<ProfileBase> profile)._is_shown == NULL:
+        PyObject_GenericSetAttr(profile, "_settings_at_hand", found)  # its own one forgets them
         for i in range(MOST_SETTINGS):
             if getattr(profile, <str> _OF_PROFILES[i]) is not found[i]:
-                return found
-        PyObject_GenericSetAttr(profile, "_settings_at_hand", found)  # its own one forgets them
+                PyObject_GenericSetAttr(profile, "_settings_at_hand", None)
+                break
+        if (<ProfileBase> profile)._is_shown != NULL:
+            PyObject_GenericSetAttr(profile, "_settings_at_hand", None)
     return found
 
 
@@ -144,9 +148,11 @@ cdef int _meet_profiles() except -1:
     global _profile_kind, _profile_names, _profiles_are_met
     # Here: it is in a module that imports this one, and an object of it is there by now.
     from cassandra.engine.profile import ExecutionProfile
-    _profile_names = ExecutionProfile.__dict__
-    _profile_kind = with_fields(ExecutionProfile, ProfileBase)
-    _profiles_are_met = True
+    with _meeting:  # each name is set once: other threads may be reading what stood there
+        if not _profiles_are_met:
+            _profile_names = ExecutionProfile.__dict__
+            _profile_kind = with_fields(ExecutionProfile, ProfileBase)
+            _profiles_are_met = True
     return 0
 
 

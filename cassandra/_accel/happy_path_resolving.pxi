@@ -6,7 +6,7 @@ cdef object _level(statement, BoundBase own, tuple settings):
     if own is None:
         level = statement.consistency_level
     else:
-        level = value_of(own.consistency_level, own, "consistency_level")
+        level = value_of(&own.consistency_level, own, "consistency_level")
     return settings[S_CONSISTENCY] if level is None else level
 
 
@@ -15,25 +15,25 @@ cdef object _serial_level(statement, BoundBase own, tuple settings):
     if own is None:
         level = statement.serial_consistency_level
     else:
-        level = value_of(own._serial_consistency_level, own, "serial_consistency_level")
+        level = value_of(&own._serial_consistency_level, own, "serial_consistency_level")
     return settings[S_SERIAL] if level is None else level
 
 
 cdef inline object _paging_state(options, CallBase call):
     if call is None:
         return options.paging_state
-    return value_of(call.paging_state, call, "paging_state")
+    return value_of(&call.paging_state, call, "paging_state")
 
 
 cdef inline object _trace(options, CallBase call):
-    return options.trace if call is None else value_of(call.trace, call, "trace")
+    return options.trace if call is None else value_of(&call.trace, call, "trace")
 
 
 cdef object _page_size(statement, BoundBase own, session):
     if own is None:
         size = statement.fetch_size
     else:
-        size = value_of(own.fetch_size, own, "fetch_size")
+        size = value_of(&own.fetch_size, own, "fetch_size")
     return session.default_fetch_size if size is _fetch_size_unset else size
 
 
@@ -50,12 +50,12 @@ cdef object _payload(statement, BoundBase own, options, CallBase call):
     if call is None:
         payload = options.custom_payload
     else:
-        payload = value_of(call.custom_payload, call, "custom_payload")
+        payload = value_of(&call.custom_payload, call, "custom_payload")
     if not payload:
         if own is None:
             payload = statement.custom_payload
         else:
-            payload = value_of(own.custom_payload, own, "custom_payload")
+            payload = value_of(&own.custom_payload, own, "custom_payload")
     if payload is not None:
         _check_payload(payload)
     return payload
@@ -113,8 +113,8 @@ cdef RequestBase _request_for(
         retry_policy = statement.retry_policy
         vectors = statement.vector_type
     else:
-        retry_policy = value_of(own.retry_policy, own, "retry_policy")
-        vectors = value_of(own.vector_type, own, "vector_type")
+        retry_policy = value_of(&own.retry_policy, own, "retry_policy")
+        vectors = value_of(&own.vector_type, own, "vector_type")
     request.retry_policy = retry_policy or settings[S_RETRY]
     speculation = settings[S_SPECULATION]
     if type(speculation) is not _NoSpeculation:
@@ -123,8 +123,8 @@ cdef RequestBase _request_for(
         timeout = options.timeout
         request.target_host = options.host
     else:
-        timeout = value_of(call.timeout, call, "timeout")
-        request.target_host = value_of(call.host, call, "host")
+        timeout = value_of(&call.timeout, call, "timeout")
+        request.target_host = value_of(&call.host, call, "host")
     request.timeout = settings[S_TIMEOUT] if timeout is _not_set else timeout
     request.on_done = on_done
     request.vectors = vectors or session._default_vector_type
@@ -154,8 +154,8 @@ cdef RequestBase _bound_request(
         body.prepared = statement.prepared_statement
         body.values = statement.block
     else:
-        body.prepared = value_of(own.prepared_statement, own, "prepared_statement")
-        body.values = value_of(own.block, own, "block")
+        body.prepared = value_of(&own.prepared_statement, own, "prepared_statement")
+        body.values = value_of(&own.block, own, "block")
     _resolve(body, session, statement, options)
     body._prerender(_core_wire_format(_session_core(engine)))
     return _request_for(request_class, body, session, engine, statement, target, options, on_done)

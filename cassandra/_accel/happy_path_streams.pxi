@@ -17,7 +17,10 @@ cdef inline long long _tick_of(double when, bint is_coarse) noexcept:
 
 
 cdef class TimerWheel:
-    """Deadlines of things that usually complete before them (see the Python twin)."""
+    """Deadlines of things that usually complete before them (see the Python twin).
+
+    Threads add and discard beside the loop: all that looks at the slots is a critical section.
+    """
 
     cdef object _time
     cdef object _call_at
@@ -54,15 +57,17 @@ cdef class TimerWheel:
         cdef double now = self._time()
         cdef double wanted = _seconds(timeout)
         cdef long long tick = _tick_of(now + wanted, wanted >= COARSE_FROM)
-        cdef set last = self._last  # held: code of the item's may close the wheel
-        if last is not None and tick == self._last_tick:
-            last.add(item)
-            return tick
-        # Only the loop takes slots out of the wheel, and forgets this one then.
-        self._last = self._put_at(tick, item)
-        self._last_tick = tick
-        if self._handle is None or tick < self._handle_tick:
-            self._schedule(tick)
+        cdef set last
+        with cython.critical_section(self):
+            last = self._last  # held: code of the item's may close the wheel
+            if last is not None and tick == self._last_tick:
+                last.add(item)
+            else:
+                # Only the loop takes slots out of the wheel, and forgets this one then.
+                self._last = self._put_at(tick, item)
+                self._last_tick = tick
+                if self._handle is None or tick < self._handle_tick:
+                    self._schedule(tick)
         return tick
 
     def add_from_thread(self, timeout, item):
@@ -73,8 +78,11 @@ cdef class TimerWheel:
         cdef double now = _monotonic()
         cdef double wanted = _seconds(timeout)
         cdef long long tick = _tick_of(now + self._offset + wanted, wanted >= COARSE_FROM)
-        self._put_at(tick, item)
-        if self._handle is None or tick < self._handle_tick:
+        cdef bint is_earliest
+        with cython.critical_section(self):
+            self._put_at(tick, item)
+            is_earliest = self._handle is None or tick < self._handle_tick
+        if is_earliest:
             self._loop.call_soon_threadsafe(self._rearm)
         return tick
 
@@ -93,36 +101,40 @@ cdef class TimerWheel:
         self._discard(tick, item)
 
     cdef int _discard(self, long long tick, item) except -1:
-        if tick == self._last_tick and self._last is not None:
-            slot = self._last
-        else:
-            slot = self._slots.get(tick)
-        if slot is not None:
-            (<set> slot).discard(item)
-            if not (<set> slot) and tick != self._handle_tick:
-                self._slots.pop(tick, None)
-                self._last = None
-                if <set> slot:  # a thread was just about to add to it
-                    for late in list(slot):
-                        self._put_at(tick, late)
+        with cython.critical_section(self):
+            if tick == self._last_tick and self._last is not None:
+                slot = self._last
+            else:
+                slot = self._slots.get(tick)
+            if slot is not None:
+                (<set> slot).discard(item)
+                if not (<set> slot) and tick != self._handle_tick:
+                    self._slots.pop(tick, None)
+                    self._last = None
+                    if <set> slot:  # a thread was just about to add to it
+                        for late in list(slot):
+                            self._put_at(tick, late)
         return 0
 
     def close(self):
         """Forget everything."""
-        if self._handle is not None:
-            self._handle.cancel()
+        with cython.critical_section(self):
+            handle = self._handle
             self._handle = None
-        self._slots.clear()
-        self._last = None
+            self._slots.clear()
+            self._last = None
+        if handle is not None:
+            handle.cancel()
 
     def __len__(self):
         return sum(map(len, list(self._slots.values())))
 
     def _rearm(self):
         """See that the loop has a timer for the earliest slot."""
-        ticks = list(self._slots)
-        if ticks and (self._handle is None or min(ticks) < self._handle_tick):
-            self._schedule(min(ticks))
+        with cython.critical_section(self):
+            ticks = list(self._slots)
+            if ticks and (self._handle is None or min(ticks) < self._handle_tick):
+                self._schedule(min(ticks))
 
     cdef int _schedule(self, tick) except -1:
         if self._handle is not None:
@@ -132,12 +144,13 @@ cdef class TimerWheel:
         return 0
 
     def _expire(self):
-        self._handle = None
-        self._last = None
-        now = int(self._time() / FINE + 1e-6)
-        due = [tick for tick in list(self._slots) if tick <= now or tick == self._handle_tick]
-        expired = [item for tick in sorted(due) for item in list(self._slots.pop(tick))]
-        self._handle_tick = 0
+        with cython.critical_section(self):
+            self._handle = None
+            self._last = None
+            now = int(self._time() / FINE + 1e-6)
+            due = [tick for tick in list(self._slots) if tick <= now or tick == self._handle_tick]
+            expired = [item for tick in sorted(due) for item in list(self._slots.pop(tick))]
+            self._handle_tick = 0
         self._rearm()
         for item in expired:
             try:
@@ -149,7 +162,13 @@ cdef class TimerWheel:
 
 @cython.final
 cdef class StreamTable:
-    """The requests in flight on one connection, by their streams (see the Python twin)."""
+    """The requests in flight on one connection, by their streams (see the Python twin).
+
+    It belongs to the loop, but for direct requests: `_frame` holds `_framing`, `_send_directly` the
+    claim, and what other threads look at without them are numbers, which they check again under the
+    claim. `_direct` is set by a holder of the claim while it is None; the loop looks at it when the
+    answer has come, and takes it away.
+    """
 
     cdef readonly object writer
     cdef FrameWriter _writer         # the same, if it is of this class

@@ -22,6 +22,7 @@ from cassandra._accel.fields cimport (
 )
 from cassandra._accel.ring cimport NOBODY, ReplicaMap, token_at
 from cassandra._accel.tablets cimport Chunk, TabletMap, token_in
+from cassandra._accel.threads cimport IS_FREE_THREADED
 
 from cassandra.metadata.host import Host as _HostClass
 from cassandra.query.bound import BoundStatement as _BoundStatementClass
@@ -41,7 +42,7 @@ cdef ReplicaMap _NOBODY = ReplicaMap.__new__(ReplicaMap)
 
 cdef inline bint _is_down(host) except -1:
     if type(host) is _Host:
-        return value_of((<HostBase> host).is_up, host, "is_up") is False
+        return value_of(&(<HostBase> host).is_up, host, "is_up") is False
     return host.is_up is False
 
 
@@ -282,7 +283,7 @@ cdef class Planner:
         if not self._has_fields:
             return metadata.placement_version
         return value_of(
-            (<MetadataBase> metadata).placement_version, metadata, "placement_version"
+            &(<MetadataBase> metadata).placement_version, metadata, "placement_version"
         )
 
     cdef ReplicaPlan _plan_tablet(self, keyspace, working_keyspace, query):
@@ -302,15 +303,17 @@ cdef class Planner:
             made = _plan_over((), 0)
         else:
             keeps_order = (
-                keyspace in self._tablets._leaders
+                self._tablets._has_leaders(keyspace)
                 or _is_serial(query.consistency_level)
                 or query.is_lwt()
             )
             # After the row: a host that it names is among these.
-            router = self._tablet_router
-            if router is None or router._map._hosts is not self._tablets.hosts:
-                # Held here as well: another thread may put one in its place.
-                router = self._tablet_router = <Router?> self._router_over(self._tablets.hosts)
+            hosts = self._tablets._hosts_now()
+            with cython.critical_section(self):
+                router = self._tablet_router
+                if router is None or router._map._hosts is not hosts:
+                    # Held here as well: another thread may put one in its place.
+                    router = self._tablet_router = <Router?> self._router_over(hosts)
             if PyTuple_GET_SIZE(router._map._hosts) < _highest(chunk, at) + 1:
                 return None
             made = router._plan_row(
@@ -326,6 +329,8 @@ cdef class Planner:
     cdef Router _router_of(self, keyspace, working_keyspace):
         if keyspace is None or keyspace == "":
             keyspace = working_keyspace
+        if IS_FREE_THREADED:  # what one thread keeps another would tear
+            return self._routers.get(keyspace)
         if keyspace is not self._keyspace or self._router is None:
             self._router = self._routers.get(keyspace)
             self._keyspace = keyspace
@@ -334,13 +339,13 @@ cdef class Planner:
 
 cdef inline object _keyspace_of(query):
     if type(query) is _BoundStatement:
-        return value_of((<BoundBase> query).keyspace, query, "keyspace")
+        return value_of(&(<BoundBase> query).keyspace, query, "keyspace")
     return query.keyspace
 
 
 cdef inline object _table_of(query):
     if type(query) is _BoundStatement:
-        return value_of((<BoundBase> query).table, query, "table")
+        return value_of(&(<BoundBase> query).table, query, "table")
     return getattr(query, "table", None)
 
 
@@ -368,24 +373,24 @@ cdef Py_ssize_t _place_of_bound(ReplicaMap map_, query, bint* keeps_order) excep
     cdef Py_ssize_t size = 0
     cdef Py_ssize_t pos
     cdef BoundBase bound = <BoundBase> query
-    prepared = value_of(bound.prepared_statement, query, "prepared_statement")
+    prepared = value_of(&bound.prepared_statement, query, "prepared_statement")
     if type(prepared) is _PreparedStatement:
-        is_lwt = value_of((<PreparedBase> prepared)._is_lwt, prepared, "_is_lwt")
+        is_lwt = value_of(&(<PreparedBase> prepared)._is_lwt, prepared, "_is_lwt")
         indexes = value_of(
-            (<PreparedBase> prepared).routing_key_indexes, prepared, "routing_key_indexes"
+            &(<PreparedBase> prepared).routing_key_indexes, prepared, "routing_key_indexes"
         )
     else:
         is_lwt = prepared._is_lwt
         indexes = prepared.routing_key_indexes
-    level = value_of(bound.consistency_level, query, "consistency_level")
+    level = value_of(&bound.consistency_level, query, "consistency_level")
     keeps_order[0] = is_lwt or _is_serial(level)
-    values = value_of(bound.block, query, "block")
+    values = value_of(&bound.block, query, "block")
     if (
         map_._own is None
         or not indexes
         or len(indexes) != 1
         or type(values) is not ValuesBlock
-        or value_of(bound._routing_key, query, "_routing_key") is not None
+        or value_of(&bound._routing_key, query, "_routing_key") is not None
     ):
         return -1
     block = <ValuesBlock> values
@@ -566,7 +571,7 @@ def make_query_plan(policy, working_keyspace=None, query=None):
     The replicas of the statement's partition come first, then the child policy's plan.
     """
     if has_fields(_policies, policy):
-        planner = value_of((<PlanningBase> policy)._planner, policy, "_planner")
+        planner = value_of(&(<PlanningBase> policy)._planner, policy, "_planner")
     else:
         planner = policy._planner
     if query is not None and type(planner) is Planner:

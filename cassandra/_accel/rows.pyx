@@ -5,6 +5,8 @@
 Rows are built straight from the page, each value by its codec.
 """
 
+cimport cython
+
 from collections import OrderedDict as _OrderedDict
 from sys import intern as _intern
 
@@ -83,10 +85,11 @@ cdef class RowPlan:
 
     def named_tuples(self, body, offset, row_count):
         """Return the rows as named tuples of one class for these columns, which is made once."""
-        kind = self._named
-        if kind is None:
-            # Held here: another thread that makes one as well puts its own in the place of this.
-            kind = self._named = _row_class(self.names)
+        with cython.critical_section(self):
+            kind = self._named
+            if kind is None:
+                # Held here: another thread that makes one as well puts its own in its place.
+                kind = self._named = _row_class(self.names)
         return self._tuples(exact_bytes(body, "a page"), offset, row_count, <PyTypeObject*> kind)
 
     cdef list _tuples(
@@ -166,14 +169,16 @@ cdef class RowPlan:
         cdef Py_ssize_t row = 0
         cdef Py_ssize_t column = 0
         cdef Py_ssize_t width = self._count
-        cdef dict blank = self._blank
+        cdef dict blank
         cdef tuple names
         cdef object made, value
         cdef Page page
         cdef list rows = []
         page.lacking = 0
-        if blank is None:
-            blank = self._blank = blank_row(self.names)
+        with cython.critical_section(self):
+            blank = self._blank
+            if blank is None:
+                blank = self._blank = blank_row(self.names)
         names = keys_of(blank, self.names)
         try:
             for row in range(count):  # no-cython-lint: counts only

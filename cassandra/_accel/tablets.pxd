@@ -54,10 +54,14 @@ cdef class TabletMap:
     cdef dict _tables
     cdef frozenset _with_tablets
     cdef frozenset _leaders
+    cdef bint _in_use                # whether any keyspace has tablets: asked for each plan
 
     cdef Chunk _row(self, keyspace, table, int64_t token, Py_ssize_t* at)
     cdef bint _is_used(self) except -1
     cdef bint _has_keyspace(self, keyspace) except -1
+    cdef bint _has_leaders(self, keyspace) except -1
+    cdef tuple _hosts_now(self)
+    cdef int _note_use(self) except -1
     cdef Py_ssize_t _shard_on(self, Chunk chunk, Py_ssize_t at, host) except -2
     cdef int _next_block(self, Chunk chunk, Py_ssize_t at) noexcept
     cdef bint _learn(self, keyspace, table, bytes payload) except -1

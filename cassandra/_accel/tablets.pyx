@@ -7,6 +7,8 @@ three replicas. Chunks and the list of them are never changed. A new tablet make
 chunks and a new list.
 """
 
+cimport cython
+
 from cpython.bytes cimport (
     PyBytes_AS_STRING,
     PyBytes_Check,
@@ -260,7 +262,12 @@ cdef tuple _split(Chunk joined):
 
 
 cdef class TabletMap:
-    """The tablets that are known, by keyspace and table (see the Python twin)."""
+    """The tablets that are known, by keyspace and table (see the Python twin).
+
+    The loop changes it, and other threads look: chunks never change once they are in a table, and
+    what is replaced or grows is looked at in critical sections. The counts of hits and misses are
+    about right if threads count at the same moment.
+    """
 
     def __cinit__(self, *arguments, **named):
         self.hosts = ()
@@ -286,23 +293,41 @@ cdef class TabletMap:
 
         :param leaders: those of them in which the first replica of a tablet is its leader.
         """
-        known = self._with_tablets, self._leaders
-        self._with_tablets, self._leaders = frozenset(with_tablets), frozenset(leaders)
-        return known != (self._with_tablets, self._leaders)
+        named, led = frozenset(with_tablets), frozenset(leaders)
+        with cython.critical_section(self):
+            known = self._with_tablets, self._leaders
+            self._with_tablets, self._leaders = named, led
+            self._note_use()
+        return known != (named, led)
 
     def has_keyspace(self, keyspace):
         """Return True if the ring does not place the partitions of a keyspace."""
         return self._has_keyspace(keyspace)
 
     cdef bint _is_used(self) except -1:
-        return len(self._with_tablets) > 0 or len(self._tables) > 0
+        return self._in_use
+
+    cdef int _note_use(self) except -1:
+        self._in_use = len(self._with_tablets) > 0 or len(self._tables) > 0
+        return 0
 
     cdef bint _has_keyspace(self, keyspace) except -1:
-        return keyspace in self._with_tablets or keyspace in self._tables
+        if not self._in_use:
+            return False
+        with cython.critical_section(self):
+            return keyspace in self._with_tablets or keyspace in self._tables
 
     def has_leaders(self, keyspace):
         """Return True if the first replica of a tablet of this keyspace is its leader."""
-        return keyspace in self._leaders
+        return self._has_leaders(keyspace)
+
+    cdef bint _has_leaders(self, keyspace) except -1:
+        with cython.critical_section(self):
+            return keyspace in self._leaders
+
+    cdef tuple _hosts_now(self):
+        with cython.critical_section(self):
+            return self.hosts
 
     def find(self, keyspace, table, token):
         """Return (first token, last token, replicas, version) of a token's tablet, or None.
@@ -325,10 +350,9 @@ cdef class TabletMap:
         cdef Chunk chunk
         if keyspace is None or table is None:
             return None
-        tables = self._tables.get(keyspace)
-        if tables is None:
-            return None
-        known = (<dict?> tables).get(table)
+        with cython.critical_section(self):
+            tables = self._tables.get(keyspace)
+            known = (<dict?> tables).get(table) if tables is not None else None
         if known is None:
             return None
         chunk = (<Table?> known)._chunk_of(token)
@@ -358,7 +382,8 @@ cdef class TabletMap:
         )
         if chunk is None:
             return None
-        found = [self.hosts[number] for number in chunk._numbers(at)]
+        hosts = self._hosts_now()
+        found = [hosts[number] for number in chunk._numbers(at)]
         return tuple([host for host in found if host is not None])
 
     def shard_on(self, host, keyspace, table, token):
@@ -374,11 +399,12 @@ cdef class TabletMap:
     cdef Py_ssize_t _shard_on(self, Chunk chunk, Py_ssize_t at, host) except -2:
         cdef Py_ssize_t i
         cdef Py_ssize_t number
+        cdef tuple hosts = self._hosts_now()
         for i in range(at * chunk.width, (at + 1) * chunk.width):
             number = chunk.hosts[i]
-            if number == NOBODY or number >= PyTuple_GET_SIZE(self.hosts):
+            if number == NOBODY or number >= PyTuple_GET_SIZE(hosts):
                 break
-            if <object> PyTuple_GET_ITEM(self.hosts, number) is host:
+            if <object> PyTuple_GET_ITEM(hosts, number) is host:
                 return chunk.shards[i]
         return -1
 
@@ -437,15 +463,17 @@ cdef class TabletMap:
         cdef Table made
         if not keyspace or not table or not self._parse(payload, &told):
             return False
-        tables = self._tables.get(keyspace)
-        if tables is None:
-            tables = self._tables[keyspace] = {}
-        known = (<dict?> tables).get(table)
-        made = (known if known is not None else Table(()))._having(&told)
-        self.count += made.count - (known.count if known is not None else 0)
-        tables[table] = made
-        if self.count > self.limit:
-            self._make_room(keyspace, table)
+        with cython.critical_section(self):
+            tables = self._tables.get(keyspace)
+            if tables is None:
+                tables = self._tables[keyspace] = {}
+                self._note_use()
+            known = (<dict?> tables).get(table)
+            made = (known if known is not None else Table(()))._having(&told)
+            self.count += made.count - (known.count if known is not None else 0)
+            tables[table] = made
+            if self.count > self.limit:
+                self._make_room(keyspace, table)
         return True
 
     cdef bint _parse(self, bytes payload, Told* told) except -1:
@@ -497,9 +525,10 @@ cdef class TabletMap:
         # By the bytes: making a UUID of them takes longer than all the rest.
         number = self._numbers.get(host_id)
         if number is None and len(self._host_ids) < MOST_HOSTS:
-            number = self._numbers[host_id] = len(self._host_ids)
-            self._host_ids.append(_UUID(bytes=host_id))
-            self.hosts = self.hosts + (self._known.get(host_id),)
+            with cython.critical_section(self):
+                number = self._numbers[host_id] = len(self._host_ids)
+                self._host_ids.append(_UUID(bytes=host_id))
+                self.hosts = self.hosts + (self._known.get(host_id),)
         return number
 
     cdef int _make_room(self, keyspace, table) except -1:
@@ -536,7 +565,8 @@ cdef class TabletMap:
         if len(new) != len(self.hosts) or any(
             [one is not other for one, other in zip(new, self.hosts, strict=True)]
         ):
-            self.hosts = new
+            with cython.critical_section(self):
+                self.hosts = new
         if gone:
             self._forget(gone)
 
@@ -567,18 +597,21 @@ cdef class TabletMap:
         del tables[table]
         if not tables:
             del self._tables[keyspace]
+            self._note_use()
         return 0
 
     def clear(self):
         """Forget all tablets."""
-        self._tables = {}
-        self.count = 0
+        with cython.critical_section(self):
+            self._tables = {}
+            self.count = 0
+            self._note_use()
 
 
 cdef inline object _indexes_of(prepared):
     if type(prepared) is _PreparedStatement:
         return value_of(
-            (<PreparedBase> prepared).routing_key_indexes, prepared, "routing_key_indexes"
+            &(<PreparedBase> prepared).routing_key_indexes, prepared, "routing_key_indexes"
         )
     return prepared.routing_key_indexes
 
@@ -589,15 +622,15 @@ cdef int token_in(statement, int64_t* token) except -1:
     cdef Py_ssize_t pos
     if (
         type(statement) is _BoundStatement
-        and value_of((<BoundBase> statement)._routing_key, statement, "_routing_key") is None
+        and value_of(&(<BoundBase> statement)._routing_key, statement, "_routing_key") is None
     ):
         prepared = value_of(
-            (<BoundBase> statement).prepared_statement, statement, "prepared_statement"
+            &(<BoundBase> statement).prepared_statement, statement, "prepared_statement"
         )
         indexes = _indexes_of(prepared)
         if not indexes:
             return 0
-        values = value_of((<BoundBase> statement).block, statement, "block")
+        values = value_of(&(<BoundBase> statement).block, statement, "block")
         if len(indexes) == 1 and type(values) is ValuesBlock:
             block = <ValuesBlock> values
             pos = block._find(indexes[0], &size)

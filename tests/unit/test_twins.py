@@ -10,6 +10,8 @@ import inspect
 import os
 import re
 import subprocess
+import sys
+import sysconfig
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -261,3 +263,23 @@ def test_a_partial_build_falls_back_as_a_whole_and_says_why() -> None:
     implementation, reason = done.stdout.split("\n", 1)
     assert implementation == "python"
     assert "cassandra._accel.rows" in reason
+
+
+@pytest.mark.skipif(
+    not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="this interpreter has the GIL for good"
+)
+def test_the_gil_stays_off() -> None:
+    """Importing a module that does not say it can do without switches the GIL on."""
+    code = (
+        "import importlib, sys\n"
+        "from cassandra import _impl\n"
+        "for name in _impl.TWINS: importlib.import_module(f'cassandra._accel.{name}')\n"
+        "import cassandra.cluster, cassandra.aio\n"
+        "sys.exit(sys._is_gil_enabled())"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHON_GIL"}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], check=False, env=environment, text=True,
+        capture_output=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,104 @@
+"""Threads that bind and decode: how much more two of them do than one.
+
+    python benchmarks/threads.py [--seconds 2] [--check]
+
+Each thread binds rows of six columns and reads pages of 100, by plans of its own, over and over.
+With the global interpreter lock two threads share one core. On a build of
+CPython that can do without (3.13t, 3.14t) the same is measured with the lock and without it, in
+turns: ``--check`` wants two threads to do at least 1.8 times as much as one there, and one thread
+to take at most 1.15 times as long without the lock as with it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+
+from benchmarks._lib import peers
+from benchmarks._lib.report import Benchmark
+
+TWO_THREADS = 1.8
+ALONE = 1.15
+CODE = """
+import sys, threading, time
+from cassandra import _impl, cqltypes
+from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
+
+KINDS = ("Int32Type", "UTF8Type", "LongType", "DoubleType", "BooleanType", "UTF8Type")
+ROW = (7, "a text", 1 << 40, 2.5, True, "another text")
+PAGE = 100
+
+def work(end, counts, place):
+    columns = [ColumnMetadata("ks", "t", f"c{{n}}", cqltypes.lookup_casstype(kind))
+               for n, kind in enumerate(KINDS)]
+    plan = _impl.bind.BindPlan(columns, [0])
+    data = plan.bind(ROW, 5).data
+    page = PAGE.to_bytes(4, "big") + data * PAGE
+    rows = ResultMetadata(columns).row_plan
+    count = 0
+    while time.perf_counter() < end:
+        for _ in range(20):
+            for _ in range(PAGE):
+                plan.bind(ROW, 5)
+            rows.tuples(page, 4, PAGE)
+        count += 20 * PAGE
+    counts[place] = count
+
+count, seconds = int(sys.argv[1]), float(sys.argv[2])
+counts = [0] * count
+began = time.perf_counter()
+threads = [threading.Thread(target=work, args=(began + seconds, counts, n)) for n in range(count)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(sum(counts) / (time.perf_counter() - began))
+""".replace("{{", "{").replace("}}", "}")
+
+
+def rate(threads: int, seconds: float, gil: str) -> float:
+    """Return the rows that threads bind and decode in a second, all of them."""
+    environment = {**peers.inherited(), **peers.own_settings(), "PYTHON_GIL": gil}
+    if not sysconfig.get_config_var("Py_GIL_DISABLED"):
+        del environment["PYTHON_GIL"]
+    command = [sys.executable, "-c", CODE, str(threads), str(seconds)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, env=environment, cwd=peers.cache()
+    )
+    return float(done.stdout)
+
+
+def main() -> int:
+    bench = Benchmark(
+        __doc__, "Rows bound and decoded by threads, thousands a second", takes="40 s", quick="5 s"
+    )
+    bench.add("--seconds", type=float, default=2.0)
+    bench.add("--rounds", type=int, default=5)
+    options = bench.start(seconds=0.2, rounds=2)
+    is_free = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+    locks = {"without the lock": "0", "with the lock": "1"} if is_free else {"with the lock": "1"}
+    best: dict[str, dict[str, float]] = {
+        lock: {"one thread": 0.0, "two threads": 0.0} for lock in locks
+    }
+    with bench.progress(options.rounds * len(locks) * 2) as bar:
+        for _ in range(options.rounds):
+            for lock, gil in locks.items():
+                for name, threads in (("one thread", 1), ("two threads", 2)):
+                    bar.step(f"{name}, {lock}")
+                    found = rate(threads, options.seconds, gil) / 1000
+                    best[lock][name] = max(best[lock][name], found)
+    for figures in best.values():
+        figures["two / one"] = figures["two threads"] / figures["one thread"]
+    bench.show(f"the best of {options.rounds} rounds, {os.cpu_count()} processors", best)
+    if is_free:
+        free, locked = best["without the lock"], best["with the lock"]
+        more, slower = free["two / one"], locked["one thread"] / free["one thread"]
+        text = f"two threads: {more:.2f} times one, at least {TWO_THREADS}"
+        bench.target(text, more >= TWO_THREADS)
+        text = f"one thread without: {slower:.2f} times the time, at most {ALONE}"
+        bench.target(text, slower <= ALONE)
+    return bench.end()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

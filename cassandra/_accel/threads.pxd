@@ -1,0 +1,8 @@
+# What threads share, with and without the GIL (see threads.h and twins.rst).
+
+cdef extern from "threads.h":
+    bint IS_FREE_THREADED "TURBOCQL_IS_FREE_THREADED"
+    # Put `value` into `place`, and return what stood there: of all threads one gets the first.
+    int exchange "turbocql_exchange"(int* place, int value) noexcept nogil
+    # Add to a number of 64 bits that several threads add to.
+    void add "turbocql_add"(Py_ssize_t* place, Py_ssize_t change) noexcept nogil

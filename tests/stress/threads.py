@@ -1,0 +1,308 @@
+"""Threads that share all that threads may share: statements, types, row plans, blocks, profiles,
+maps of tablets, timers, one session. Each value, byte and row is compared with what one thread alone
+has made, and each call has to end.
+
+    python -m tests.stress.threads --threads 8 --minutes 10
+
+It is for interpreters without the GIL above all; it says whether there was one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import datetime
+import random
+import sys
+import threading
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+from cassandra import _impl, aio, cqltypes
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
+from cassandra.query import PreparedStatement
+from cassandra.util import Duration, OrderedMapSerializedKey, SortedSet
+from tests.stress.mixing import FAIR, Mix, Wrong
+from tests.stress.serving import PATIENCE, node
+
+VERSION = 5
+ROWS = 50
+KINDS: list[tuple[str, str, Callable[[random.Random], Any]]] = [
+    ("k", "int", lambda r: r.randrange(-(1 << 31), 1 << 31)),
+    ("b", "bigint", lambda r: r.randrange(-(1 << 63), 1 << 63)),
+    ("t", "text", lambda r: "é" * r.randrange(9) + str(r.random())),
+    ("u", "uuid", lambda r: uuid.UUID(int=r.getrandbits(128))),
+    ("d", "double", lambda r: r.random()),
+    ("w", "timestamp", lambda r: datetime.datetime(2026, 1, 1 + r.randrange(28), r.randrange(24))),
+    ("l", "list<int>", lambda r: [r.randrange(99) for _ in range(r.randrange(5))]),
+    ("s", "set<text>", lambda r: {str(r.randrange(99)) for _ in range(r.randrange(5))}),
+    ("m", "map<text, int>", lambda r: {str(r.randrange(9)): r.randrange(9) for _ in range(3)}),
+    ("p", "duration", lambda r: Duration(r.randrange(9), r.randrange(9), r.randrange(1 << 40))),
+    ("n", "blob", lambda r: None),
+]
+
+
+class StatementA(PreparedStatement):
+    """A program's own."""
+
+
+class StatementB(PreparedStatement):
+    """Another one, which has a property in the place of an attribute."""
+
+    @property
+    def own(self) -> int:
+        """Return something."""
+        return 1
+
+
+TYPES = {
+    "text": "UTF8Type", "int": "Int32Type", "bigint": "LongType", "uuid": "UUIDType",
+    "double": "DoubleType", "timestamp": "DateType", "blob": "BytesType", "duration": "DurationType",
+}  # fmt: skip
+CONTAINERS: dict[str, Any] = {
+    "list": cqltypes.ListType, "set": cqltypes.SetType, "map": cqltypes.MapType,
+}  # fmt: skip
+
+
+def type_of(kind: str) -> Any:
+    """Return the class of a CQL type."""
+    if "<" not in kind:
+        return cqltypes.lookup_casstype(TYPES[kind])
+    outer, inner = kind.rstrip(">").split("<")
+    return CONTAINERS[outer].apply_parameters([type_of(one.strip()) for one in inner.split(",")])
+
+
+def columns() -> list[ColumnMetadata]:
+    """Return columns of all kinds."""
+    return [ColumnMetadata("ks", "t", name, type_of(kind)) for name, kind, _ in KINDS]
+
+
+def prepared(kind: type[PreparedStatement], known: list[ColumnMetadata]) -> Any:
+    """Return a prepared statement of a class."""
+    statement = kind(known, b"id", [0], "INSERT ...", "ks", VERSION, None, b"", False)
+    statement.table_keyspace, statement.table = "ks", "t"
+    return statement
+
+
+def plain(value: Any) -> Any:
+    """Return a value so that it can be compared with what was bound."""
+    if isinstance(value, SortedSet):
+        return set(value)
+    if isinstance(value, OrderedMapSerializedKey):
+        return dict(value.items())
+    return value
+
+
+class Work:
+    """What the threads share, and what each of them does with it."""
+
+    def __init__(self, mix: Mix, cluster: Cluster, profile: ExecutionProfile) -> None:
+        chance = random.Random(1)
+        self.mix, self.cluster, self.profile = mix, cluster, profile
+        self.columns = columns()
+        self.statements = [
+            prepared(kind, self.columns)
+            for kind in (PreparedStatement, StatementA, StatementB, PreparedStatement)
+        ]
+        self.rows = [tuple(make(chance) for _, _, make in KINDS) for _ in range(ROWS)]
+        self.blocks: list[bytes] = [self.statements[0].bind(row).block.data for row in self.rows]
+        self.known = set(self.blocks)
+        page = b"".join(self.blocks)
+        self.page = len(self.rows).to_bytes(4, "big") + page
+        self.metadata = ResultMetadata(self.columns)
+        self.decoded = self.metadata.row_plan.tuples(self.page, 4, ROWS)
+        if [tuple(map(plain, row)) for row in self.decoded] != self.rows:
+            raise Wrong("one thread alone")
+        self.shared = _impl.bind.RowsBlock(len(KINDS))
+        self.appended = 0
+        self.lock = threading.Lock()
+        self.tablets = _impl.tablets.TabletMap()
+        self.tablets.use_keyspaces(["ks"], [])
+        self.host = SimpleNamespace(host_id=uuid.UUID(int=7))
+        self.tablets.take_hosts([self.host])
+        self.outcomes: Counter[str] = Counter()
+
+    def bind(self, chance: random.Random) -> None:
+        """Bind by statements of several classes, whose settings others change."""
+        for _ in range(50):
+            at = chance.randrange(ROWS)
+            statement = chance.choice(self.statements)
+            values: Any = self.rows[at]
+            if chance.random() < 0.3:
+                values = dict(zip([name for name, _, _ in KINDS], values, strict=True))
+            bound: Any = statement.bind(values)
+            if bound.block.data != self.blocks[at]:
+                raise Wrong("bound bytes")
+
+    def change(self, chance: random.Random) -> None:
+        """Change what other threads read at the same time."""
+        statement = chance.choice(self.statements)
+        statement.consistency_level = chance.choice([None, 1, 4, 6])
+        statement.custom_payload = {str(chance.random()): b"x"}
+        statement.result_metadata_and_id = (
+            ResultMetadata(self.columns),
+            b"%d" % chance.getrandbits(60),
+        )
+        self.profile.request_timeout = chance.uniform(10, 20)
+
+    def decode(self, chance: random.Random) -> None:
+        """Read a page by a plan that several threads use for the first time."""
+        if chance.random() < 0.3:
+            self.metadata = ResultMetadata(self.columns)
+        plan = self.metadata.row_plan
+        way = chance.choice([plan.tuples, plan.named_tuples, plan.dicts])
+        found = way(self.page, 4, ROWS)
+        got = [tuple(row.values()) if isinstance(row, dict) else tuple(row) for row in found]
+        if got != [tuple(row) for row in self.decoded]:
+            raise Wrong("decoded rows")
+
+    def encode(self, chance: random.Random) -> None:
+        """Write and read single values by shared types."""
+        for _ in range(50):
+            at = chance.randrange(len(KINDS) - 1)
+            column, value = self.columns[at], self.rows[chance.randrange(ROWS)][at]
+            data = column.type.serialize(value, VERSION)
+            if plain(column.type.deserialize(data, VERSION)) != value:
+                raise Wrong("a value's way there and back")
+
+    def append(self, chance: random.Random) -> None:
+        """Append rows to a block that others append to and read."""
+        plan = self.statements[0].bind_plan
+        if self.shared.count > 20_000:  # large enough; another one has no old rows to hide behind
+            return
+        for _ in range(20):
+            plan.bind_into(self.shared, self.rows[chance.randrange(ROWS)], VERSION)
+        with self.lock:
+            self.appended += 20
+        at = chance.randrange(self.shared.count)
+        if self.shared.row(at).data not in self.known:
+            raise Wrong("a row of a block")
+
+    def place(self, chance: random.Random) -> None:
+        """Learn tablets, ask for them, and forget them."""
+        first = chance.randrange(-100, 100) * 1000
+        pair = (
+            (28).to_bytes(4, "big") + (16).to_bytes(4, "big") + self.host.host_id.bytes
+            + (4).to_bytes(4, "big") + chance.randrange(9).to_bytes(4, "big")
+        )  # fmt: skip
+        listed = (1).to_bytes(4, "big") + len(pair).to_bytes(4, "big") + pair
+        payload = b"".join(
+            len(one).to_bytes(4, "big") + one
+            for one in (
+                first.to_bytes(8, "big", signed=True),
+                (first + 1000).to_bytes(8, "big", signed=True),
+                listed,
+            )
+        )
+        self.tablets.learn("ks", chance.choice("tu"), payload)
+        found = self.tablets.find("ks", "t", first + 1)
+        if found is not None and found[2][0][0] != self.host.host_id:
+            raise Wrong("a tablet's host")
+        if chance.random() < 0.01:
+            self.tablets.clear()
+        if chance.random() < 0.01:
+            self.tablets.take_hosts([self.host])
+
+    def refresh(self, chance: random.Random) -> None:
+        """Read the schema again, while others plan by it."""
+        if chance.random() < 0.02:
+            self.cluster.refresh_schema_metadata(max_schema_agreement_wait=0)
+
+    def execute(self, chance: random.Random) -> None:
+        """One of the ways to use a session."""
+        mix = self.mix
+        ways = [mix.blocking, mix.future, mix.callback, mix.many, mix.hurried, mix.breaking]
+        chance.choices(ways, [8, 5, 3, 1, 1, 1])[0](chance)
+
+    def cancelled(self, chance: random.Random) -> None:
+        """A session of asyncio in this thread, whose tasks are cancelled half-way."""
+        if chance.random() > 0.05:
+            return
+        asyncio.run(self._tasks(chance))
+
+    async def _tasks(self, chance: random.Random) -> None:
+        places = [(host.address, self.cluster.port) for host in self.cluster.metadata.all_hosts()]
+        async with aio.Cluster(places) as cluster:
+            session = await cluster.connect()
+            names = "SELECT keyspace_name FROM system_schema.keyspaces"
+            tasks = [asyncio.ensure_future(session.execute(names)) for _ in range(50)]
+            await asyncio.sleep(chance.uniform(0, 0.01))
+            for task in tasks[::2]:
+                task.cancel()
+            for outcome in await asyncio.gather(*tasks, return_exceptions=True):
+                if isinstance(outcome, asyncio.CancelledError):
+                    continue
+                if isinstance(outcome, BaseException):
+                    raise outcome
+                self.mix.check(outcome.all(), True)
+
+    def run(self, seed: int, end: float) -> None:
+        """Do one after the other until time is over."""
+        chance = random.Random(seed)
+        ways: list[Callable[[random.Random], None]] = [
+            self.bind, self.change, self.decode, self.encode, self.append, self.place, self.execute,
+            self.execute, self.refresh, self.cancelled,
+        ]  # fmt: skip
+        while time.monotonic() < end:
+            way = chance.choice(ways)
+            try:
+                way(chance)
+                outcome = way.__name__
+            except BaseException as error:
+                outcome = type(error).__name__
+                if outcome not in FAIR and "NoHostAvailable" not in outcome:
+                    outcome = f"WRONG {way.__name__}: {error!r}"
+            with self.lock:
+                self.outcomes[outcome] += 1
+
+
+def main() -> None:
+    """Run the threads, say what they did, and exit with 1 if anything was wrong."""
+    parser = argparse.ArgumentParser(description="threads that share what threads may share")
+    parser.add_argument("--threads", type=int, default=8)
+    parser.add_argument("--minutes", type=float, default=1.0)
+    options = parser.parse_args()
+    profile = ExecutionProfile()
+    with (
+        node() as place,
+        Cluster(
+            [place[0]], port=place[1], execution_profiles={EXEC_PROFILE_DEFAULT: profile}
+        ) as cluster,
+    ):
+        work = Work(Mix(cluster.connect()), cluster, profile)
+        end = time.monotonic() + 60 * options.minutes
+        threads = [
+            threading.Thread(target=work.run, args=(seed, end), daemon=True)
+            for seed in range(options.threads)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(max(0.0, end - time.monotonic()) + PATIENCE)
+        hung = sum(thread.is_alive() for thread in threads)
+        rows = work.shared.rows()
+        if len(rows) != work.appended or {row.data for row in rows} - work.known:
+            work.outcomes["WRONG rows of the block"] += 1
+        timers = work.mix.session._engine.timers
+        late = time.monotonic() + PATIENCE
+        while len(timers) and time.monotonic() < late:
+            time.sleep(0.01)
+    wrong = {what: times for what, times in work.outcomes.items() if what.startswith("WRONG")}
+    gil = getattr(sys, "_is_gil_enabled", lambda: True)()
+    print(dict(work.outcomes))
+    print(
+        f"{options.threads} threads, {options.minutes} minutes, {_impl.implementation}, "
+        f"{'with' if gil else 'without'} the GIL: {sum(work.outcomes.values()):,} steps, "
+        f"{sum(wrong.values())} wrong, {hung} hung, {len(timers)} time limits left",
+        flush=True,
+    )
+    sys.exit(1 if wrong or hung or len(timers) else 0)
+
+
+if __name__ == "__main__":
+    main()
