@@ -23,7 +23,7 @@ def lazy_names(
 
     :param module: the module's ``__name__``.
     :param homes: the module that has each name. Besides these, the module has the names that
-        `cassandra._reexports` lists for it.
+        `cassandra._compat.reexports` lists for it.
     :param renamed: the name at home, if it is not the same.
     """
 
@@ -54,5 +54,5 @@ def _is_submodule(module: str, name: str) -> bool:
 
 def _reexported(module: str) -> Mapping[str, str]:
     """Return the homes of names that `module` has only because programs import them from there."""
-    table: dict[str, dict[str, str]] = import_module("cassandra._reexports").REEXPORTS
+    table: dict[str, dict[str, str]] = import_module("cassandra._compat.reexports").REEXPORTS
     return {name: home for home, names in table.get(module, {}).items() for name in names.split()}

@@ -657,6 +657,6 @@ __getattr__ = lazy_names(
             "ConcurrentExecutorGenResults",
             "ConcurrentExecutorListResults",
         ),
-        "cassandra.concurrent_executors",
+        "cassandra._compat.executors",
     ),
 )

@@ -369,6 +369,7 @@ def register(name: str, source: HasStats) -> None:
 __getattr__ = lazy_names(
     __name__,
     dict.fromkeys(
-        ("IntStat", "PmfStat", "Stat", "StatsCollection", "collection", "init"), "cassandra.stats"
+        ("IntStat", "PmfStat", "Stat", "StatsCollection", "collection", "init"),
+        "cassandra._compat.stats",
     ),
 )

@@ -12,8 +12,8 @@ from cassandra.errors import ConnectionShutdown
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
 
+    from cassandra._compat.control_connection import ControlConnection
     from cassandra.client.requests import Query
-    from cassandra.cluster.control_connection import ControlConnection
     from cassandra.concurrent import ExecutionResult
     from cassandra.engine.core import Core
     from cassandra.engine.profile import ExecutionProfile
@@ -93,7 +93,7 @@ class KnownCluster:
         """The connection that the node list, events and schema versions come over."""
         if self._control_connection is None:
             # Imported by those who look: most programs never do.
-            made = import_module("cassandra.cluster.control_connection").ControlConnection
+            made = import_module("cassandra._compat.control_connection").ControlConnection
             self._control_connection = made(weakref.proxy(self))
         return self._control_connection
 
@@ -348,5 +348,5 @@ class KnownSession:
 
 
 def _refuse_graphs(call: str) -> NoReturn:
-    import_module("cassandra.datastax.refusal").refuse(call)
+    import_module("cassandra._compat.refusal").refuse(call)
     raise AssertionError(call)  # not reached

@@ -2,7 +2,7 @@
 whatever is passed.
 """
 
-from cassandra.io.reactors import Reactor
+from cassandra._compat.reactors import Reactor
 
 __all__ = ["AsyncioConnection"]
 

@@ -2,7 +2,7 @@
 whatever is passed, and the package eventlet is not needed.
 """
 
-from cassandra.io.reactors import Reactor
+from cassandra._compat.reactors import Reactor
 
 __all__ = ["EventletConnection"]
 

@@ -20,11 +20,10 @@ UNWANTED = {
     "setuptools", "multiprocessing", "unittest", "cassandra.cqlengine", "cassandra.testing",
     "cassandra.aio", "doctest", "pydoc",
     # Names for programs of other drivers come at their first use.
-    "cassandra.cluster.control_connection", "cassandra.cluster.leftovers", "cassandra.io.parts",
-    "cassandra.concurrent_executors", "cassandra.datastax", "cassandra.driver_config",
-    "cassandra.graph", "cassandra.io", "cassandra.metadata.schema.dse", "cassandra.metrics",
-    "cassandra.protocol.parsers", "cassandra.stats", "cassandra.client.cloud",
-    "cassandra.client_routes", "cassandra.client.routes", "cassandra.engine.control.client_routes",
+    "cassandra._compat", "cassandra.datastax", "cassandra.driver_config", "cassandra.graph",
+    "cassandra.io", "cassandra.metrics", "cassandra.protocol.parsers", "cassandra.stats",
+    "cassandra.client.cloud", "cassandra.client_routes", "cassandra.client.routes",
+    "cassandra.engine.control.client_routes",
     # Most of the engine comes when a cluster is made.
     "cassandra.engine.core", "cassandra.engine.hosts", "cassandra.engine.handshake",
     "cassandra.engine.control.connection", "cassandra.engine.schema.refreshing",

@@ -42,7 +42,7 @@ def test_names_that_programs_take_from_elsewhere(
     module: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = {"lazy_example": {"fractions": "Fraction Other", "json": "loads"}}
-    monkeypatch.setattr("cassandra._reexports.REEXPORTS", table)
+    monkeypatch.setattr("cassandra._compat.reexports.REEXPORTS", table)
     assert _lazy._reexported("lazy_example") == {
         "Fraction": "fractions",
         "Other": "fractions",

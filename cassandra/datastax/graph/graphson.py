@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cassandra.datastax.refusal import refuse, refusing
+from cassandra._compat.refusal import refuse, refusing
 
 __all__ = [
     "GraphSON1Deserializer",

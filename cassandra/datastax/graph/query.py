@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from cassandra._compat.refusal import refuse
 from cassandra.consistency import ConsistencyLevel
-from cassandra.datastax.refusal import refuse
 from cassandra.query.statement import SimpleStatement
 
 __all__ = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from cassandra.datastax.refusal import INSIGHTS, refuse
+from cassandra._compat.refusal import INSIGHTS, refuse
 
 __all__ = ["MonitorReporter"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cassandra.datastax.refusal import refusing
+from cassandra._compat.refusal import refusing
 
 __all__ = ["CqlCollection", "Geo", "Search"]
 

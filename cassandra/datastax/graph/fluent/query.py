@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from cassandra.datastax.refusal import refuse
+from cassandra._compat.refusal import refuse
 
 __all__ = ["TraversalBatch"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from cassandra._compat.refusal import refuse
 from cassandra.datastax.graph.fluent.query import TraversalBatch
 from cassandra.datastax.graph.query import GraphOptions, GraphProtocol
 from cassandra.datastax.profiles import GraphExecutionProfile
-from cassandra.datastax.refusal import refuse
 
 __all__ = [
     "BaseGraphRowFactory",

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from cassandra.datastax.refusal import CONTINUOUS_PAGING, refuse
+from cassandra._compat.refusal import CONTINUOUS_PAGING, refuse
 from cassandra.protocol.compression import compression
 
 __all__ = [
