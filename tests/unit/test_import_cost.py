@@ -5,6 +5,9 @@ benchmarks/import_time.py).
 from __future__ import annotations
 
 import sys
+import textwrap
+
+import pytest
 
 from tests.conftest import Twins
 from tests.processes import run_python
@@ -73,6 +76,37 @@ def test_a_cluster_that_is_made_has_imported_its_engine() -> None:
             "print('cassandra.engine.core' in sys.modules)"
         )
         assert done.stdout.strip() == "True", done.stderr
+
+
+PROGRAMS = {
+    "cluster": """
+with Cluster([node.address], port=node.port) as cluster:
+    session = cluster.connect()
+    session.execute("SELECT 1")
+    session.execute_async("SELECT 1").result()
+""",
+    "aio": """
+async def main():
+    async with Cluster([node.address], port=node.port) as cluster:
+        session = await cluster.connect()
+        await session.execute("SELECT 1")
+asyncio.run(main())
+""",
+}
+
+
+@pytest.mark.parametrize("face", PROGRAMS)
+def test_names_for_programs_of_other_drivers_come_if_one_asks(face: str) -> None:
+    done = run_python(
+        "import asyncio, sys\n"
+        f"from cassandra.{face} import Cluster\n"
+        "from cassandra.testing.fake import FakeNode, rows\n"
+        "with FakeNode() as node:\n"
+        "    node.prime('SELECT 1', rows([('v', 'int')], [(1,)]))\n"
+        f"{textwrap.indent(PROGRAMS[face], '    ')}"
+        "print(*[name for name in sys.modules if name.startswith('cassandra._compat')])"
+    )
+    assert (done.stdout.split(), done.stderr) == ([], "")
 
 
 def test_each_face_goes_without_the_other() -> None:
