@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
+from cassandra._compat.refusal import refusing
 from cassandra.engine.connection import Connection
 from cassandra.errors import ConnectionException
 
@@ -27,10 +28,6 @@ _LOOP_ONLY = "it belongs to the driver's event loop: use Session.execute or Sess
 _opening: contextvars.ContextVar[Callable[[EndPoint], Connection]] = contextvars.ContextVar(
     "cassandra_opening"
 )
-
-
-def _refuse(call: str) -> NoReturn:
-    raise NotImplementedError(f"{call} is not supported: {_LOOP_ONLY}")
 
 
 class KnownConnection:
@@ -103,29 +100,9 @@ class KnownConnection:
         """The error that has closed it."""
         return self.close_error
 
-    def send_msg(self, *args: object, **kwargs: object) -> NoReturn:
-        """Raise NotImplementedError: only the event loop may send.
-
-        :param args: without effect.
-        :param kwargs: without effect.
-        """
-        _refuse("Connection.send_msg()")
-
-    def wait_for_response(self, *args: object, **kwargs: object) -> NoReturn:
-        """Raise NotImplementedError: only the event loop may send.
-
-        :param args: without effect.
-        :param kwargs: without effect.
-        """
-        _refuse("Connection.wait_for_response()")
-
-    def wait_for_responses(self, *args: object, **kwargs: object) -> NoReturn:
-        """Raise NotImplementedError: only the event loop may send.
-
-        :param args: without effect.
-        :param kwargs: without effect.
-        """
-        _refuse("Connection.wait_for_responses()")
+    send_msg = refusing("Connection.send_msg()", _LOOP_ONLY)
+    wait_for_response = refusing("Connection.wait_for_response()", _LOOP_ONLY)
+    wait_for_responses = refusing("Connection.wait_for_responses()", _LOOP_ONLY)
 
 
 _OWN_FACTORY = vars(KnownConnection)["factory"].__func__
@@ -203,10 +180,5 @@ class KnownPool:
         """Return the state in one dict."""
         raise NotImplementedError
 
-    def borrow_connection(self, *args: object, **kwargs: object) -> NoReturn:
-        """Raise NotImplementedError: only the event loop may send."""
-        _refuse("HostConnection.borrow_connection()")
-
-    def return_connection(self, *args: object, **kwargs: object) -> NoReturn:
-        """Raise NotImplementedError: only the event loop may send."""
-        _refuse("HostConnection.return_connection()")
+    borrow_connection = refusing("HostConnection.borrow_connection()", _LOOP_ONLY)
+    return_connection = refusing("HostConnection.return_connection()", _LOOP_ONLY)

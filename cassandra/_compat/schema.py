@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import Any, NoReturn
 
+from cassandra._compat.refusal import holder, refuse
 from cassandra.metadata.placement.replication import ReplicationStrategy
 from cassandra.metadata.schema.tables import TableMetadataV3
 
@@ -27,97 +28,41 @@ __all__ = [
 ReplicationStrategyTypeType = type(ReplicationStrategy)
 
 
-class VertexMetadata:
-    """A table that a graph has as a vertex."""
-
-    def __init__(self, keyspace_name: str, table_name: str, label_name: str) -> None:
-        self.keyspace_name = keyspace_name
-        self.table_name = table_name
-        self.label_name = label_name
-
-
-class EdgeMetadata:
-    """A table that a graph has as an edge, with both of its vertices."""
-
-    def __init__(
-        self,
-        keyspace_name: str,
-        table_name: str,
-        label_name: str,
-        from_table: str,
-        from_label: str,
-        from_partition_key_columns: list[str],
-        from_clustering_columns: list[str],
-        to_table: str,
-        to_label: str,
-        to_partition_key_columns: list[str],
-        to_clustering_columns: list[str],
-    ) -> None:
-        self.keyspace_name = keyspace_name
-        self.table_name = table_name
-        self.label_name = label_name
-        self.from_table = from_table
-        self.from_label = from_label
-        self.from_partition_key_columns = from_partition_key_columns
-        self.from_clustering_columns = from_clustering_columns
-        self.to_table = to_table
-        self.to_label = to_label
-        self.to_partition_key_columns = to_partition_key_columns
-        self.to_clustering_columns = to_clustering_columns
+# Tables that a graph has as a vertex, and as an edge, with both of its vertices.
+VertexMetadata = holder("VertexMetadata", "keyspace_name table_name label_name")
+EdgeMetadata = holder(
+    "EdgeMetadata",
+    "keyspace_name table_name label_name "
+    "from_table from_label from_partition_key_columns from_clustering_columns "
+    "to_table to_label to_partition_key_columns to_clustering_columns",
+)
 
 
 class TableMetadataDSE68(TableMetadataV3):
     """A table that may be a vertex or an edge of a graph; the driver makes none."""
 
-    vertex: VertexMetadata | None = None
-    edge: EdgeMetadata | None = None
+    vertex: Any = None
+    edge: Any = None
 
 
-class _SchemaParser:
-    """Would read the schema over a blocking connection. It can be made, and not used."""
-
-    def __init__(
-        self, connection: object, timeout: float, fetch_size: int, metadata_request_timeout: object
-    ) -> None:
-        self.connection = connection
-        self.timeout = timeout
-        self.fetch_size = fetch_size
-        self.metadata_request_timeout = metadata_request_timeout
-
-    def get_all_keyspaces(self) -> NoReturn:
-        """Raise NotImplementedError: the engine reads the schema."""
-        _refuse(f"{type(self).__name__}.get_all_keyspaces()")
+_WHY = (
+    "the engine reads the schema over its own connection; "
+    "Cluster.refresh_schema_metadata() has it read now"
+)
 
 
-class SchemaParserV22(_SchemaParser):
-    """Cassandra 2.2."""
+def _parser(name: str, base: type) -> Any:
+    kept = "connection timeout fetch_size metadata_request_timeout"
+    return holder(name, kept, "get_all_keyspaces", _WHY, base)
 
 
-class SchemaParserV3(SchemaParserV22):
-    """Cassandra 3."""
-
-
-class SchemaParserV4(SchemaParserV3):
-    """Cassandra 4."""
-
-
-class SchemaParserDSE60(SchemaParserV3):
-    """DataStax Enterprise 6.0."""
-
-
-class SchemaParserDSE67(SchemaParserV4):
-    """DataStax Enterprise 6.7."""
-
-
-class SchemaParserDSE68(SchemaParserDSE67):
-    """DataStax Enterprise 6.8."""
-
-
-def _refuse(what: str) -> NoReturn:
-    raise NotImplementedError(
-        f"{what} is not supported: the engine reads the schema over its own connection; "
-        "Cluster.refresh_schema_metadata() has it read now"
-    )
+# They would read the schema over a blocking connection.
+SchemaParserV22 = _parser("SchemaParserV22", object)
+SchemaParserV3 = _parser("SchemaParserV3", SchemaParserV22)
+SchemaParserV4 = _parser("SchemaParserV4", SchemaParserV3)
+SchemaParserDSE60 = _parser("SchemaParserDSE60", SchemaParserV3)
+SchemaParserDSE67 = _parser("SchemaParserDSE67", SchemaParserV4)
+SchemaParserDSE68 = _parser("SchemaParserDSE68", SchemaParserDSE67)
 
 
 def get_schema_parser(
@@ -129,14 +74,14 @@ def get_schema_parser(
     fetch_size: int | None = None,
 ) -> NoReturn:
     """Raise NotImplementedError: the engine reads the schema."""
-    _refuse("get_schema_parser()")
+    refuse("get_schema_parser()", _WHY)
 
 
 def get_column_from_system_local(
     connection: object, column_name: str, timeout: float, metadata_request_timeout: object
 ) -> NoReturn:
     """Raise NotImplementedError: a session can execute the query."""
-    _refuse("get_column_from_system_local()")
+    refuse("get_column_from_system_local()", _WHY)
 
 
 def trim_if_startswith(s: str, prefix: str) -> str:

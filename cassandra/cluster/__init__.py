@@ -74,7 +74,7 @@ _HOME = {
             "GraphAnalyticsExecutionProfile",
             "GraphExecutionProfile",
         ),
-        "cassandra.datastax.profiles",
+        "cassandra._compat.profiles",
     ),
     **dict.fromkeys(
         (
