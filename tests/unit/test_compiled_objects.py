@@ -30,6 +30,7 @@ def endings() -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("name", names())
 def test_nothing_kills_the_process_and_copies_are_good_or_refused(
@@ -39,6 +40,7 @@ def test_nothing_kills_the_process_and_copies_are_good_or_refused(
     assert status == 0, said
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("compiled")
 def test_all_classes_are_found() -> None:
     found = set(names())

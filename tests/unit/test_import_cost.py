@@ -68,6 +68,7 @@ def test_the_python_twins_of_codecs_and_rows_stay_out_where_the_compiled_ones_se
     }
 
 
+@pytest.mark.slow
 def test_a_cluster_that_is_made_has_imported_its_engine() -> None:
     # In the caller's thread and before it connects: the engine's own thread imports nothing.
     for face in ("cluster", "aio"):
@@ -109,6 +110,7 @@ def test_names_for_programs_of_other_drivers_come_if_one_asks(face: str) -> None
     assert (done.stdout.split(), done.stderr) == ([], "")
 
 
+@pytest.mark.slow
 def test_each_face_goes_without_the_other() -> None:
     for face, other in (("aio", "cluster"), ("cluster", "aio")):
         done = run_python(f"import sys; import cassandra.{face}; print(*sys.modules)")

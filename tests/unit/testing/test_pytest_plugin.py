@@ -54,6 +54,7 @@ def test_nothing_of_the_driver_names_the_test_kit() -> None:
     ] == []
 
 
+@pytest.mark.slow
 def test_plugin_leaves_options_of_the_same_names_alone(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(
         "def pytest_addoption(parser):\n"
