@@ -21,6 +21,7 @@ LAYERS: list[set[str]] = [
     {
         "_version",
         "_foreign",
+        "_histogram",
         "_lazy",
         "_steps",
         "_patterns",
