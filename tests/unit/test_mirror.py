@@ -63,6 +63,7 @@ GUARDED_BY = {
     "aio/columnar.py": "client/test_columnar.py",
     "client/cluster_settings.py": "drop_in/test_names.py",
     "client/engine_settings.py": "drop_in/test_settings.py",
+    "client/filling.py": "test_concurrent.py",
     "client/observing.py": "test_observers.py",
     "observed.py": "test_observers.py",
     # The options of two commands, each of which is called with them.
