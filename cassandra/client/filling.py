@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cassandra._impl import happy_path
+    from cassandra.engine.collector import Collector
     from cassandra.engine.request import Request
 
 __all__ = ["fill"]
 
 
 def fill(
-    collector: happy_path.Collector,
+    collector: Collector,
     statements: Iterator[tuple[Any, Any]],
     most: int,
     start_all: Callable[[list[Request]], object],
