@@ -15,7 +15,6 @@ The options are ``--cassandra-version`` and ``--cassandra-nodes``, or ``cassandr
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -73,7 +72,9 @@ def cassandra_cluster(pytestconfig: pytest.Config) -> Iterator[LocalCluster]:
 @pytest.fixture
 def cassandra_session(cassandra_cluster: LocalCluster) -> Iterator[Any]:
     """A session of the driver in a new keyspace, which is dropped afterwards."""
-    # Imported here, so that only tests that use the driver load it.
+    # Imported here, so that only tests that use the driver load them.
+    import uuid
+
     from cassandra.cluster import Cluster
 
     keyspace = f"test_{uuid.uuid4().hex[:12]}"

@@ -7,7 +7,7 @@ own CPU is counted. Figures are those of `benchmarks.requests`, each plain and o
 microseconds of client CPU and of wall time that opening a connection takes: plain, by a full
 handshake, and by a resumed session, with and without a client certificate, for keys of several
 kinds. The last table has the handshakes alone, in memory, by Python's ``ssl``: the part of an
-opening that a resumed session can make cheaper. Needs the program ``openssl``, for certificates.
+opening that a resumed session can make cheaper. Certificates need the package ``cryptography``.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ import tempfile
 from pathlib import Path
 
 from benchmarks._lib import null_server, peers
-from benchmarks._lib.certificates import Authority
 from benchmarks._lib.faces import Lane, measure, our_lanes
 from benchmarks._lib.report import Benchmark
+from benchmarks._lib.requirements import has
 
 CASES = ["insert, 100 in flight", "page of 5,000 rows"]
 PEER = "cassandra-driver"
@@ -69,6 +69,7 @@ def compare(bench: Benchmark, lanes: list[Lane], plain: int, secure: int, ca: st
 def openings(bench: Benchmark, folder: Path, plain: int) -> None:
     """Show what opening a connection takes, for keys of several kinds."""
     from benchmarks._lib import handshakes
+    from cassandra.testing.tls import Authority
 
     cpu: Rows = {}
     wall: Rows = {}
@@ -107,6 +108,7 @@ def resumed_over_full(rows: Rows) -> dict[str, dict[str, float]]:
 def bare_handshakes(bench: Benchmark, folder: Path) -> None:
     """Show what handshakes alone take, full and resumed."""
     from benchmarks._lib.handshakes import OPENED, bare_handshake
+    from cassandra.testing.tls import Authority
 
     rows: Rows = {}
     for kind, bits in KINDS[:1] if bench.options.quick else KINDS:
@@ -139,9 +141,11 @@ def main() -> int:
     bench.add("--openings", action="store_true", help="only the opening of connections")
     options = bench.start(rounds=1)
     bench.need_program("cc")
-    bench.need_program("openssl")
+    if not has("cryptography"):
+        bench.stop("this benchmark needs cryptography: pip install cryptography")
     lanes = [] if options.openings else lanes_of(bench)
     from benchmarks._lib import handshakes
+    from cassandra.testing.tls import Authority
 
     with tempfile.TemporaryDirectory() as folder, null_server.running() as (_, plain):
         authority = Authority(Path(folder))

@@ -1,4 +1,4 @@
-"""Modules with names of other modules, which are imported at their first use (PEP 562)."""
+"""Modules and classes with names of other modules, which are imported at their first use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from cassandra._imports import import_module
 
-__all__ = ["lazy_names"]
+__all__ = ["LazyAttribute", "lazy_base", "lazy_names"]
 
 _NO_HOMES: Mapping[str, str] = {}
 
@@ -17,13 +17,13 @@ _NO_HOMES: Mapping[str, str] = {}
 def lazy_names(
     module: str, homes: Mapping[str, str] = _NO_HOMES, renamed: Mapping[str, str] = _NO_HOMES
 ) -> Callable[[str], Any]:
-    """Return a ``__getattr__`` for `module`.
+    """Return a ``__getattr__`` for `module` (PEP 562).
 
     A name that is asked for once is an ordinary attribute of the module from then on.
 
     :param module: the module's ``__name__``.
     :param homes: the module that has each name. Besides these, the module has the names that
-        `cassandra._reexports` lists for it.
+        `cassandra._compat.reexports` lists for it.
     :param renamed: the name at home, if it is not the same.
     """
 
@@ -43,6 +43,60 @@ def lazy_names(
     return find
 
 
+class LazyAttribute:
+    """An attribute of a class that is defined in a class of another module.
+
+    That module is imported at the first look. From then on the class has the attribute itself.
+
+    :param home: the module.
+    :param holder: the name of the class there.
+    """
+
+    __slots__ = ("_holder", "_home", "_name", "_owner")
+
+    _owner: type
+    _name: str
+
+    def __init__(self, home: str, holder: str) -> None:
+        self._home = home
+        self._holder = holder
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._owner = owner
+        self._name = name
+
+    def _load(self) -> Any:
+        attribute = vars(getattr(import_module(self._home), self._holder))[self._name]
+        setattr(self._owner, self._name, attribute)
+        return attribute
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        attribute = self._load()
+        # Bound here: looked up by its name, it might be that of a subclass which calls this one.
+        bind = getattr(type(attribute), "__get__", None)
+        return attribute if bind is None else bind(attribute, instance, owner)
+
+    # With these two, what is set before the first look is kept as it is after it.
+    def __set__(self, instance: object, value: object) -> None:
+        self._load()
+        object.__setattr__(instance, self._name, value)
+
+    def __delete__(self, instance: object) -> None:
+        self._load()
+        object.__delattr__(instance, self._name)
+
+
+def lazy_base(name: str, home: str, attributes: str) -> Any:
+    """Return a base class whose attributes are those of the class `name` in another module.
+
+    :param name: of the class here and there.
+    :param home: the module.
+    :param attributes: their names, with spaces between.
+    """
+    found = {one: LazyAttribute(home, name) for one in attributes.split()}
+    return type(name, (), {"__slots__": (), **found})
+
+
 def _is_submodule(module: str, name: str) -> bool:
     # ``from package import module`` asks for an attribute first, and then imports the file.
     spec = sys.modules[module].__spec__
@@ -54,5 +108,5 @@ def _is_submodule(module: str, name: str) -> bool:
 
 def _reexported(module: str) -> Mapping[str, str]:
     """Return the homes of names that `module` has only because programs import them from there."""
-    table: dict[str, dict[str, str]] = import_module("cassandra._reexports").REEXPORTS
+    table: dict[str, dict[str, str]] = import_module("cassandra._compat.reexports").REEXPORTS
     return {name: home for home, names in table.get(module, {}).items() for name in names.split()}

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, overload
 
 from cassandra._lazy import lazy_names
 from cassandra._threads import Lock, Waiter, at_home, new_waiter
+from cassandra.client.filling import fill
 from cassandra.cluster.response_future import ResponseFuture
 from cassandra.cluster.result_set import ResultSet
 from cassandra.cqltypes.failures import locate
@@ -415,19 +416,10 @@ class _Run:
             self._wait()
 
     def _fill(self) -> None:
-        """Send as many as there is room for."""
-        collector = self._collector
-        taken = -1
-        while taken != collector.sent:
-            taken = collector.sent
-            burst: list[Request] = []
-            try:
-                collector.requests(self._statements, burst, self._most)
-            finally:
-                if burst:
-                    self._put(_Burst(burst) if len(burst) > 1 else burst[0])
-            if collector.unusual is not None:
-                self._send(*collector.unusual, collector.sent - 1)
+        fill(self._collector, self._statements, self._most, self._put_all, self._send)
+
+    def _put_all(self, burst: list[Request]) -> None:
+        self._put(_Burst(burst) if len(burst) > 1 else burst[0])
 
     def _send(self, statement: object, parameters: object, position: int) -> None:
         try:
@@ -659,6 +651,6 @@ __getattr__ = lazy_names(
             "ConcurrentExecutorGenResults",
             "ConcurrentExecutorListResults",
         ),
-        "cassandra.concurrent_executors",
+        "cassandra._compat.executors",
     ),
 )

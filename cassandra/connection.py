@@ -109,7 +109,7 @@ _HOME = dict.fromkeys(
         "lz4_compress",
         "lz4_decompress",
     ),
-    "cassandra.io.parts",
+    "cassandra._compat.connection_parts",
 ) | dict.fromkeys(
     ("ClientRoutesEndPoint", "ClientRoutesEndPointFactory"),
     "cassandra.engine.control.client_routes",

@@ -9,9 +9,10 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Iterator, Mapping
-from math import frexp, sqrt
+from math import sqrt
 from typing import TYPE_CHECKING, Any, Protocol
 
+from cassandra._histogram import BUCKETS, bucket_of, percentile_of
 from cassandra._lazy import lazy_names
 from cassandra.errors import ConnectionException, ReadTimeout, Unavailable, WriteTimeout
 from cassandra.observers import RequestObserver
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Metrics", "RequestTimer", "getStats"]
 
-_OCTAVES = 36  # from a microsecond to nineteen hours
-_STEPS = 16  # buckets an octave: values are known to 1/32 of themselves
 _PERCENTILES = {
     "median": 50.0,
     "75percentile": 75.0,
@@ -44,7 +43,7 @@ class RequestTimer(Mapping[str, float]):
     """
 
     def __init__(self) -> None:
-        self._counts = [0] * (_OCTAVES * _STEPS)
+        self._counts = [0] * BUCKETS
         self._count = 0
         self._sum = 0.0
         # For the standard deviation, without keeping each time.
@@ -58,10 +57,7 @@ class RequestTimer(Mapping[str, float]):
         :param host: the `Host`.
         :param seconds: from the sending to the answer.
         """
-        # The logarithm of the time is its bucket; frexp gives it without computing one.
-        mantissa, octave = frexp(seconds * 1e6)
-        place = octave * _STEPS + int((mantissa - 0.5) * 2 * _STEPS)
-        self._counts[0 if place < 0 else min(place, len(self._counts) - 1)] += 1
+        self._counts[bucket_of(seconds)] += 1
         self._count += 1
         self._sum += seconds
         self._squares += seconds * seconds
@@ -75,19 +71,8 @@ class RequestTimer(Mapping[str, float]):
 
         :param percent: 0 to 100.
         """
-        # A copy: the loop goes on counting, and the sum has to be that of the same numbers.
-        counts = list(self._counts)
-        left = sum(counts) * percent / 100
-        if left <= 0:
-            return 0.0
-        place = -1
-        # Not 0: what is left may miss it by the rounding of `percent`.
-        while left > 1e-9:
-            place += 1
-            left -= counts[place]
-        octave, step = divmod(place, _STEPS)
-        # The upper end of the bucket, but not more than the longest time that was seen.
-        return min(float(2.0**octave * (0.5 + (step + 1) / (2 * _STEPS)) / 1e6), self._max)
+        # Of a copy: the loop goes on counting. The upper end of a bucket may be above all times.
+        return min(percentile_of(list(self._counts), percent), self._max)
 
     def __getitem__(self, key: str) -> float:
         if key in _PERCENTILES:
@@ -369,6 +354,7 @@ def register(name: str, source: HasStats) -> None:
 __getattr__ = lazy_names(
     __name__,
     dict.fromkeys(
-        ("IntStat", "PmfStat", "Stat", "StatsCollection", "collection", "init"), "cassandra.stats"
+        ("IntStat", "PmfStat", "Stat", "StatsCollection", "collection", "init"),
+        "cassandra._compat.stats",
     ),
 )

@@ -10,7 +10,7 @@ import sys
 __all__ = ["PROGRAMS", "has", "is_quick", "lacking", "need", "need_driver"]
 
 # Programs that some benchmarks need, and the Debian packages that bring them.
-PROGRAMS = {"cc": "gcc", "openssl": "openssl", "strace": "strace", "valgrind": "valgrind"}
+PROGRAMS = {"cc": "gcc", "strace": "strace", "valgrind": "valgrind"}
 
 
 def has(*packages: str) -> bool:

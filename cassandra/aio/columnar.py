@@ -9,22 +9,22 @@ from cassandra.client.columnar import (
     BEGUN,
     READ,
     ROWS_READ,
-    column_plans,
+    ColumnForms,
     columnar_module,
     rows_message,
 )
 
 if TYPE_CHECKING:
     from cassandra import bases
-    from cassandra.client.columnar import PlanOf
+    from cassandra.client.columnar import Form, PlanOf
     from cassandra.client.paging import NextPage
     from cassandra.protocol.columnar.column_buffers import ColumnPlan
-    from cassandra.protocol.columnar.layouts import ColumnArray, Layout
+    from cassandra.protocol.columnar.layouts import ColumnArray
 else:
     from cassandra._impl import bases
 
 
-class ColumnarResult(bases.ResultBase):
+class ColumnarResult(ColumnForms, bases.ResultBase):
     """The methods of `cassandra.aio.ResultSet` for columns.
 
     Options and errors are those of `cassandra.cluster.ResultSet`.
@@ -51,10 +51,7 @@ class ColumnarResult(bases.ResultBase):
         :param options: ``decimals="text"`` or (precision, scale), ``varints="text"`` or "int64",
             ``durations="interval"`` or "struct": see the guide on results.
         """
-        columnar = columnar_module()
-        pyarrow = columnar.pyarrow_module("to_arrow")
-        layout, pages = self._columns(options)
-        return columnar.arrow_table(pyarrow, layout, [page async for page in pages])
+        return await self._read(self._arrow_form(options))
 
     def arrow_batches(self, **options: Any) -> AsyncIterator[Any]:
         """Return an iterator over the rows that are left, a `pyarrow.RecordBatch` per page.
@@ -64,12 +61,10 @@ class ColumnarResult(bases.ResultBase):
         :param options: ``decimals="text"`` or (precision, scale), ``varints="text"`` or "int64",
             ``durations="interval"`` or "struct": see the guide on results.
         """
-        columnar = columnar_module()
-        # Before the iterator is made: a missing package is an error of this call.
-        pyarrow = columnar.pyarrow_module("arrow_batches")
-        layout, pages = self._columns(options)
-        schema = columnar.arrow_schema(pyarrow, layout)
-        return (columnar.arrow_batch(pyarrow, schema, page) async for page in pages)
+        # A missing package is an error of this call: the iterator is made behind it.
+        form = self._batches_form(options)
+        pages = self._pages(form.column_plan, form.column_plan_of)
+        return (form.each(page) async for page in pages)
 
     async def to_polars(self, **options: Any) -> Any:
         """Return the rows that are left as a `polars.DataFrame`; pyarrow is not needed.
@@ -79,49 +74,23 @@ class ColumnarResult(bases.ResultBase):
         :param options: ``decimals="text"`` or (precision, scale), ``varints="text"`` or "int64":
             see the guide on results.
         """
-        columnar = columnar_module()
-        polars = columnar.polars_module()
-        layout, pages = self._columns({"durations": "struct", **options})
-        return columnar.polars_frame(polars, layout, [page async for page in pages])
+        return await self._read(self._polars_form(options))
 
     async def to_pandas(self, **options: Any) -> Any:
         """Return a `pandas.DataFrame`, like `cassandra.cluster.ResultSet.to_pandas`.
 
         :param options: those of `to_arrow`, and further keywords of ``pyarrow.Table.to_pandas``.
         """
-        columnar = columnar_module()
-        pandas, pyarrow = columnar.pandas_module()
-        if pyarrow is None:
-            columnar.check_no_options(options)
-            return columnar.pandas_of_arrays(pandas, await self.to_numpy())
-        chosen: dict[str, Any] = {
-            name: options.pop(name)
-            for name in ("decimals", "varints", "durations")
-            if name in options
-        }
-        layout, pages = self._columns(chosen)
-        return columnar.pandas_of_arrow(pyarrow, layout, [page async for page in pages], options)
+        return await self._read(self._pandas_form(options))
 
     async def to_numpy(self) -> dict[str, Any]:
         """Return NumPy arrays by column name, like `cassandra.cluster.ResultSet.to_numpy`."""
-        columnar = columnar_module()
-        numpy = columnar.numpy_module("to_numpy")
-        message = rows_message(self._message)
-        # A dict has one place for a name: the other column would be lost.
-        columnar.check_names(message.metadata.names)
-        column_plan = columnar.array_plan(message.metadata)
-        pages = [
-            columnar.arrays_of_page(numpy, page)
-            async for page in self._pages(column_plan, columnar.array_plan)
-        ]
-        joined: dict[str, Any] = columnar.joined_arrays(numpy, column_plan.layout, pages)
-        return joined
+        arrays: dict[str, Any] = await self._read(self._numpy_form())
+        return arrays
 
-    def __arrow_c_schema__(self) -> object:
-        """Return the schema of the columns, for readers of the Arrow PyCapsule interface."""
-        columnar = columnar_module()
-        column_plan = columnar.column_plan(rows_message(self._message).metadata)
-        return columnar.ArrowSchema(column_plan.layout).__arrow_c_schema__()
+    async def _read(self, form: Form) -> Any:
+        pages = self._pages(form.column_plan, form.column_plan_of)
+        return form.joined([form.each(page) async for page in pages])
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return the page at hand, for readers of the Arrow PyCapsule interface.
@@ -141,11 +110,6 @@ class ColumnarResult(bases.ResultBase):
         return columnar.ArrowPages(
             column_plan.layout, [message.columns(column_plan)]
         ).__arrow_c_stream__(requested_schema)
-
-    def _columns(self, options: dict[str, Any]) -> tuple[Layout, AsyncIterator[ColumnArray]]:
-        self._check_columns()
-        column_plan, column_plan_of = column_plans(self._message, options)
-        return column_plan.layout, self._pages(column_plan, column_plan_of)
 
     def _check_columns(self) -> None:
         if self._begun:

@@ -7,12 +7,12 @@ from collections.abc import AsyncGenerator, Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from cassandra.client.filling import fill
 from cassandra.cqltypes.failures import locate
 
 if TYPE_CHECKING:
     from cassandra.client.requests import Parameters, Query
     from cassandra.engine import happy_path
-    from cassandra.engine.request import Request
 else:
     from cassandra._impl import happy_path
 
@@ -122,17 +122,8 @@ class _Run:
 
     def fill(self) -> None:
         """Start as many as there is room for."""
-        collector = self._collector
-        taken = -1
-        while taken != collector.sent:
-            taken = collector.sent
-            burst: list[Request] = []
-            try:
-                collector.requests(self._statements, burst, self._concurrency)
-            finally:
-                happy_path.start_all(burst)
-            if collector.unusual is not None:
-                self._start(*collector.unusual, collector.sent - 1)
+        start_all = happy_path.start_all
+        fill(self._collector, self._statements, self._concurrency, start_all, self._start)
 
     def _start(self, statement: Any, parameters: Any, position: int) -> None:
         # A mistake in the call becomes its outcome, like any other error.

@@ -8,16 +8,17 @@ columns, since the pages that were read are gone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra.protocol.messages.results import ResultMessage
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS
 
 if TYPE_CHECKING:
     from cassandra.protocol.columnar.column_buffers import ColumnPlan
-    from cassandra.protocol.columnar.layouts import ColumnArray, Layout
+    from cassandra.protocol.columnar.layouts import ColumnArray
 
 BEGUN = (
     "the rows of this result have been read already, or reading has begun: "
@@ -73,7 +74,113 @@ def column_plans(message: object, options: dict[str, Any]) -> tuple[Any, PlanOf]
     return column_plan_of(rows_message(message).metadata), column_plan_of
 
 
-class ColumnarResult:
+class Form(NamedTuple):
+    """How pages become a result by columns. Only how pages are waited for differs by face.
+
+    :param column_plan: of the page at hand.
+    :param column_plan_of: makes those of further pages.
+    :param each: is made of a page.
+    :param joined: is made of what `each` has made.
+    """
+
+    column_plan: ColumnPlan
+    column_plan_of: PlanOf
+    each: Callable[[ColumnArray], Any]
+    joined: Callable[[Iterable[Any]], Any]
+
+
+class ColumnForms:
+    """A base of the results of both faces: the forms that their rows can be read in."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        @property
+        def _message(self) -> ResultMessage | None: ...
+
+    def _check_columns(self) -> None:
+        """Look if the columns can be read.
+
+        :raises RuntimeError: if rows have been read before.
+        """
+        raise NotImplementedError
+
+    def _column_plans(self, options: dict[str, Any]) -> tuple[Any, PlanOf]:
+        self._check_columns()
+        return column_plans(self._message, options)
+
+    def _arrow_form(self, options: dict[str, Any]) -> Form:
+        columnar = columnar_module()
+        pyarrow = columnar.pyarrow_module("to_arrow")
+        plan, plan_of = self._column_plans(options)
+        return Form(plan, plan_of, _as_is, partial(columnar.arrow_table, pyarrow, plan.layout))
+
+    def _batches_form(self, options: dict[str, Any]) -> Form:
+        columnar = columnar_module()
+        pyarrow = columnar.pyarrow_module("arrow_batches")
+        plan, plan_of = self._column_plans(options)
+        schema = columnar.arrow_schema(pyarrow, plan.layout)
+        return Form(plan, plan_of, partial(columnar.arrow_batch, pyarrow, schema), iter)
+
+    def _polars_form(self, options: dict[str, Any]) -> Form:
+        columnar = columnar_module()
+        polars = columnar.polars_module()
+        plan, plan_of = self._column_plans({"durations": "struct", **options})
+
+        def frame(pages: Iterable[Any]) -> Any:
+            return columnar.polars_frame(polars, plan.layout, list(pages))
+
+        return Form(plan, plan_of, _as_is, frame)
+
+    def _pandas_form(self, options: dict[str, Any]) -> Form:
+        columnar = columnar_module()
+        pandas, pyarrow = columnar.pandas_module()
+        if pyarrow is None:
+            columnar.check_no_options(options)
+            form = self._numpy_form()
+
+            def frame(pages: Iterable[Any]) -> Any:
+                return columnar.pandas_of_arrays(pandas, form.joined(pages))
+
+            return form._replace(joined=frame)
+        chosen: dict[str, Any] = {
+            name: options.pop(name)
+            for name in ("decimals", "varints", "durations")
+            if name in options
+        }
+        plan, plan_of = self._column_plans(chosen)
+
+        def frame_of_arrow(pages: Iterable[Any]) -> Any:
+            return columnar.pandas_of_arrow(pyarrow, plan.layout, pages, options)
+
+        return Form(plan, plan_of, _as_is, frame_of_arrow)
+
+    def _numpy_form(self) -> Form:
+        columnar = columnar_module()
+        numpy = columnar.numpy_module("to_numpy")
+        message = rows_message(self._message)
+        # A dict has one place for a name: the other column would be lost.
+        columnar.check_names(message.metadata.names)
+        plan = columnar.array_plan(message.metadata)
+
+        def joined(pages: Iterable[Any]) -> Any:
+            return columnar.joined_arrays(numpy, plan.layout, list(pages))
+
+        return Form(plan, columnar.array_plan, partial(columnar.arrays_of_page, numpy), joined)
+
+    def __arrow_c_schema__(self) -> object:
+        """Return the schema of the columns, for readers of the Arrow PyCapsule interface."""
+        columnar = columnar_module()
+        column_plan = columnar.column_plan(rows_message(self._message).metadata)
+        return columnar.ArrowSchema(column_plan.layout).__arrow_c_schema__()
+
+
+def _as_is(page: ColumnArray) -> ColumnArray:
+    return page
+
+
+class ColumnarResult(ColumnForms):
     """The methods of `cassandra.cluster.ResultSet` for columns.
 
     Options, by keyword: ``decimals="text"`` or (precision, scale), ``varints="text"`` or "int64",
@@ -94,10 +201,7 @@ class ColumnarResult:
         :param options: ``decimals="text"`` or (precision, scale), ``varints="text"`` or "int64",
             ``durations="interval"`` or "struct": see the guide on results.
         """
-        columnar = columnar_module()
-        pyarrow = columnar.pyarrow_module("to_arrow")
-        layout, pages = self._columns(options)
-        return columnar.arrow_table(pyarrow, layout, pages)
+        return self._read(self._arrow_form(options))
 
     def arrow_batches(self, **options: Any) -> Iterator[Any]:
         """Return an iterator over the rows that are left, a `pyarrow.RecordBatch` per page.
@@ -107,12 +211,8 @@ class ColumnarResult:
         :param options: ``decimals="text"`` or (precision, scale), ``varints="text"`` or "int64",
             ``durations="interval"`` or "struct": see the guide on results.
         """
-        columnar = columnar_module()
-        # Before the iterator is made: a missing package is an error of this call.
-        pyarrow = columnar.pyarrow_module("arrow_batches")
-        layout, pages = self._columns(options)
-        schema = columnar.arrow_schema(pyarrow, layout)
-        return (columnar.arrow_batch(pyarrow, schema, page) for page in pages)
+        batches: Iterator[Any] = self._read(self._batches_form(options))
+        return batches
 
     def to_polars(self, **options: Any) -> Any:
         """Return the rows that are left as a `polars.DataFrame`; pyarrow is not needed.
@@ -122,10 +222,7 @@ class ColumnarResult:
         :param options: ``decimals="text"`` or (precision, scale), ``varints="text"`` or "int64":
             see the guide on results.
         """
-        columnar = columnar_module()
-        polars = columnar.polars_module()
-        layout, pages = self._columns({"durations": "struct", **options})
-        return columnar.polars_frame(polars, layout, list(pages))
+        return self._read(self._polars_form(options))
 
     def to_pandas(self, **options: Any) -> Any:
         """Return the rows that are left as a `pandas.DataFrame`.
@@ -135,18 +232,7 @@ class ColumnarResult:
 
         :param options: those of `to_arrow`, and further keywords of ``pyarrow.Table.to_pandas``.
         """
-        columnar = columnar_module()
-        pandas, pyarrow = columnar.pandas_module()
-        if pyarrow is None:
-            columnar.check_no_options(options)
-            return columnar.pandas_of_arrays(pandas, self.to_numpy())
-        chosen: dict[str, Any] = {
-            name: options.pop(name)
-            for name in ("decimals", "varints", "durations")
-            if name in options
-        }
-        layout, pages = self._columns(chosen)
-        return columnar.pandas_of_arrow(pyarrow, layout, pages, options)
+        return self._read(self._pandas_form(options))
 
     def to_numpy(self) -> dict[str, Any]:
         """Return the rows that are left as a dict of column name to NumPy array.
@@ -157,24 +243,12 @@ class ColumnarResult:
 
         :raises ValueError: if two columns have the same name.
         """
-        columnar = columnar_module()
-        numpy = columnar.numpy_module("to_numpy")
-        message = rows_message(self._message)
-        # A dict has one place for a name: the other column would be lost.
-        columnar.check_names(message.metadata.names)
-        column_plan = columnar.array_plan(message.metadata)
-        pages = [
-            columnar.arrays_of_page(numpy, page)
-            for page in self._pages(column_plan, columnar.array_plan)
-        ]
-        joined: dict[str, Any] = columnar.joined_arrays(numpy, column_plan.layout, pages)
-        return joined
+        arrays: dict[str, Any] = self._read(self._numpy_form())
+        return arrays
 
-    def __arrow_c_schema__(self) -> object:
-        """Return the schema of the columns, for readers of the Arrow PyCapsule interface."""
-        columnar = columnar_module()
-        column_plan = columnar.column_plan(rows_message(self._message).metadata)
-        return columnar.ArrowSchema(column_plan.layout).__arrow_c_schema__()
+    def _read(self, form: Form) -> Any:
+        pages = self._pages(form.column_plan, form.column_plan_of)
+        return form.joined(form.each(page) for page in pages)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return the rows that are left, for readers of the Arrow PyCapsule interface.
@@ -182,14 +256,11 @@ class ColumnarResult:
         Polars and DuckDB are such readers. Pages come as they are asked for.
         """
         columnar = columnar_module()
-        layout, pages = self._columns({})
-        return columnar.ArrowPages(layout, pages).__arrow_c_stream__(requested_schema)
-
-    def _columns(self, options: dict[str, Any]) -> tuple[Layout, Iterator[ColumnArray]]:
-        """Return (layout, pages); nothing is fetched before the first page is asked for."""
-        self._check_columns()
-        column_plan, column_plan_of = column_plans(self._message, options)
-        return column_plan.layout, self._pages(column_plan, column_plan_of)
+        # Nothing is fetched before the first page is asked for.
+        plan, plan_of = self._column_plans({})
+        return columnar.ArrowPages(plan.layout, self._pages(plan, plan_of)).__arrow_c_stream__(
+            requested_schema
+        )
 
     def _check_columns(self) -> None:
         if self._iterator is not None or self._is_list:

@@ -74,7 +74,7 @@ _HOME = {
             "GraphAnalyticsExecutionProfile",
             "GraphExecutionProfile",
         ),
-        "cassandra.datastax.profiles",
+        "cassandra._compat.profiles",
     ),
     **dict.fromkeys(
         (
@@ -87,9 +87,9 @@ _HOME = {
             "refresh_schema_and_set_result",
             "run_in_executor",
         ),
-        "cassandra.cluster.leftovers",
+        "cassandra._compat.cluster_parts",
     ),
-    "ControlConnection": "cassandra.cluster.control_connection",
+    "ControlConnection": "cassandra._compat.control_connection",
     # The event loop that other drivers choose by default.
     "DefaultConnection": "cassandra.io.libevreactor",
     "conn_class": "cassandra.io.libevreactor",

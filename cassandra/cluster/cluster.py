@@ -503,7 +503,8 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
             for session in list(self.sessions):
                 session.is_shutdown = True
             self._stop()
-            self._end_executor()
+            if self._executor is not None:
+                self._executor.shutdown(wait=False)
             self._is_over = True
         finally:
             self._lock.release()

@@ -13,12 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._forks import renew_in_child
 from cassandra._threads import GreenEvent, Lock, at_home, get_ident, green_library
-from cassandra.cluster.final_hooks import (
-    FinalMethod,
-    finish_wrapped,
-    set_final_exception,
-    set_final_result,
-)
+from cassandra.cluster.final_hooks import FinalMethod, finish_wrapped
 from cassandra.cluster.result_set import ResultSet
 from cassandra.engine.failures import failure_of
 from cassandra.errors import DriverException, QueryExhausted
@@ -207,8 +202,8 @@ class ResponseFuture:
         if self._error is None:  # else the page that failed may be asked for again
             self._paging_state = getattr(response, "paging_state", None)
 
-    _set_final_result = FinalMethod(set_final_result)
-    _set_final_exception = FinalMethod(set_final_exception)
+    _set_final_result = FinalMethod("set_final_result")
+    _set_final_exception = FinalMethod("set_final_exception")
 
     def _call_due(self) -> None:
         """Call what is registered for the outcome and was not called yet."""

@@ -1,134 +1,36 @@
-"""Attributes that programs know connections and pools by, over those that the engine uses.
+"""Bases of connections and pools, with the attributes that programs know them by.
 
-Classes of the engine inherit them. They are for `isinstance`, mocks, patches and a look from
-outside; what only the engine's loop may do refuses.
+They are defined in `cassandra._compat.engine`, which is imported when one of them is looked at.
 """
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
-from cassandra.errors import ConnectionException
+from cassandra._imports import import_module
+from cassandra._lazy import lazy_base
 
 if TYPE_CHECKING:
+    from cassandra._compat.engine import KnownConnection, KnownPool
     from cassandra.engine.connection import Connection
     from cassandra.engine.endpoint import EndPoint
     from cassandra.engine.settings import Settings
-    from cassandra.metadata.host import Host
+else:
+    KnownConnection = lazy_base(
+        "KnownConnection",
+        "cassandra._compat.engine",
+        "factory initialize_reactor handle_fork host port protocol_version is_closed is_defunct "
+        "last_error send_msg wait_for_response wait_for_responses is_unsupported_proto_version",
+    )
+    KnownPool = lazy_base(
+        "KnownPool",
+        "cassandra._compat.engine",
+        "is_shutdown host_distance open_count get_connections get_state borrow_connection "
+        "return_connection",
+    )
 
 __all__ = ["KnownConnection", "KnownPool", "open_by_factory"]
-
-_LOOP_ONLY = "it belongs to the driver's event loop: use Session.execute or Session.execute_async"
-
-# Set while a program's own `factory` runs: it opens a connection as the engine would.
-_opening: contextvars.ContextVar[Callable[[EndPoint], Connection]] = contextvars.ContextVar(
-    "cassandra_opening"
-)
-
-
-def _refuse(call: str) -> NoReturn:
-    raise NotImplementedError(f"{call} is not supported: {_LOOP_ONLY}")
-
-
-class KnownConnection:
-    """The names that programs have for the parts of a connection."""
-
-    __slots__ = ()
-
-    endpoint: EndPoint
-    version: int
-    closed: bool
-    close_error: Exception | None
-
-    is_unsupported_proto_version = False
-
-    @classmethod
-    def factory(cls, endpoint: EndPoint, timeout: float | None, *args: Any, **kwargs: Any) -> Any:
-        """Open a connection for the cluster that calls this.
-
-        The engine calls it only if a program has put another one in its place, by a patch or in a
-        subclass that it passes as ``connection_class``; that one may call this.
-
-        :param endpoint: the node's `EndPoint`.
-        :param timeout: seconds until the connection is open.
-        :param args: accepted for older programs; without effect.
-        :param kwargs: accepted for older programs; without effect.
-        :raises ConnectionException: if no cluster is opening a connection.
-        """
-        opener = _opening.get(None)
-        if opener is None:
-            raise ConnectionException(
-                f"{cls.__name__}.factory() was called outside of a Cluster, which opens connections"
-            )
-        return opener(endpoint)
-
-    @classmethod
-    def initialize_reactor(cls) -> None:
-        """Do nothing: each cluster starts its event loop when it connects."""
-
-    @classmethod
-    def handle_fork(cls) -> None:
-        """Do nothing: a cluster closes itself in a child process."""
-
-    @property
-    def host(self) -> str:
-        """The address of the end point."""
-        return self.endpoint.address
-
-    @property
-    def port(self) -> int:
-        """The port of the end point."""
-        return self.endpoint.port
-
-    @property
-    def protocol_version(self) -> int:
-        """The version that it speaks."""
-        return self.version
-
-    @property
-    def is_closed(self) -> bool:
-        """True if it is closed."""
-        return self.closed
-
-    @property
-    def is_defunct(self) -> bool:
-        """True if an error has closed it."""
-        return self.close_error is not None
-
-    @property
-    def last_error(self) -> Exception | None:
-        """The error that has closed it."""
-        return self.close_error
-
-    def send_msg(self, *args: object, **kwargs: object) -> NoReturn:
-        """Raise NotImplementedError: only the event loop may send.
-
-        :param args: without effect.
-        :param kwargs: without effect.
-        """
-        _refuse("Connection.send_msg()")
-
-    def wait_for_response(self, *args: object, **kwargs: object) -> NoReturn:
-        """Raise NotImplementedError: only the event loop may send.
-
-        :param args: without effect.
-        :param kwargs: without effect.
-        """
-        _refuse("Connection.wait_for_response()")
-
-    def wait_for_responses(self, *args: object, **kwargs: object) -> NoReturn:
-        """Raise NotImplementedError: only the event loop may send.
-
-        :param args: without effect.
-        :param kwargs: without effect.
-        """
-        _refuse("Connection.wait_for_responses()")
-
-
-_OWN_FACTORY = vars(KnownConnection)["factory"].__func__
 
 
 async def open_by_factory(
@@ -139,74 +41,17 @@ async def open_by_factory(
 ) -> Connection:
     """Open a connection, by a program's own `factory` if the connection class has one.
 
-    It may block, so that it runs in a thread.
-
     :param open_one: opens a connection to an end point; it also gets the `details`.
     :raises ConnectionException: if it gives something else than a connection, or raises OSError.
     """
-    factory = getattr(settings.connection_class, "factory", None)
-    if factory is None or getattr(factory, "__func__", None) is _OWN_FACTORY:
+    if _has_no_factory_of_its_own(settings.connection_class):
         return await open_one(endpoint, *details)
-    loop = asyncio.get_running_loop()
-
-    # Called in the factory's thread, which may wait; the loop goes on meanwhile.
-    def opener(endpoint: EndPoint) -> Connection:
-        return asyncio.run_coroutine_threadsafe(open_one(endpoint, *details), loop).result()
-
-    _opening.set(opener)  # of this task alone; to_thread hands its context on
-    try:
-        made = await asyncio.to_thread(factory, endpoint, settings.connect_timeout)
-    # A patched factory may raise what sockets raise; the engine counts it as no connection.
-    except OSError as cause:
-        raise ConnectionException(f"{endpoint} cannot be connected to: {cause}") from cause
-    if not isinstance(made, KnownConnection):
-        raise ConnectionException(
-            f"the factory of {settings.connection_class!r} gave {made!r}, which is not a connection"
-        )
-    return made  # type: ignore[return-value]  # the one subclass that the engine makes
+    through_factory = import_module("cassandra._compat.engine").open_by_factory
+    made: Connection = await through_factory(open_one, settings, endpoint, *details)
+    return made
 
 
-class KnownPool:
-    """The names that programs have for the parts of a pool."""
-
-    __slots__ = ()
-
-    host: Host
-    closed: bool
-    distance: int
-    connections: list[Connection]
-
-    @property
-    def is_shutdown(self) -> bool:
-        """True if it is closed."""
-        return self.closed
-
-    @property
-    def host_distance(self) -> int:
-        """How far the host is, by the policies."""
-        return self.distance
-
-    @property
-    def open_count(self) -> int:
-        """The number of open connections."""
-        return len(self.connections)
-
-    def get_connections(self) -> list[Connection]:
-        """Return the open connections."""
-        return list(self.connections)
-
-    def get_state(self) -> dict[str, Any]:
-        """Return what `Session.get_pool_state` has of this host."""
-        return self.state()
-
-    def state(self) -> dict[str, Any]:
-        """Return the state in one dict."""
-        raise NotImplementedError
-
-    def borrow_connection(self, *args: object, **kwargs: object) -> NoReturn:
-        """Raise NotImplementedError: only the event loop may send."""
-        _refuse("HostConnection.borrow_connection()")
-
-    def return_connection(self, *args: object, **kwargs: object) -> NoReturn:
-        """Raise NotImplementedError: only the event loop may send."""
-        _refuse("HostConnection.return_connection()")
+def _has_no_factory_of_its_own(connection_class: Any) -> bool:
+    # Not by `getattr`, which would load the stock one.
+    classes = getattr(connection_class, "__mro__", ())
+    return next((one for one in classes if "factory" in vars(one)), None) is KnownConnection

@@ -1,11 +1,5 @@
-"""`AsyncioConnection`, for programs that pass it as ``connection_class``; the engine is the same
-whatever is passed.
-"""
+"""`AsyncioConnection`, for programs that pass it as ``connection_class``."""
 
-from cassandra.io.reactors import Reactor
+from cassandra._compat.reactors import AsyncioConnection
 
 __all__ = ["AsyncioConnection"]
-
-
-class AsyncioConnection(Reactor):
-    """A name for the driver's one kind of connection."""

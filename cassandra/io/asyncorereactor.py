@@ -1,11 +1,5 @@
-"""`AsyncoreConnection`, for programs that pass it as ``connection_class``; the engine is the same
-whatever is passed.
-"""
+"""`AsyncoreConnection`, for programs that pass it as ``connection_class``."""
 
-from cassandra.io.reactors import Reactor
+from cassandra._compat.reactors import AsyncoreConnection
 
 __all__ = ["AsyncoreConnection"]
-
-
-class AsyncoreConnection(Reactor):
-    """A name for the driver's one kind of connection."""

@@ -1,11 +1,5 @@
-"""`GeventConnection`, for programs that pass it as ``connection_class``; the engine is the same
-whatever is passed, and the package gevent is not needed.
-"""
+"""`GeventConnection`, for programs that pass it as ``connection_class``."""
 
-from cassandra.io.reactors import Reactor
+from cassandra._compat.reactors import GeventConnection
 
 __all__ = ["GeventConnection"]
-
-
-class GeventConnection(Reactor):
-    """A name for the driver's one kind of connection."""

@@ -1,11 +1,5 @@
-"""`LibevConnection`, for programs that pass it as ``connection_class``; the engine is the same
-whatever is passed.
-"""
+"""`LibevConnection`, for programs that pass it as ``connection_class``."""
 
-from cassandra.io.reactors import Reactor
+from cassandra._compat.reactors import LibevConnection
 
 __all__ = ["LibevConnection"]
-
-
-class LibevConnection(Reactor):
-    """A name for the driver's one kind of connection."""

@@ -1,11 +1,5 @@
-"""`TwistedConnection`, for programs that pass it as ``connection_class``; the engine is the same
-whatever is passed, and the package twisted is not needed.
-"""
+"""`TwistedConnection`, for programs that pass it as ``connection_class``."""
 
-from cassandra.io.reactors import Reactor
+from cassandra._compat.reactors import TwistedConnection
 
 __all__ = ["TwistedConnection"]
-
-
-class TwistedConnection(Reactor):
-    """A name for the driver's one kind of connection."""

@@ -157,7 +157,7 @@ _HOME = {
             "get_schema_parser",
             "trim_if_startswith",
         ),
-        "cassandra.metadata.schema.dse",
+        "cassandra._compat.schema",
     ),
     **dict.fromkeys(
         ("NO_VALID_REPLICA", "group_keys_by_replica"), "cassandra.metadata.placement.key_groups"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from math import frexp
 from typing import TYPE_CHECKING
 
+from cassandra._histogram import BUCKETS, bucket_of, percentile_of
 from cassandra.policies.balancing import Engine
 from cassandra.policies.speculation import (
     ConstantSpeculativeExecutionPolicy,
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["LatencyTracker", "PercentileSpeculativeExecutionPolicy"]
 
-_OCTAVES = 36  # from a microsecond to nineteen hours
-_STEPS = 16  # buckets an octave: values are known to 1/32 of themselves
 _LOOK_EVERY = 64  # answers between looks at the clock
 
 
@@ -42,7 +40,7 @@ class LatencyTracker:
             raise ValueError(f"window must be greater than 0 seconds, but is {window!r}")
         self.window = window
         self._clock = clock
-        self._counts = [0] * (_OCTAVES * _STEPS)
+        self._counts = [0] * BUCKETS
         self._previous: list[int] | None = None
         # Reading the clock for each answer would cost more than counting it.
         self._left = _LOOK_EVERY
@@ -55,10 +53,7 @@ class LatencyTracker:
         :param host: the `Host`.
         :param seconds: from the sending to the answer.
         """
-        # frexp finds the bucket without computing a logarithm.
-        mantissa, octave = frexp(seconds * 1e6)
-        place = octave * _STEPS + int((mantissa - 0.5) * 2 * _STEPS)
-        self._counts[0 if place < 0 else min(place, len(self._counts) - 1)] += 1
+        self._counts[bucket_of(seconds)] += 1
         self._left -= 1
         if self._left <= 0:
             self._look()
@@ -71,7 +66,7 @@ class LatencyTracker:
             return
         # After a silence of more than a window the old counts say nothing of the present.
         self._previous = self._counts if now < self._rotate_at + self.window else None
-        self._counts = [0] * len(self._counts)
+        self._counts = [0] * BUCKETS
         self._rotate_at = now + self.window
 
     def percentile(self, percent: float, at_least: int = 100) -> float | None:
@@ -88,16 +83,7 @@ class LatencyTracker:
         counts = self._counts
         if self._previous is not None:
             counts = [now + before for now, before in zip(counts, self._previous, strict=True)]
-        total = sum(counts)
-        if total < max(at_least, 1):
-            return None
-        left = total * percent / 100
-        place = -1
-        while left > 0:
-            place += 1
-            left -= counts[place]
-        octave, step = divmod(place, _STEPS)
-        return float(2.0**octave * (0.5 + (step + 1) / (2 * _STEPS)) / 1e6)
+        return None if sum(counts) < max(at_least, 1) else percentile_of(counts, percent)
 
 
 class PercentileSpeculativeExecutionPolicy(SpeculativeExecutionPolicy):

@@ -1,9 +1,8 @@
 """Certificates for a local cluster: a CA, a server certificate for each node, a client certificate.
 
-Servers get PKCS#12 key stores, clients PEM files. The package ``cryptography`` makes them, or the
-program ``openssl`` if it is not installed. The trust store has the CA's certificate with its key:
-Java trusts the certificate of a key entry. Neither tool can mark a bare certificate as trusted in
-the way that all versions of Java understand.
+Servers get PKCS#12 key stores, clients PEM files. The package ``cryptography`` makes them. The
+trust store has the CA's certificate with its key: Java trusts the certificate of a key entry. The
+package cannot mark a bare certificate as trusted in the way that all versions of Java understand.
 """
 
 from __future__ import annotations
@@ -12,18 +11,19 @@ import datetime
 import importlib.util
 import ipaddress
 import os
-import shutil
 import ssl
-import subprocess
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from cassandra.testing.errors import CommandFailed, MissingRequirement
+from cassandra.testing.errors import MissingRequirement
 
 if TYPE_CHECKING:
     from cryptography import x509
-    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-__all__ = ["TlsMaterial", "TlsMode", "check_tls_mode"]
+    PrivateKey: TypeAlias = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
+
+__all__ = ["Authority", "TlsMaterial", "TlsMode", "check_tls_mode"]
 
 TlsMode: TypeAlias = Literal["required", "optional", "mutual"]
 
@@ -31,8 +31,8 @@ TlsMode: TypeAlias = Literal["required", "optional", "mutual"]
 _STORE_PASSWORD = "cassandra"
 # Names the client to servers that know roles by SPIFFE IDs.
 _IDENTITY = "spiffe://local-cluster/client"
-_DAYS = 3650
-_OPENSSL_TIMEOUT_S = 60.0
+_DAY = datetime.timedelta(days=1)
+_LIFE = 3650 * _DAY
 
 
 def check_tls_mode(tls: TlsMode | bool | None) -> TlsMode | None:
@@ -59,12 +59,12 @@ class TlsMaterial:
     """
 
     __module__ = "cassandra.testing"
-    __slots__ = ("_maker", "directory", "mode")
+    __slots__ = ("_authority", "directory", "mode")
 
     def __init__(self, directory: str, mode: TlsMode) -> None:
         self.directory = directory
         self.mode = mode
-        self._maker = _maker(directory)
+        self._authority = Authority(directory, password=_STORE_PASSWORD)
 
     @classmethod
     def make(cls, directory: str, mode: TlsMode) -> TlsMaterial:
@@ -77,10 +77,8 @@ class TlsMaterial:
         """
         os.makedirs(directory, mode=0o700, exist_ok=True)
         material = cls(directory, mode)
-        if not os.path.exists(material.ca_certificate):
-            material._maker.authority()
         if not os.path.exists(material.client_certificate):
-            material._maker.issue("client", None)
+            material._authority.issue(_IDENTITY, to="client", subject="local cluster client")
         return material
 
     @property
@@ -111,7 +109,7 @@ class TlsMaterial:
 
         Nodes are verified by certificate and address.
         """
-        context = ssl.create_default_context(cafile=self.ca_certificate)
+        context = self._authority.client()
         context.load_cert_chain(self.client_certificate, self.client_key)
         return context
 
@@ -124,7 +122,10 @@ class TlsMaterial:
         """
         store = os.path.join(self.directory, f"{address}.p12")
         if not os.path.exists(store):
-            self._maker.issue(address, address)
+            # Clients verify the address that they connect to.
+            self._authority.issue(
+                address, "localhost", to=address, subject=f"local cluster {address}"
+            )
         return {
             "enabled": True,
             "optional": self.mode == "optional",
@@ -137,209 +138,158 @@ class TlsMaterial:
         }
 
 
-def _maker(directory: str) -> _Cryptography | _OpenSSL:
-    if importlib.util.find_spec("cryptography") is not None:
-        return _Cryptography(directory)
-    program = shutil.which("openssl")
-    if program is not None:
-        return _OpenSSL(directory, program)
-    raise MissingRequirement(
-        "a cluster with TLS needs certificates, and there is neither the Python package "
-        "cryptography nor the program openssl to make them. Install one: pip install cryptography; "
-        "or Debian and Ubuntu: apt-get install openssl"
-    )
+class Authority:
+    """A CA that writes certificates into a directory. One that is there already is used again.
 
+    :param directory: of all files: the CA's are NAME.pem and NAME.key.
+    :param name: tells several CAs apart.
+    :param bits: of RSA keys; None for elliptic curves.
+    :param password: of key stores, which are written beside the other files; None writes none.
+    :raises MissingRequirement: if the package cryptography is not installed.
+    """
 
-def _write(path: str, data: bytes) -> None:
-    # The mode is given at the open: a chmod afterwards leaves a moment when others can read it.
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
-        stream.write(data)
+    def __init__(
+        self,
+        directory: str | os.PathLike[str],
+        name: str = "ca",
+        bits: int | None = None,
+        password: str | None = None,
+    ) -> None:
+        if importlib.util.find_spec("cryptography") is None:
+            raise MissingRequirement(
+                "TLS requires cryptography, the Python package that makes its certificates: "
+                "pip install cryptography"
+            )
+        self.directory = os.fspath(directory)
+        self.path = os.path.join(self.directory, f"{name}.pem")
+        self._name = name
+        self._bits = bits
+        self._password = password
+        self._count = 0
+        if not os.path.exists(self.path):
+            self._make(name, name, [], -_DAY, _LIFE, None)
+        self._certificate, self._key = self._load()
 
+    def issue(
+        self,
+        *names: str,
+        to: str = "",
+        subject: str = "",
+        begins: datetime.timedelta = -_DAY,
+        ends: datetime.timedelta = _LIFE,
+    ) -> tuple[str, str]:
+        """Write a certificate and its key; return the paths of both.
 
-class _Cryptography:
-    """Makes certificates by the Python package."""
+        :param names: addresses, names of hosts, or URIs.
+        :param to: the name of the files: TO.pem and TO.key, and TO.p12 for a key store. By default
+            it has the number of the certificate.
+        :param subject: the common name; the first of `names` by default.
+        :param begins: when it becomes valid, from now. A day ago by default, for machines whose
+            clocks do not agree.
+        :param ends: when it ends to be.
+        """
+        self._count += 1
+        to = to or f"{self._name}-{self._count}"
+        self._make(to, subject or names[0], names, begins, ends, self)
+        stem = os.path.join(self.directory, to)
+        return f"{stem}.pem", f"{stem}.key"
 
-    def __init__(self, directory: str) -> None:
-        self.directory = directory
+    def client(self) -> ssl.SSLContext:
+        """Return a context of clients that trust this CA alone, and expect the end point's name."""
+        return ssl.create_default_context(cafile=self.path)
 
-    def authority(self) -> None:
-        """Write ca.pem, ca.key and the trust store ca.p12."""
-        self._make("ca", None, authority=True)
-
-    def issue(self, name: str, address: str | None) -> None:
-        """Write NAME.pem, NAME.key and the key store NAME.p12; a server's if it has `address`."""
-        self._make(name, address, authority=False)
-
-    def _issuer(self) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
-        """Return the CA's certificate and key."""
+    def _load(self) -> tuple[x509.Certificate, Any]:
         from cryptography import x509
         from cryptography.hazmat.primitives import serialization
-        from cryptography.hazmat.primitives.asymmetric import ec
 
-        with open(os.path.join(self.directory, "ca.pem"), "rb") as stream:
+        with open(self.path, "rb") as stream:
             certificate = x509.load_pem_x509_certificate(stream.read())
-        with open(os.path.join(self.directory, "ca.key"), "rb") as stream:
-            key = serialization.load_pem_private_key(stream.read(), None)
-        assert isinstance(key, ec.EllipticCurvePrivateKey)
-        return certificate, key
+        with open(os.path.join(self.directory, f"{self._name}.key"), "rb") as stream:
+            return certificate, serialization.load_pem_private_key(stream.read(), None)
 
-    def _make(self, name: str, address: str | None, authority: bool) -> None:
+    def _new_key(self) -> PrivateKey:
+        from cryptography.hazmat.primitives.asymmetric import ec, rsa
+
+        if self._bits is None:
+            return ec.generate_private_key(ec.SECP256R1())
+        return rsa.generate_private_key(65537, self._bits)
+
+    def _make(
+        self,
+        to: str,
+        subject: str,
+        names: Sequence[str],
+        begins: datetime.timedelta,
+        ends: datetime.timedelta,
+        issuer: Authority | None,
+    ) -> None:
+        """Write the files of a certificate; one without an issuer is that of a CA."""
         from cryptography import x509
         from cryptography.hazmat.primitives import hashes
-        from cryptography.hazmat.primitives.asymmetric import ec
         from cryptography.x509.oid import NameOID
 
-        key = ec.generate_private_key(ec.SECP256R1())
-        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"local cluster {name}")])
+        key = self._new_key()
+        name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, subject)])
         now = datetime.datetime.now(datetime.timezone.utc)
         builder = (
             x509.CertificateBuilder()
-            .subject_name(subject)
+            .subject_name(name)
+            .issuer_name(name if issuer is None else issuer._certificate.subject)
             .public_key(key.public_key())
             .serial_number(x509.random_serial_number())
-            # A day ago, for machines whose clocks do not agree.
-            .not_valid_before(now - datetime.timedelta(days=1))
-            .not_valid_after(now + datetime.timedelta(days=_DAYS))
-            .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
-            .add_extension(
-                x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False
-            )
+            .not_valid_before(now + begins)
+            .not_valid_after(now + ends)
+            .add_extension(x509.BasicConstraints(ca=issuer is None, path_length=None), True)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False)
         )
-        chain = None
-        if authority:
-            # Digital signatures, and the signing of certificates and revocation lists.
+        if issuer is None:
+            # Digital signatures, and the signing of certificates and revocation lists: strict
+            # verification, the default of contexts from Python 3.13 on, asks for it.
             usage = x509.KeyUsage(True, False, False, False, False, True, True, False, False)
-            certificate = (
-                builder.issuer_name(subject)
-                .add_extension(usage, critical=True)
-                .sign(key, hashes.SHA256())
-            )
+            made = builder.add_extension(usage, True).sign(key, hashes.SHA256())
         else:
-            issuer, issuer_key = self._issuer()
-            issuer_id = x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key())
-            builder = builder.issuer_name(issuer.subject).add_extension(issuer_id, critical=False)
-            names: list[x509.GeneralName]
-            if address is not None:
-                # Clients verify the address that they connect to; a common name has not counted for
-                # years.
-                names = [x509.IPAddress(ipaddress.ip_address(address)), x509.DNSName("localhost")]
-            else:
-                names = [x509.UniformResourceIdentifier(_IDENTITY)]
-            builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
-            certificate = builder.sign(issuer_key, hashes.SHA256())
-            chain = [issuer]
-        self._store(name, key, certificate, chain)
+            issuer_id = x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer._key.public_key())
+            builder = builder.add_extension(issuer_id, False).add_extension(
+                x509.SubjectAlternativeName(list(map(_general_name, names))), False
+            )
+            made = builder.sign(issuer._key, hashes.SHA256())
+        self._write(to, key, made, None if issuer is None else [issuer._certificate])
 
-    def _store(
+    def _write(
         self,
-        name: str,
-        key: ec.EllipticCurvePrivateKey,
+        to: str,
+        key: PrivateKey,
         certificate: x509.Certificate,
         chain: list[x509.Certificate] | None,
     ) -> None:
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.serialization import pkcs12
 
-        path = os.path.join(self.directory, name)
-        _write(
-            f"{path}.key",
-            key.private_bytes(
-                serialization.Encoding.PEM,
-                serialization.PrivateFormat.PKCS8,
-                serialization.NoEncryption(),
-            ),
-        )
-        encryption = serialization.BestAvailableEncryption(_STORE_PASSWORD.encode())
-        _write(
-            f"{path}.p12",
-            pkcs12.serialize_key_and_certificates(
-                name.encode(), key, certificate, chain, encryption
-            ),
-        )
-        # Last: the certificate is looked for to know that the rest is there.
-        _write(f"{path}.pem", certificate.public_bytes(serialization.Encoding.PEM))
-
-
-class _OpenSSL:
-    """Makes certificates by the program."""
-
-    def __init__(self, directory: str, program: str) -> None:
-        self.directory = directory
-        self.program = program
-
-    def authority(self) -> None:
-        """Write ca.pem, ca.key and the trust store ca.p12."""
-        extensions = (
-            "basicConstraints=critical,CA:TRUE\n"
-            "keyUsage=critical,digitalSignature,keyCertSign,cRLSign\n"
-        )
-        self._make(
-            "ca", f"[v3]\n{extensions}subjectKeyIdentifier=hash\n", ["-signkey", "ca.key"], []
-        )
-
-    def issue(self, name: str, address: str | None) -> None:
-        """Write NAME.pem, NAME.key and the key store NAME.p12; a server's if it has `address`."""
-        extensions = (
-            "basicConstraints=critical,CA:FALSE\n"
-            "subjectKeyIdentifier=hash\n"
-            "authorityKeyIdentifier=keyid\n"
-        )
-        names = f"URI:{_IDENTITY}" if address is None else f"IP:{address},DNS:localhost"
-        extensions += f"subjectAltName={names}\n"
-        signing = ["-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial"]
-        self._make(name, f"[v3]\n{extensions}", signing, ["-certfile", "ca.pem"])
-
-    def _make(self, name: str, extensions: str, signing: list[str], chain: list[str]) -> None:
-        settings, request, made = f"{name}.cnf", f"{name}.csr", f"{name}.pem.new"
-        text = (
-            f"[req]\ndistinguished_name=dn\nprompt=no\n[dn]\nCN=local cluster {name}\n{extensions}"
-        )
-        _write(os.path.join(self.directory, settings), text.encode())
-        self._run("ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", f"{name}.sec1")
-        # ecparam writes the SEC1 form; clients get PKCS#8, as from the Python package.
-        self._run("pkcs8", "-topk8", "-nocrypt", "-in", f"{name}.sec1", "-out", f"{name}.key")
-        self._run("req", "-new", "-key", f"{name}.key", "-config", settings, "-out", request)
-        common = [
-            "-days",
-            str(_DAYS),
-            "-sha256",
-            "-extfile",
-            settings,
-            "-extensions",
-            "v3",
-            "-out",
-            made,
-        ]
-        self._run("x509", "-req", "-in", request, *signing, *common)
-        store = [
-            "-export",
-            "-inkey",
-            f"{name}.key",
-            "-in",
-            made,
-            *chain,
-            "-name",
-            name,
-            "-out",
-            f"{name}.p12",
-        ]
-        self._run("pkcs12", *store, "-passout", f"pass:{_STORE_PASSWORD}")
-        # Renamed last: the certificate is there only if everything else is.
-        os.rename(os.path.join(self.directory, made), os.path.join(self.directory, f"{name}.pem"))
-
-    def _run(self, *arguments: str) -> None:
-        command = [self.program, *arguments]
-        done = subprocess.run(
-            command,
-            cwd=self.directory,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=_OPENSSL_TIMEOUT_S,
-            check=False,
-        )
-        if done.returncode != 0:
-            text = done.stdout.decode(errors="replace")
-            raise CommandFailed(
-                f"openssl {arguments[0]} failed:\n{text}", code=done.returncode, output=text
+        path = os.path.join(self.directory, to)
+        pem, pkcs8 = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+        _write(f"{path}.key", key.private_bytes(pem, pkcs8, serialization.NoEncryption()))
+        if self._password is not None:
+            locked = serialization.BestAvailableEncryption(self._password.encode())
+            _write(
+                f"{path}.p12",
+                pkcs12.serialize_key_and_certificates(to.encode(), key, certificate, chain, locked),
             )
+        # Last: the certificate is looked for to know that the rest is there.
+        _write(f"{path}.pem", certificate.public_bytes(pem))
+
+
+def _general_name(text: str) -> x509.GeneralName:
+    from cryptography import x509
+
+    if "://" in text:
+        return x509.UniformResourceIdentifier(text)
+    try:
+        return x509.IPAddress(ipaddress.ip_address(text))
+    except ValueError:
+        return x509.DNSName(text)
+
+
+def _write(path: str, data: bytes) -> None:
+    # The mode is given at the open: a chmod afterwards leaves a moment when others can read it.
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
+        stream.write(data)

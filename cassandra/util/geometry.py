@@ -1,6 +1,6 @@
 """Geometries of DataStax Enterprise.
 
-The package geomet reads WKT. It is optional, and imported only when text is parsed.
+The package geomet, a dependency of this one, reads WKT. It is imported when text is parsed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Coordinates = tuple[float, float]
 
 
 def _loads_wkt(text: str, kind: str) -> dict[str, Any]:
-    from geomet import wkt  # optional, and its import costs more than this whole package's
+    from geomet import wkt  # its import costs more than this whole package's
 
     try:
         found: dict[str, Any] = wkt.loads(text)

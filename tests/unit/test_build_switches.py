@@ -138,6 +138,7 @@ needs_compiler = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_one_that_fails_makes_the_wheel_a_pure_one(tmp_path: Path) -> None:
     done = run_commands(tmp_path, "bdist_wheel")
@@ -150,6 +151,7 @@ def test_one_that_fails_makes_the_wheel_a_pure_one(tmp_path: Path) -> None:
         assert b"Root-Is-Purelib: true" in archive.read("tried-1.dist-info/WHEEL")
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_one_that_fails_leaves_none_in_a_tree(tmp_path: Path) -> None:
     (tmp_path / "bad.c").write_text(MODULE % ("bad", "bad"))
@@ -161,6 +163,7 @@ def test_one_that_fails_leaves_none_in_a_tree(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "tried").glob("*.*")] == ["__init__.py"]
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_must_makes_it_an_error(tmp_path: Path) -> None:
     done = run_commands(tmp_path, "bdist_wheel", CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST="1")
@@ -168,6 +171,7 @@ def test_must_makes_it_an_error(tmp_path: Path) -> None:
     assert not (tmp_path / "dist").exists()
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_a_wheel_with_extensions_says_so(tmp_path: Path) -> None:
     (tmp_path / "bad.c").write_text(MODULE % ("bad", "bad"))

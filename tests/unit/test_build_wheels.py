@@ -55,6 +55,7 @@ def test_the_same_files_make_the_same_wheel(wheels: Any, tmp_path: Path) -> None
     assert one.read_bytes() == two.read_bytes()
 
 
+@pytest.mark.slow
 def test_a_wheel_is_one_that_pip_takes(wheels: Any, tmp_path: Path) -> None:
     wheel = wheels.archives.write_wheel(FILES, "py3", "none", ("any",), 0, tmp_path)
     assert wheel.name == "turbocql-1.0-py3-none-any.whl"

@@ -228,6 +228,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(VALUES)
 def test_every_literal_is_one(value: Any) -> None:
     literal = Encoder().cql_encode_all_types(value)

@@ -58,12 +58,14 @@ def check_refused(done: subprocess.CompletedProcess[str]) -> None:
     assert "pip uninstall -y other-driver turbocql" in done.stderr
 
 
+@pytest.mark.slow
 def test_ours_alone_is_accepted(tmp_path: Path) -> None:
     install_ours(tmp_path)
     done = run(tmp_path, "import cassandra.cluster, cassandra.query; print('fine')")
     assert done.stdout == "fine\n", done.stderr
 
 
+@pytest.mark.slow
 def test_a_shim_of_another_driver_s_name_is_accepted(tmp_path: Path) -> None:
     install_ours(tmp_path)
     info = tmp_path / "cassandra_driver-3.30.1+turbocql.dist-info"
@@ -89,6 +91,7 @@ def test_ours_installed_over_another(tmp_path: Path, module: str) -> None:
     check_refused(run(tmp_path, "import cassandra"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "entry", ["cluster", "query", "policies", "cqltypes", "protocol", "util", "metadata"]
 )
@@ -98,6 +101,7 @@ def test_another_installed_over_ours(tmp_path: Path, entry: str) -> None:
     check_refused(run(tmp_path, f"import cassandra.{entry}"))
 
 
+@pytest.mark.slow
 def test_an_unknown_owner_is_said_to_be_unknown(tmp_path: Path) -> None:
     install_ours(tmp_path)
     (tmp_path / "cassandra" / "cluster.py").write_text("")

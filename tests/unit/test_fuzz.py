@@ -16,6 +16,7 @@ pytestmark = pytest.mark.usefixtures("compiled")
 IMPLS = ["python", "c"]
 
 
+@pytest.mark.slow
 def test_the_corpus() -> None:
     assert every.replay(IMPLS) > 100
 

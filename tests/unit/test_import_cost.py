@@ -5,6 +5,9 @@ benchmarks/import_time.py).
 from __future__ import annotations
 
 import sys
+import textwrap
+
+import pytest
 
 from tests.conftest import Twins
 from tests.processes import run_python
@@ -20,11 +23,10 @@ UNWANTED = {
     "setuptools", "multiprocessing", "unittest", "cassandra.cqlengine", "cassandra.testing",
     "cassandra.aio", "doctest", "pydoc",
     # Names for programs of other drivers come at their first use.
-    "cassandra.cluster.control_connection", "cassandra.cluster.leftovers", "cassandra.io.parts",
-    "cassandra.concurrent_executors", "cassandra.datastax", "cassandra.driver_config",
-    "cassandra.graph", "cassandra.io", "cassandra.metadata.schema.dse", "cassandra.metrics",
-    "cassandra.protocol.parsers", "cassandra.stats", "cassandra.client.cloud",
-    "cassandra.client_routes", "cassandra.client.routes", "cassandra.engine.control.client_routes",
+    "cassandra._compat", "cassandra.datastax", "cassandra.driver_config", "cassandra.graph",
+    "cassandra.io", "cassandra.metrics", "cassandra.protocol.parsers", "cassandra.stats",
+    "cassandra.client.cloud", "cassandra.client_routes", "cassandra.client.routes",
+    "cassandra.engine.control.client_routes",
     # Most of the engine comes when a cluster is made.
     "cassandra.engine.core", "cassandra.engine.hosts", "cassandra.engine.handshake",
     "cassandra.engine.control.connection", "cassandra.engine.schema.refreshing",
@@ -66,6 +68,7 @@ def test_the_python_twins_of_codecs_and_rows_stay_out_where_the_compiled_ones_se
     }
 
 
+@pytest.mark.slow
 def test_a_cluster_that_is_made_has_imported_its_engine() -> None:
     # In the caller's thread and before it connects: the engine's own thread imports nothing.
     for face in ("cluster", "aio"):
@@ -76,6 +79,38 @@ def test_a_cluster_that_is_made_has_imported_its_engine() -> None:
         assert done.stdout.strip() == "True", done.stderr
 
 
+PROGRAMS = {
+    "cluster": """
+with Cluster([node.address], port=node.port) as cluster:
+    session = cluster.connect()
+    session.execute("SELECT 1")
+    session.execute_async("SELECT 1").result()
+""",
+    "aio": """
+async def main():
+    async with Cluster([node.address], port=node.port) as cluster:
+        session = await cluster.connect()
+        await session.execute("SELECT 1")
+asyncio.run(main())
+""",
+}
+
+
+@pytest.mark.parametrize("face", PROGRAMS)
+def test_names_for_programs_of_other_drivers_come_if_one_asks(face: str) -> None:
+    done = run_python(
+        "import asyncio, sys\n"
+        f"from cassandra.{face} import Cluster\n"
+        "from cassandra.testing.fake import FakeNode, rows\n"
+        "with FakeNode() as node:\n"
+        "    node.prime('SELECT 1', rows([('v', 'int')], [(1,)]))\n"
+        f"{textwrap.indent(PROGRAMS[face], '    ')}"
+        "print(*[name for name in sys.modules if name.startswith('cassandra._compat')])"
+    )
+    assert (done.stdout.split(), done.stderr) == ([], "")
+
+
+@pytest.mark.slow
 def test_each_face_goes_without_the_other() -> None:
     for face, other in (("aio", "cluster"), ("cluster", "aio")):
         done = run_python(f"import sys; import cassandra.{face}; print(*sys.modules)")

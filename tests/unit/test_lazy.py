@@ -5,11 +5,17 @@ from __future__ import annotations
 import decimal
 import sys
 from types import ModuleType
+from typing import Any
+from unittest import mock
 
 import pytest
 
+import cassandra._compat.cluster
+import cassandra._compat.engine
 from cassandra import _lazy
-from cassandra._lazy import lazy_names
+from cassandra._lazy import lazy_base, lazy_names
+from cassandra.cluster import known_names as of_faces
+from cassandra.engine import known_names as of_engine
 
 
 @pytest.fixture
@@ -42,10 +48,96 @@ def test_names_that_programs_take_from_elsewhere(
     module: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = {"lazy_example": {"fractions": "Fraction Other", "json": "loads"}}
-    monkeypatch.setattr("cassandra._reexports.REEXPORTS", table)
+    monkeypatch.setattr("cassandra._compat.reexports.REEXPORTS", table)
     assert _lazy._reexported("lazy_example") == {
         "Fraction": "fractions",
         "Other": "fractions",
         "loads": "json",
     }
     assert module.Fraction(1, 2) == 0.5
+
+
+class Home:
+    """What `lazy_base` takes attributes from."""
+
+    number = 5
+
+    def hello(self, name: str) -> str:
+        return f"{type(self).__name__} {name}"
+
+    @classmethod
+    def made(cls) -> str:
+        return cls.__name__
+
+    @property
+    def read_only(self) -> int:
+        return 7
+
+
+@pytest.fixture
+def base() -> Any:
+    return lazy_base("Home", __name__, "number hello made read_only")
+
+
+def test_attributes_of_a_class_come_from_its_home_at_the_first_look(base: Any) -> None:
+    class Holder(base):  # type: ignore[misc]
+        pass
+
+    assert isinstance(vars(base)["hello"], _lazy.LazyAttribute)
+    assert Holder().hello("you") == "Holder you"
+    assert vars(base)["hello"] is vars(Home)["hello"]
+    assert (Holder.made(), Holder.number, Holder().read_only) == ("Holder", 5, 7)
+    assert Holder.read_only is vars(Home)["read_only"]
+    assert not [one for one in vars(base).values() if isinstance(one, _lazy.LazyAttribute)]
+
+
+def test_a_subclass_may_override_and_call_them(base: Any) -> None:
+    class Holder(base):  # type: ignore[misc]
+        def hello(self, name: str) -> str:
+            return f"{super().hello(name)}!"
+
+        @classmethod
+        def made(cls) -> str:
+            return f"{super().made()}!"
+
+    assert (Holder().hello("you"), Holder.made()) == ("Holder you!", "Holder!")
+
+
+@pytest.mark.parametrize("is_loaded", [False, True])
+def test_what_is_set_on_an_instance_is_kept_as_ever(base: Any, is_loaded: bool) -> None:
+    class Holder(base):  # type: ignore[misc]
+        pass
+
+    if is_loaded:
+        assert Holder.hello
+        assert Holder.read_only
+    one, other = Holder(), Holder()
+    one.hello = len
+    assert (one.hello("you"), other.hello("you")) == (3, "Holder you")
+    del one.hello
+    assert one.hello("you") == "Holder you"
+    with pytest.raises(AttributeError):
+        del one.hello
+    with pytest.raises(AttributeError):
+        one.read_only = 8
+    with mock.patch.object(Holder, "hello", return_value="patched"):
+        assert other.hello("you") == "patched"
+    assert other.hello("you") == "Holder you"
+
+
+@pytest.mark.parametrize(
+    ("base", "home"),
+    [
+        (of_faces.KnownCluster, cassandra._compat.cluster.KnownCluster),
+        (of_faces.KnownSession, cassandra._compat.cluster.KnownSession),
+        (of_engine.KnownConnection, cassandra._compat.engine.KnownConnection),
+        (of_engine.KnownPool, cassandra._compat.engine.KnownPool),
+    ],
+    ids=lambda one: str(one.__qualname__),
+)
+def test_no_attribute_of_a_home_is_forgotten(base: type, home: type) -> None:
+    def names(cls: type) -> set[str]:
+        # `state` is what a pool itself has.
+        return {one for one in vars(cls) if not one.startswith("__")} - {"state"}
+
+    assert names(base) == names(home)

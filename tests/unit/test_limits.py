@@ -114,6 +114,7 @@ def test_code_that_reads_others_meanwhile_counts_by_itself(twins: Twins) -> None
         plan.tuples(row * 11, 0, 11)
 
 
+@pytest.mark.slow
 def test_too_many_nulls_are_found_without_a_look_at_each_row(twins: Twins) -> None:
     """Row by row, each with all its fields, it would take minutes."""
     count = 5_000

@@ -571,8 +571,13 @@ def test_an_observer_that_raises_hurts_nobody(
 
 
 def test_an_observer_that_blocks_is_told_late(
-    connect: Face, node: FakeNode, recorder: Recorder, caplog: pytest.LogCaptureFixture
+    connect: Face,
+    node: FakeNode,
+    recorder: Recorder,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("cassandra.engine.observers._IDLE", 0.05)
     release = threading.Event()
     done = threading.Event()
     seen: list[tuple[str, int | None]] = []

@@ -26,6 +26,7 @@ from cassandra.throttling import (
     RateLimitingThrottler,
     RequestThrottler,
 )
+from tests.waiting import until
 
 QUERY = "SELECT k FROM t"
 INSERT = "INSERT INTO t (k) VALUES (?)"
@@ -426,7 +427,7 @@ def test_threads_take_turns() -> None:
 
         thread = threading.Thread(target=ask)
         thread.start()
-        node.wait_for(lambda _: throttler.waiting == 50)
+        until(lambda: throttler.waiting == 50)
         for _ in range(3):  # the one under way, the next greedy one, the modest one
             held.release()
         assert done.wait(5)

@@ -1,13 +1,5 @@
 """The questions that programs ask about Insights."""
 
-from __future__ import annotations
+from cassandra._compat.graph import hand_over
 
-__all__ = ["version_supports_insights"]
-
-
-def version_supports_insights(dse_version: str | None) -> bool:
-    """Return False, whatever the server's version: this driver reports nothing.
-
-    :param dse_version: the server's version.
-    """
-    return False
+__getattr__ = hand_over(__name__)

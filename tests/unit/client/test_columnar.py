@@ -270,6 +270,7 @@ async def test_reading_that_stops_in_the_middle(face: Face) -> None:
         await face.make(result, "to_arrow")
 
 
+@pytest.mark.slow
 async def test_numpy_of_very_many_columns(face: Face) -> None:
     """Looking for each name among all of them would take a minute."""
     names = [f"column_{at}" for at in range(50_000)]

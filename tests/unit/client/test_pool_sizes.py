@@ -19,7 +19,7 @@ from cassandra.metadata.host import Host
 from cassandra.policies import HostDistance, ReconnectionPolicy
 from cassandra.testing.fake import FakeNode, Message, Opcode, Request, hold, message
 from tests.unit.engine.faults import READ, WAIT, connected, number, only_connection, thread
-from tests.unit.metadata.placement.test_routing import until
+from tests.waiting import until_on_loop
 
 
 def test_one_connection_by_default_and_bounds() -> None:
@@ -190,11 +190,11 @@ async def test_a_pool_replaces_a_connection_that_is_lost_while_others_are_opened
 
     pool = pool_of(2, open_connection)
     filling = asyncio.ensure_future(pool.fill())
-    await until(lambda: len(made) == 2 and pool.connections == [first])
+    await until_on_loop(lambda: len(made) == 2 and pool.connections == [first])
     first.close(ConnectionException("lost"))
     may_go_on.set()
     await filling
-    await until(lambda: len(pool.connections) == 2)
+    await until_on_loop(lambda: len(pool.connections) == 2)
     assert len(made) == 3
     pool.close()
 
@@ -243,7 +243,7 @@ async def test_a_pool_whose_further_connections_never_last_is_no_storm(
     await pool.fill()
     for _ in range(6):
         pool.connections[-1].close(ConnectionException("lost"))
-        await until(lambda: len(pool.connections) == 2)
+        await until_on_loop(lambda: len(pool.connections) == 2)
     # The first two are opened again at once, each of the others after a delay.
     assert len(delays) == 4
     pool.close()

@@ -59,7 +59,7 @@ def test_a_resolver_that_is_silent_does_not_hold_the_process() -> None:
 def test_a_port_without_tls() -> None:
     with FakeNode() as node:
         context = ssl.create_default_context()
-        found = list(network.reach(node.address, node.port, 2, context))
+        found = list(network.reach(node.address, node.port, 0.2, context))
     assert [one.level for one in found] == [OK, PROBLEM]
     assert "TLS fails" in found[1].text
 

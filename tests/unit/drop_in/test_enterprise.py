@@ -34,7 +34,7 @@ REFUSED: list[Callable[[], Any]] = [
     lambda: graph.graph_graphson2_row_factory(["x"], []),
     lambda: graph.graph_graphson3_row_factory(["x"], []),
     lambda: graph.GraphSON1Serializer.serialize(5),
-    lambda: graph.GraphSON1Deserializer.deserialize_int(5),  # type: ignore[attr-defined]
+    lambda: graph.GraphSON1Deserializer.deserialize_int(5),
     lambda: graph.GraphSON2Reader({}).read("{}"),
     lambda: graph_traversal_row_factory(None)(["x"], []),
     lambda: DSESessionRemoteGraphConnection(None).submit(None),
@@ -44,9 +44,9 @@ REFUSED: list[Callable[[], Any]] = [
     lambda: DseGraph.batch().add_all([]),
     lambda: DseGraph.batch().execute(),
     lambda: DseGraph.batch().as_graph_statement(),
-    lambda: Search.token("x"),  # type: ignore[attr-defined]
-    lambda: Geo.inside("x"),  # type: ignore[attr-defined]
-    lambda: CqlCollection.contains("x"),  # type: ignore[attr-defined]
+    lambda: Search.token("x"),
+    lambda: Geo.inside("x"),
+    lambda: CqlCollection.contains("x"),
     lambda: MonitorReporter(30, None).start(),
     lambda: ContinuousPagingSession(1, None, None, None, ContinuousPagingState(4)).results(),
     lambda: SchemaParserV3(None, 1.0, 100, None).get_all_keyspaces(),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cassandra._reexports import REEXPORTS
+from cassandra._compat.reexports import REEXPORTS
 from tests.processes import run_python
 
 ROWS = [
@@ -77,7 +77,7 @@ def test_unknown_names_are_refused_as_ever() -> None:
 def test_importing_a_module_does_not_load_the_table() -> None:
     code = (
         "import sys, cassandra.cluster, cassandra.query, cassandra.concurrent; "
-        "print('cassandra._reexports' in sys.modules)"
+        "print('cassandra._compat.reexports' in sys.modules)"
     )
     done = run_python(code)
     assert done.stdout.strip() == "False"

@@ -21,7 +21,7 @@ from tests.conftest import Twins
 from tests.unit.engine.faults import WAIT
 from tests.unit.loops import Loops
 
-Check = Callable[["World"], Awaitable[None]]
+Check = Callable[["LoopFutures"], Awaitable[None]]
 
 
 class Result:
@@ -32,7 +32,7 @@ class Result:
         self.response = request.response
 
 
-class World:
+class LoopFutures:
     """Futures of one loop, and what that loop complained about."""
 
     def __init__(self, twins: Twins, loop: asyncio.AbstractEventLoop) -> None:
@@ -66,10 +66,10 @@ class World:
 
 
 @pytest.fixture
-def run(twins: Twins, loops: Loops) -> Callable[[Check], World]:
-    def run(check: Check) -> World:
+def run(twins: Twins, loops: Loops) -> Callable[[Check], LoopFutures]:
+    def run(check: Check) -> LoopFutures:
         loop = loops.make()
-        world = World(twins, loop)
+        world = LoopFutures(twins, loop)
         try:
             loop.run_until_complete(asyncio.wait_for(check(world), WAIT))
             loop.run_until_complete(asyncio.sleep(0))
@@ -80,8 +80,8 @@ def run(twins: Twins, loops: Loops) -> Callable[[Check], World]:
     return run
 
 
-def test_awaiting_gives_the_result(run: Callable[[Check], World]) -> None:
-    async def check(world: World) -> None:
+def test_awaiting_gives_the_result(run: Callable[[Check], LoopFutures]) -> None:
+    async def check(world: LoopFutures) -> None:
         before, after = world.future(), world.future()
         world.answer(before)
         assert (await before).response == "rows"
@@ -93,8 +93,8 @@ def test_awaiting_gives_the_result(run: Callable[[Check], World]) -> None:
     run(check)
 
 
-def test_awaiting_raises_the_error_at_each_time(run: Callable[[Check], World]) -> None:
-    async def check(world: World) -> None:
+def test_awaiting_raises_the_error_at_each_time(run: Callable[[Check], LoopFutures]) -> None:
+    async def check(world: LoopFutures) -> None:
         future = world.future()
         error = ValueError("refused")
         world.loop.call_soon(world.fail, future, error)
@@ -110,8 +110,8 @@ def test_awaiting_raises_the_error_at_each_time(run: Callable[[Check], World]) -
     assert run(check).complaints == []
 
 
-def test_several_tasks_await_one(run: Callable[[Check], World]) -> None:
-    async def check(world: World) -> None:
+def test_several_tasks_await_one(run: Callable[[Check], LoopFutures]) -> None:
+    async def check(world: LoopFutures) -> None:
         future = world.future()
 
         async def wait(number: int) -> tuple[int, Any]:
@@ -125,8 +125,8 @@ def test_several_tasks_await_one(run: Callable[[Check], World]) -> None:
     run(check)
 
 
-def test_before_it_is_done(run: Callable[[Check], World]) -> None:
-    async def check(world: World) -> None:
+def test_before_it_is_done(run: Callable[[Check], LoopFutures]) -> None:
+    async def check(world: LoopFutures) -> None:
         future = world.future()
         assert not future.done()
         assert not future.cancelled()
@@ -146,8 +146,8 @@ def test_before_it_is_done(run: Callable[[Check], World]) -> None:
     run(check)
 
 
-def test_cancelling_it_cancels_the_request(run: Callable[[Check], World]) -> None:
-    async def check(world: World) -> None:
+def test_cancelling_it_cancels_the_request(run: Callable[[Check], LoopFutures]) -> None:
+    async def check(world: LoopFutures) -> None:
         future = world.future()
         assert future.cancel("enough") is True
         assert future.cancelled()
@@ -163,8 +163,8 @@ def test_cancelling_it_cancels_the_request(run: Callable[[Check], World]) -> Non
     run(check)
 
 
-def test_cancelling_the_task_cancels_it(run: Callable[[Check], World]) -> None:
-    async def check(world: World) -> None:
+def test_cancelling_the_task_cancels_it(run: Callable[[Check], LoopFutures]) -> None:
+    async def check(world: LoopFutures) -> None:
         future = world.future()
 
         async def wait() -> None:
@@ -181,8 +181,8 @@ def test_cancelling_the_task_cancels_it(run: Callable[[Check], World]) -> None:
     run(check)
 
 
-def test_a_request_that_is_cancelled_cancels_it(run: Callable[[Check], World]) -> None:
-    async def check(world: World) -> None:
+def test_a_request_that_is_cancelled_cancels_it(run: Callable[[Check], LoopFutures]) -> None:
+    async def check(world: LoopFutures) -> None:
         future = world.future()
         future.request.cancel()
         assert future.cancelled()
@@ -190,8 +190,8 @@ def test_a_request_that_is_cancelled_cancels_it(run: Callable[[Check], World]) -
     run(check)
 
 
-def test_an_answer_after_the_cancellation_is_dropped(run: Callable[[Check], World]) -> None:
-    async def check(world: World) -> None:
+def test_an_answer_after_the_cancellation_is_dropped(run: Callable[[Check], LoopFutures]) -> None:
+    async def check(world: LoopFutures) -> None:
         future = world.future()
         future.cancel()
         future.complete(SimpleNamespaceRequest.of(world))
@@ -204,14 +204,14 @@ class SimpleNamespaceRequest:
     """A request that is over."""
 
     @staticmethod
-    def of(world: World) -> Any:
+    def of(world: LoopFutures) -> Any:
         request = world.twins.happy_path.RequestBase(world.engine, None, None, lambda over: None)
         request.finish("late")
         return request
 
 
-def test_wait_gather_wait_for_and_shield(run: Callable[[Check], World]) -> None:
-    async def check(world: World) -> None:
+def test_wait_gather_wait_for_and_shield(run: Callable[[Check], LoopFutures]) -> None:
+    async def check(world: LoopFutures) -> None:
         futures = [world.future() for _ in range(3)]
         for future in futures:
             world.loop.call_soon(world.answer, future)
@@ -245,8 +245,8 @@ def test_wait_gather_wait_for_and_shield(run: Callable[[Check], World]) -> None:
     run(check)
 
 
-def test_gather_passes_errors_and_cancellations_on(run: Callable[[Check], World]) -> None:
-    async def check(world: World) -> None:
+def test_gather_passes_errors_and_cancellations_on(run: Callable[[Check], LoopFutures]) -> None:
+    async def check(world: LoopFutures) -> None:
         failed, cancelled = world.future(), world.future()
         world.loop.call_soon(world.fail, failed, ValueError("refused"))
         world.loop.call_soon(cancelled.cancel)
@@ -265,7 +265,7 @@ def test_gather_passes_errors_and_cancellations_on(run: Callable[[Check], World]
 def test_the_loop_runs_until_it_is_complete(twins: Twins, loops: Loops) -> None:
     loop = loops.make()
     try:
-        world = World(twins, loop)
+        world = LoopFutures(twins, loop)
         future = world.future()
         loop.call_soon(world.answer, future)
         assert loop.run_until_complete(future).response == "rows"
@@ -274,11 +274,11 @@ def test_the_loop_runs_until_it_is_complete(twins: Twins, loops: Loops) -> None:
 
 
 def test_callbacks_are_called_in_the_loop_with_their_contexts(
-    run: Callable[[Check], World],
+    run: Callable[[Check], LoopFutures],
 ) -> None:
     variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="none")
 
-    async def check(world: World) -> None:
+    async def check(world: LoopFutures) -> None:
         future = world.future()
         seen: list[tuple[str, str, bool]] = []
 
@@ -310,8 +310,8 @@ def test_callbacks_are_called_in_the_loop_with_their_contexts(
     run(check)
 
 
-def test_removing_the_first_callback_keeps_the_others(run: Callable[[Check], World]) -> None:
-    async def check(world: World) -> None:
+def test_removing_the_first_callback_keeps_the_others(run: Callable[[Check], LoopFutures]) -> None:
+    async def check(world: LoopFutures) -> None:
         future = world.future()
         seen: list[str] = []
 
@@ -329,8 +329,8 @@ def test_removing_the_first_callback_keeps_the_others(run: Callable[[Check], Wor
     run(check)
 
 
-def test_a_callback_on_its_way_is_not_removed(run: Callable[[Check], World]) -> None:
-    async def check(world: World) -> None:
+def test_a_callback_on_its_way_is_not_removed(run: Callable[[Check], LoopFutures]) -> None:
+    async def check(world: LoopFutures) -> None:
         future = world.future()
         seen: list[Any] = []
         future.add_done_callback(seen.append)
@@ -344,9 +344,9 @@ def test_a_callback_on_its_way_is_not_removed(run: Callable[[Check], World]) -> 
 
 
 def test_a_callback_that_fails_is_reported_and_the_others_go_on(
-    run: Callable[[Check], World],
+    run: Callable[[Check], LoopFutures],
 ) -> None:
-    async def check(world: World) -> None:
+    async def check(world: LoopFutures) -> None:
         seen: list[str] = []
         bad, good = world.future(), world.future()
 
@@ -369,7 +369,7 @@ def test_a_callback_that_fails_is_reported_and_the_others_go_on(
 def test_an_exception_that_ends_the_loop_loses_no_callbacks(twins: Twins, loops: Loops) -> None:
     loop = loops.make()
     try:
-        world = World(twins, loop)
+        world = LoopFutures(twins, loop)
         seen: list[str] = []
         ends, stays = world.future(), world.future()
 
@@ -396,9 +396,9 @@ def test_an_exception_that_ends_the_loop_loses_no_callbacks(twins: Twins, loops:
 
 
 def test_a_call_that_the_loop_refuses_holds_up_nobody_else(
-    run: Callable[[Check], World],
+    run: Callable[[Check], LoopFutures],
 ) -> None:
-    async def check(world: World) -> None:
+    async def check(world: LoopFutures) -> None:
         world.loop.set_debug(True)
         refused, other = world.future(), world.future()
         refused.add_done_callback(lambda future: None)
@@ -420,8 +420,8 @@ def test_a_call_that_the_loop_refuses_holds_up_nobody_else(
     assert run(check).complaints == []
 
 
-def test_an_error_that_nobody_looks_at_is_reported(run: Callable[[Check], World]) -> None:
-    async def check(world: World) -> None:
+def test_an_error_that_nobody_looks_at_is_reported(run: Callable[[Check], LoopFutures]) -> None:
+    async def check(world: LoopFutures) -> None:
         future = world.future()
         world.fail(future, ValueError("never seen"))
         future.request = None
@@ -446,8 +446,8 @@ def test_an_error_that_nobody_looks_at_is_reported(run: Callable[[Check], World]
     assert "never seen" in repr(complaint["future"])
 
 
-def test_stop_iteration_does_not_end_a_coroutine(run: Callable[[Check], World]) -> None:
-    async def check(world: World) -> None:
+def test_stop_iteration_does_not_end_a_coroutine(run: Callable[[Check], LoopFutures]) -> None:
+    async def check(world: LoopFutures) -> None:
         future = world.future()
         cause = StopIteration("of a policy")
         world.fail(future, cause)
@@ -458,8 +458,8 @@ def test_stop_iteration_does_not_end_a_coroutine(run: Callable[[Check], World]) 
     run(check)
 
 
-def test_the_outcome_may_be_set_by_hand(run: Callable[[Check], World]) -> None:
-    async def check(world: World) -> None:
+def test_the_outcome_may_be_set_by_hand(run: Callable[[Check], LoopFutures]) -> None:
+    async def check(world: LoopFutures) -> None:
         given, failed = world.future(), world.future()
         given.set_result("given")
         failed.set_exception(ZeroDivisionError)
@@ -479,11 +479,13 @@ def test_the_outcome_may_be_set_by_hand(run: Callable[[Check], World]) -> None:
     run(check)
 
 
-def test_another_loop_is_refused(run: Callable[[Check], World], twins: Twins, loops: Loops) -> None:
+def test_another_loop_is_refused(
+    run: Callable[[Check], LoopFutures], twins: Twins, loops: Loops
+) -> None:
     other = loops.make()
-    foreign = World(twins, other).future()
+    foreign = LoopFutures(twins, other).future()
 
-    async def check(world: World) -> None:
+    async def check(world: LoopFutures) -> None:
         async def wait() -> None:
             await foreign
 
@@ -496,10 +498,10 @@ def test_another_loop_is_refused(run: Callable[[Check], World], twins: Twins, lo
         other.close()
 
 
-def test_awaiting_by_hand(run: Callable[[Check], World]) -> None:
+def test_awaiting_by_hand(run: Callable[[Check], LoopFutures]) -> None:
     """As coroutines of other libraries do it, which know nothing of asyncio."""
 
-    async def check(world: World) -> None:
+    async def check(world: LoopFutures) -> None:
         future = world.future()
 
         async def wait() -> Any:
@@ -531,8 +533,8 @@ def test_awaiting_by_hand(run: Callable[[Check], World]) -> None:
     run(check)
 
 
-def test_it_can_be_referenced_weakly_and_goes_at_once(run: Callable[[Check], World]) -> None:
-    async def check(world: World) -> None:
+def test_it_can_be_referenced_weakly_and_goes_at_once(run: Callable[[Check], LoopFutures]) -> None:
+    async def check(world: LoopFutures) -> None:
         gc.collect()
         gc.disable()
         try:
@@ -551,8 +553,8 @@ def test_it_can_be_referenced_weakly_and_goes_at_once(run: Callable[[Check], Wor
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="eager tasks came with Python 3.12")
-def test_eager_tasks(run: Callable[[Check], World]) -> None:
-    async def check(world: World) -> None:
+def test_eager_tasks(run: Callable[[Check], LoopFutures]) -> None:
+    async def check(world: LoopFutures) -> None:
         task_class: Any = asyncio.Task
         ready, later = world.future(), world.future()
         world.answer(ready)
@@ -569,8 +571,10 @@ def test_eager_tasks(run: Callable[[Check], World]) -> None:
     run(check)
 
 
-def test_what_is_done_in_a_callback_waits_for_the_next_turn(run: Callable[[Check], World]) -> None:
-    async def check(world: World) -> None:
+def test_what_is_done_in_a_callback_waits_for_the_next_turn(
+    run: Callable[[Check], LoopFutures],
+) -> None:
+    async def check(world: LoopFutures) -> None:
         turns: list[str] = []
         first, second = world.future(), world.future()
 

@@ -248,6 +248,7 @@ async def test_other_batches_are_not_usual() -> None:
                 await future
 
 
+@pytest.mark.slow
 async def test_a_batch_that_is_too_large_is_refused_as_ever() -> None:
     with node_with_rows() as node:
         node.prime_prepare("INSERT INTO t (t) VALUES (?)", [("t", "text")])

@@ -7,7 +7,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
@@ -39,6 +39,7 @@ from cassandra.query import BatchStatement, SimpleStatement
 from cassandra.testing.fake import FakeNode, Opcode, close, error, hold, silence
 from tests.processes import WITH_TESTS, run_python
 from tests.unit.loops import Loops
+from tests.waiting import until
 
 WAIT = 5.0
 WRITE = "INSERT INTO t (k, v) VALUES (1, 2)"
@@ -78,14 +79,6 @@ def connected(node: FakeNode, **settings: Any) -> Iterator[Session]:
 def session(node: FakeNode) -> Iterator[Session]:
     with connected(node) as session:
         yield session
-
-
-def until(condition: Callable[[], object]) -> None:
-    """Wait for what another thread does within its next steps."""
-    end = time.monotonic() + WAIT
-    while not condition():
-        assert time.monotonic() < end, "it does not come"
-        time.sleep(0.001)
 
 
 def connections(session: Session) -> list[Any]:
@@ -653,6 +646,7 @@ def run(code: str, implementation: str, loops: Loops) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_a_forked_child_writes_nothing(loops: Loops, implementation: str) -> None:
@@ -668,6 +662,7 @@ def test_interrupts_leave_nothing_broken(loops: Loops, implementation: str) -> N
     assert run(SIGNALS, implementation, loops) == "300 True True\n"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="this system has no such signals")
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_signal_handlers_may_execute(loops: Loops, implementation: str) -> None:

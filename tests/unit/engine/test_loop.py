@@ -414,6 +414,7 @@ def test_a_blocked_loop_that_does_not_stop_in_time_refuses_what_is_put() -> None
     assert queued.seen == late.seen == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("uvloop", ["uvloop", "asyncio"])
 @pytest.mark.parametrize("left", [0, 1, 3, 5, 7])
 def test_without_descriptors_no_host_is_available(uvloop: str, left: int) -> None:

@@ -86,6 +86,7 @@ def test_a_slow_observer_is_told_late_and_in_order(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(observers_module, "SLOW", 0.0)  # each call takes longer than that
+    monkeypatch.setattr(observers_module, "_IDLE", 0.05)
     observers = Observers()
     threads: list[int] = []
     release = threading.Event()
@@ -120,6 +121,7 @@ def test_a_slow_observer_that_is_too_late_loses_events_and_says_so(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(observers_module, "SLOW", 0.0)
+    monkeypatch.setattr(observers_module, "_IDLE", 0.05)
     monkeypatch.setattr(observers_module, "MOST_WAITING", 3)
     observers = Observers()
     release, entered, done = threading.Event(), threading.Event(), threading.Event()

@@ -29,7 +29,7 @@ class Noting(RoundRobinPolicy):
         self.seen.append(("down", host))
 
 
-class World:
+class PolicyParts:
     def __init__(self) -> None:
         self.brought_up: list[Any] = []
         metadata = Metadata()
@@ -45,7 +45,7 @@ class World:
 
 
 async def test_a_policy_knows_the_hosts_before_it_looks_at_the_engine() -> None:
-    world, policy, cluster = World(), Noting(), object()
+    world, policy, cluster = PolicyParts(), Noting(), object()
     world.policies.populate(policy, cluster)  # type: ignore[arg-type]
     assert policy.seen == [
         ("populate", cluster, 3),
@@ -56,7 +56,7 @@ async def test_a_policy_knows_the_hosts_before_it_looks_at_the_engine() -> None:
 
 
 async def test_a_policy_that_comes_later_gets_pools_where_hosts_may_live() -> None:
-    world, policy = World(), Noting()
+    world, policy = PolicyParts(), Noting()
     tasks = world.policies.adopt(policy, object())  # type: ignore[arg-type]
     assert await asyncio.gather(*tasks) == [True, True]
     assert world.brought_up == [UP, UNKNOWN]

@@ -197,6 +197,7 @@ def test_a_dictionary_that_was_changed_counts(twins: Twins) -> None:
     assert settings(twins, profile)["consistency_level"] == 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_met", [True, False])
 def test_a_class_that_was_changed_counts(is_met: bool) -> None:
     """In an interpreter of its own: settings are never kept at hand again."""

@@ -215,6 +215,7 @@ class greeting:
         self._listener.close()
 
 
+@pytest.mark.slow
 def test_a_server_that_accepts_and_says_nothing(connect: Connect, node: FakeNode) -> None:
     node.accept_but_hang()
     with pytest.raises(
@@ -224,6 +225,7 @@ def test_a_server_that_accepts_and_says_nothing(connect: Connect, node: FakeNode
     assert isinstance(only_error(caught), OperationTimedOut)
 
 
+@pytest.mark.slow
 def test_a_server_that_says_nothing_to_a_tls_client(connect: Connect, node: FakeNode) -> None:
     node.accept_but_hang()
     with pytest.raises(NoHostAvailable, match="did not complete the TLS handshake") as caught:
@@ -231,6 +233,7 @@ def test_a_server_that_says_nothing_to_a_tls_client(connect: Connect, node: Fake
     assert isinstance(only_error(caught), OperationTimedOut)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "opcode",
     [
@@ -247,6 +250,7 @@ def test_a_server_that_falls_silent(connect: Connect, node: FakeNode, opcode: Op
     assert str(only_error(caught))
 
 
+@pytest.mark.slow
 def test_a_server_whose_system_tables_do_not_answer(connect: Connect, node: FakeNode) -> None:
     node.prime(Opcode.QUERY, silence())
     with pytest.raises(NoHostAvailable, match=rf"{node.endpoint}.*system\.") as caught:

@@ -59,6 +59,7 @@ from tests.unit.engine.faults import (
     number,
     thread,
 )
+from tests.waiting import until_on_loop
 
 SAFE = SimpleStatement(READ, is_idempotent=True)
 UNSAFE = SimpleStatement(READ, is_idempotent=False)
@@ -570,21 +571,13 @@ async def test_the_control_connection_moves_on(nodes: FakeCluster, way: str) -> 
         else:
             await thread(before.drop_connections, way == "reset")
 
-        await until(lambda: sum(node.count(Opcode.REGISTER) for node in nodes.nodes) > registered)
+        await until_on_loop(
+            lambda: sum(node.count(Opcode.REGISTER) for node in nodes.nodes) > registered
+        )
         # It hears what is told from now on.
         added = await thread(nodes.add_node)
         await events.expect("add", added.address)
         assert (await session.execute(SAFE)).all() != []
-
-
-async def until(predicate: Any) -> None:
-    """Look each millisecond, where no node's event says when to."""
-
-    async def look() -> None:
-        while not predicate():  # noqa: ASYNC110 - what it looks at changes on another thread
-            await asyncio.sleep(0.001)
-
-    await asyncio.wait_for(look(), WAIT)
 
 
 async def test_a_control_connection_that_does_not_answer_is_left(nodes: FakeCluster) -> None:
@@ -597,7 +590,7 @@ async def test_a_control_connection_that_does_not_answer_is_left(nodes: FakeClus
         node.prime("SELECT * FROM system.peers_v2", silence())
         added = await thread(nodes.add_node)
         await events.expect("add", added.address)
-        await until(lambda: control_node(nodes) not in (None, node))
+        await until_on_loop(lambda: control_node(nodes) not in (None, node))
 
 
 async def test_a_node_that_is_replaced_at_its_address(nodes: FakeCluster) -> None:
@@ -616,7 +609,7 @@ async def test_a_node_that_is_replaced_at_its_address(nodes: FakeCluster) -> Non
             host = cluster.metadata.get_host(node.address, node.port)
             return host is not None and host.host_id == node.host_id and bool(host.is_up)
 
-        await until(is_known)
+        await until_on_loop(is_known)
         assert len(cluster.metadata.all_hosts()) == 3
         assert (await session.execute(SAFE)) is not None
 
@@ -644,6 +637,7 @@ async def test_what_happened_while_there_was_no_control_connection_is_found(
         await events.expect("add", added.address)
 
 
+@pytest.mark.slow
 async def test_nodes_that_join_and_leave(nodes: FakeCluster) -> None:
     async with connected(nodes) as (cluster, session):
         events = HostEvents()
@@ -702,7 +696,7 @@ async def test_schema_events_and_events_of_unknown_types(
         added = await thread(nodes.add_node)
         assert added.is_running
         assert (await session.execute(SAFE)).one().k == 0
-        await until(lambda: added.connections)
+        await until_on_loop(lambda: added.connections)
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
@@ -717,9 +711,11 @@ async def test_a_keyspace_is_used_on_every_connection(nodes: FakeCluster) -> Non
         ]
         assert used == ["ks"] * 3
         await thread(nodes[0].drop_connections)
-        await until(lambda: any(not connection.event_types for connection in nodes[0].connections))
+        await until_on_loop(
+            lambda: any(not connection.event_types for connection in nodes[0].connections)
+        )
         assert (await session.execute(SAFE)) is not None
-        await until(
+        await until_on_loop(
             lambda: [c.keyspace for c in nodes[0].connections if not c.event_types] == ["ks"]
         )
 

@@ -16,8 +16,9 @@ from cassandra.engine.schema.targets import MANY_KEYSPACES
 from cassandra.errors import NoHostAvailable
 from cassandra.testing.fake import FakeNode, Request, rows
 from tests.unit.engine.faults import WAIT, connected
-from tests.unit.engine.schema.test_reading_on_nodes import reads, until
+from tests.unit.engine.schema.test_reading_on_nodes import reads
 from tests.unit.metadata.schema.rows import schema
+from tests.waiting import until_on_loop
 
 ENDLESS = "SELECT * FROM system_schema.tables"
 
@@ -86,7 +87,7 @@ async def test_a_flood_of_events_is_a_few_readings() -> None:
             node.schema = schema("a", tables=4000)
             for at in range(4000):
                 node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", "a", f"t{at}")
-            await until(cluster, lambda: len(cluster.metadata.keyspaces["a"].tables) == 4000)
+            await until_on_loop(lambda: len(cluster.metadata.keyspaces["a"].tables) == 4000)
             assert len(reads(node, "tables")) - before < 40
 
 
@@ -99,5 +100,5 @@ async def test_a_flood_of_keyspaces_reads_everything_once() -> None:
             node.schema = schema(*names, tables=1)
             for name in names:
                 node.send_event("SCHEMA_CHANGE", "CREATED", "KEYSPACE", name)
-            await until(cluster, lambda: len(cluster.metadata.keyspaces) == len(names))
+            await until_on_loop(lambda: len(cluster.metadata.keyspaces) == len(names))
             assert len(reads(node, "tables")) - before < MANY_KEYSPACES

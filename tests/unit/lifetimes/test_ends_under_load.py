@@ -117,6 +117,7 @@ node.stop()
 """
 
 
+@pytest.mark.slow
 @needs_fork
 @pytest.mark.parametrize("loop", LOOPS)
 def test_a_child_that_is_forked_while_another_thread_connects_can_end(loop: str) -> None:

@@ -143,12 +143,14 @@ if __name__ == "__main__":
 )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_pool_of_forked_processes_makes_its_own() -> None:
     done = run_python(FORKED_POOL, as_file=True)
     assert done.stdout.splitlines() == [str([([], True)] * 4), "parent []"], done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_after_a_fork_the_child_is_told_and_can_make_its_own() -> None:
     done = run_python(FORK)
@@ -162,6 +164,7 @@ def test_after_a_fork_the_child_is_told_and_can_make_its_own() -> None:
     assert done.returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_nobody_waits_in_a_child_for_what_is_under_way_in_the_parent() -> None:
     done = run_python(FORK_UNDER_WAY, timeout=30)
@@ -174,6 +177,7 @@ def test_nobody_waits_in_a_child_for_what_is_under_way_in_the_parent() -> None:
     assert done.returncode == 0
 
 
+@pytest.mark.slow
 def test_a_generator_that_was_not_read_to_its_end_does_not_keep_a_process() -> None:
     done = run_python(
         PROLOGUE
@@ -191,11 +195,13 @@ with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
     assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")
 
 
+@pytest.mark.slow
 def test_a_spawned_process_makes_its_own() -> None:
     done = run_python(SPAWN, as_file=True)
     assert done.stdout.splitlines() == ["spawned []", "parent 0 []"], done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "ending",
     [
@@ -249,6 +255,7 @@ with FakeNode() as node:
 )
 
 
+@pytest.mark.slow
 def test_a_cluster_that_is_dropped_ends_what_it_started() -> None:
     done = run_python(DROPPED)
     assert done.stdout == "0 0\n", done.stderr

@@ -76,6 +76,7 @@ def test_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (report["files"], report["not_read"][0]["line"]) == (2, 1)
 
 
+@pytest.mark.slow
 def test_the_program_is_read_and_not_run(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("import cassandra\nopen('was_run', 'w')")
     done = run_python(

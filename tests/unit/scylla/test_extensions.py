@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import os
-import threading
 from collections import Counter
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -29,6 +28,7 @@ from cassandra.testing.fake import (
 )
 from cassandra.testing.fake.tokens import token_of
 from tests.proxies import Proxy
+from tests.waiting import until
 
 SELECT = "SELECT v FROM {}.t WHERE k = ?"
 INSERT = "INSERT INTO {}.t (k, v) VALUES (?, 'x')"
@@ -58,14 +58,6 @@ def session(nodes: FakeCluster) -> Iterator[Session]:
 def places(nodes: FakeCluster, text: str) -> Counter[int]:
     """How often each node got a statement."""
     return Counter(place for place, node in enumerate(nodes.nodes) for _ in node.queries(text))
-
-
-def until(true: Any) -> None:
-    for _ in range(2000):
-        if true():
-            return
-        threading.Event().wait(0.005)
-    raise AssertionError("it did not come to that")
 
 
 # -- lightweight transactions ----------------------------------------------------------------------

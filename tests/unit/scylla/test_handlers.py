@@ -22,7 +22,8 @@ from cassandra.cluster import Cluster
 from cassandra.protocol import LazyProtocolHandler, NumpyProtocolHandler, ProtocolHandler
 from cassandra.query import tuple_factory
 from cassandra.testing.fake import FakeCluster, Scylla, rows
-from tests.unit.engine.pools.test_shards import all_connected, settings_of, until
+from tests.unit.engine.pools.test_shards import all_connected, settings_of
+from tests.waiting import until
 
 pytest.importorskip("numpy")
 
@@ -135,7 +136,7 @@ async def _run_blocking(
 ) -> None:
     with Cluster(**settings_of(nodes, **settings)) as cluster:
         session = cluster.connect(wait_for_all_pools=True)
-        await asyncio.to_thread(until, nodes, lambda: all_connected(cluster))
+        await asyncio.to_thread(until, lambda: all_connected(cluster))
         prepare(session)
 
         async def execute(prepared: Any, values: tuple[Any, ...]) -> Any:
@@ -149,7 +150,7 @@ async def _run_in_asyncio(
 ) -> None:
     async with aio.Cluster(**settings_of(nodes, **settings)) as cluster:
         session = await cluster.connect(wait_for_all_pools=True)
-        await asyncio.to_thread(until, nodes, lambda: all_connected(cluster))
+        await asyncio.to_thread(until, lambda: all_connected(cluster))
         prepare(session)
 
         async def execute(prepared: Any, values: tuple[Any, ...]) -> Any:

@@ -112,7 +112,7 @@ def test_a_handshake_that_fails(use: Use, locked: tuple[str, str]) -> None:
         "password": "another",
     }  # fmt: skip
     with FakeNode() as node, pytest.raises(DriverException) as caught:
-        use([node.address], port=node.port, ssl_options=options)
+        use([node.address], port=node.port, ssl_options=options, connect_timeout=0.2)
     assert "'another'" not in shown(caught.value)
 
 

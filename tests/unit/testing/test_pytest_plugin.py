@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,23 +11,50 @@ from pathlib import Path
 import pytest
 
 import cassandra.testing
+from tests.processes import run_python
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 
-def test_plugin_imports_next_to_nothing() -> None:
+def test_the_plugin_alone_loads_nothing_but_itself() -> None:
     code = (
         "import sys, pytest\n"
         "before = set(sys.modules)\n"
         "import turbocql_pytest\n"
-        "print(' '.join(sorted(set(sys.modules) - before)))\n"
+        "print(*sorted(set(sys.modules) - before))\n"
     )
-    said = subprocess.run(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True
-    ).stdout.split()
-    assert set(said) <= {"turbocql_pytest", "uuid"}
+    assert run_python(code).stdout.split() == ["turbocql_pytest"]
 
 
+def test_collecting_tests_loads_nothing_of_the_driver(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "def test_one():\n    pass\n\n\ndef test_two(cassandra_session):\n    pass\n"
+    )
+    arguments = [
+        "--collect-only", "-q", "-p", "turbocql_pytest", "-p", "no:cacheprovider",
+        "-c", os.devnull, f"--rootdir={tmp_path}", str(tmp_path),
+    ]  # fmt: skip
+    done = run_python(
+        "import sys, pytest\n"
+        f"code = pytest.main({arguments!r})\n"
+        "print(int(code), *[name for name in sys.modules if name.startswith('cassandra')])\n",
+        env={"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+    )
+    assert "2 tests collected" in done.stdout, done.stderr
+    assert done.stdout.splitlines()[-1] == "0"
+
+
+def test_nothing_of_the_driver_names_the_test_kit() -> None:
+    kit = Path(cassandra.testing.__file__).parent
+    named = re.compile(r"cassandra\.testing\b|cassandra import testing")
+    assert [
+        str(path)
+        for path in kit.parent.rglob("*.py")
+        if kit not in path.parents and named.search(path.read_text())
+    ] == []
+
+
+@pytest.mark.slow
 def test_plugin_leaves_options_of_the_same_names_alone(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(
         "def pytest_addoption(parser):\n"

@@ -65,6 +65,7 @@ def supervisor() -> Iterator[Supervisor]:
         yield supervisor
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["plain", "fork"])
 def test_everything_ends_when_the_parent_is_killed(tmp_path: Path, how: str) -> None:
     place = tmp_path / "data"

@@ -28,6 +28,7 @@ from tests.unit.cqltypes.samples import (
 )
 
 
+@pytest.mark.slow
 def test_a_hundred_threads_on_shared_plans(twins: Twins) -> None:
     cases = [
         (cqltype.build_codec(twins.codecs), value, bytes.fromhex(expected))

@@ -28,7 +28,8 @@ from cassandra.policies import AddressTranslator, ConstantReconnectionPolicy
 from cassandra.testing.fake import FakeCluster, FakeNode, Scylla
 from cassandra.testing.tls import TlsMaterial
 from tests.proxies import Proxies, Proxy, behind
-from tests.unit.engine.pools.test_shards import all_connected, until
+from tests.unit.engine.pools.test_shards import all_connected
+from tests.waiting import until
 
 TEXT = "SELECT v FROM ks.t WHERE k = ?"
 
@@ -59,7 +60,7 @@ def settings_of(nodes: FakeCluster, **settings: Any) -> dict[str, Any]:
 def session(nodes: FakeCluster, proxies: Proxies) -> Iterator[Session]:
     with Cluster(**settings_of(nodes)) as cluster:
         made = cluster.connect(wait_for_all_pools=True)
-        until(nodes, lambda: all_connected(cluster))
+        until(lambda: all_connected(cluster))
         yield made
 
 
@@ -86,7 +87,7 @@ def test_all_pools_go_through_the_proxies(
 async def test_the_asyncio_face(nodes: FakeCluster, proxies: Proxies) -> None:
     async with aio.Cluster(**settings_of(nodes)) as cluster:
         session = await cluster.connect(wait_for_all_pools=True)
-        await asyncio.to_thread(until, nodes, lambda: all_connected(cluster))
+        await asyncio.to_thread(until, lambda: all_connected(cluster))
         await session.execute("SELECT 1")
         assert [proxies[node.host_id].now for node in nodes.nodes] == [3, 3, 3]
 
@@ -142,7 +143,7 @@ def test_a_node_without_a_route_is_reached_where_it_says_it_is(
     nodes.scylla.route("c1", lonely.host_id)
     with Cluster(**settings_of(nodes)) as cluster:
         cluster.connect(wait_for_all_pools=True)
-        until(nodes, lambda: all_connected(cluster))
+        until(lambda: all_connected(cluster))
         assert pool_connections(lonely) == 3
         assert proxies[lonely.host_id].opened == 0
         assert proxies[nodes[1].host_id].now == 3
@@ -153,7 +154,7 @@ def test_other_connections_rows_do_not_count(nodes: FakeCluster, proxies: Proxie
         nodes.scylla.route("another", node.host_id, "192.0.2.1", 1)
     with Cluster(**settings_of(nodes)) as cluster:
         cluster.connect(wait_for_all_pools=True)
-        until(nodes, lambda: all_connected(cluster))
+        until(lambda: all_connected(cluster))
 
 
 def test_an_override_is_the_contact_point_and_the_address_of_all_routes(
@@ -166,7 +167,7 @@ def test_an_override_is_the_contact_point_and_the_address_of_all_routes(
     with Cluster(port=discovery, client_routes_config=config) as cluster:
         assert cluster.contact_points == ["127.0.0.1"]
         cluster.connect(wait_for_all_pools=True)
-        until(nodes, lambda: all_connected(cluster))
+        until(lambda: all_connected(cluster))
         # The control connection came through the discovery port.
         assert [proxies[node.host_id].now for node in nodes.nodes] == [4, 3, 3]
     config = ClientRoutesConfig([ClientRouteProxy("c1", "127.0.0.1"), ClientRouteProxy("c2")])
@@ -193,6 +194,7 @@ def reopen(session: Session, node: FakeNode) -> None:
             node.loop.call_soon_threadsafe(one.end)
 
 
+@pytest.mark.slow
 def test_new_connections_take_the_new_route(
     nodes: FakeCluster, proxies: Proxies, session: Session
 ) -> None:
@@ -203,12 +205,12 @@ def test_new_connections_take_the_new_route(
         nodes.scylla.route("c1", node.host_id, other.address, other.port)
         assert host is not None
         place = (other.address, other.port)
-        until(nodes, lambda: host.endpoint.resolve() == place)
+        until(lambda: host.endpoint.resolve() == place)
         # What is open goes on; the host is the same.
         assert (proxies[node.host_id].now, other.opened) == (3, 0)
         assert session.cluster.metadata.get_host(node.address) is host
         proxies[node.host_id].close()
-        until(nodes, lambda: other.now == 3 and all_connected(session.cluster))
+        until(lambda: other.now == 3 and all_connected(session.cluster))
     finally:
         other.close()
 
@@ -220,16 +222,16 @@ def test_a_node_that_was_lost_is_tried_at_once_by_its_new_route(
     policy = ConstantReconnectionPolicy(600, None)
     with Cluster(**settings_of(nodes, reconnection_policy=policy)) as cluster:
         cluster.connect(wait_for_all_pools=True)
-        until(nodes, lambda: all_connected(cluster))
+        until(lambda: all_connected(cluster))
         node = nodes[1]
         proxies[node.host_id].close()
         host = cluster.metadata.get_host(node.address)
         assert host is not None
-        until(nodes, lambda: host.is_up is False)
+        until(lambda: host.is_up is False)
         other = Proxy(node)
         try:
             nodes.scylla.route("c1", node.host_id, other.address, other.port)
-            until(nodes, lambda: host.is_up and other.now == 3)
+            until(lambda: host.is_up and other.now == 3)
         finally:
             other.close()
 
@@ -242,7 +244,7 @@ def test_changes_of_other_connections_are_not_followed(
     nodes.scylla.route("c1", nodes[0].host_id, "192.0.2.1", 1)
     host = session.cluster.metadata.get_host(nodes[0].address)
     assert host is not None
-    until(nodes, lambda: host.endpoint.resolve() == ("192.0.2.1", 1))
+    until(lambda: host.endpoint.resolve() == ("192.0.2.1", 1))
     again = len([one for one in nodes.requests if "client_routes" in (one.query or "")])
     assert again == asked + 1
 
@@ -253,7 +255,7 @@ def test_a_node_that_joins_is_reached_by_its_route(nodes: FakeCluster, session: 
     try:
         nodes.scylla.route("c1", node.host_id, proxy.address, proxy.port)
         nodes.tell("TOPOLOGY_CHANGE", "NEW_NODE", node)
-        until(nodes, lambda: proxy.now == 3 and all_connected(session.cluster))
+        until(lambda: proxy.now == 3 and all_connected(session.cluster))
         assert len(session.cluster.metadata.all_hosts()) == 4
     finally:
         proxy.close()
@@ -275,7 +277,7 @@ def test_routes_are_read_again_with_the_control_connection(
         node.loop.call_soon_threadsafe(control.end)
         host = cluster.metadata.get_host(nodes[2].address)
         assert host is not None
-        until(nodes, lambda: host.endpoint.resolve() == (other.address, other.port))
+        until(lambda: host.endpoint.resolve() == (other.address, other.port))
     finally:
         other.close()
 
@@ -289,7 +291,7 @@ def test_the_client_s_port_chooses_the_shard_only_if_that_is_asked_for(
     """The proxies here do not keep it, so that the fake node puts connections on any shard."""
     with Cluster(**settings_of(nodes)) as cluster:
         cluster.connect(wait_for_all_pools=True)
-        until(nodes, lambda: all_connected(cluster))
+        until(lambda: all_connected(cluster))
         ports = {one.local_port for node in nodes.nodes for one in node.connections}
         assert ports == {nodes.port}
     direct = {node.host_id: node for node in nodes.scylla.nodes}
@@ -299,7 +301,7 @@ def test_the_client_s_port_chooses_the_shard_only_if_that_is_asked_for(
     config = ClientRoutesConfig([ClientRouteProxy("c1")], advanced_shard_awareness=True)
     with Cluster(**settings_of(nodes, client_routes_config=config)) as cluster:
         cluster.connect(wait_for_all_pools=True)
-        until(nodes, lambda: all_connected(cluster))
+        until(lambda: all_connected(cluster))
         for node in direct.values():
             own = [one for one in node.connections if not one.event_types]
             chosen = [one for one in own if one.peer and one.peer[1] % 3 == one.shard]
@@ -332,7 +334,7 @@ def test_tls_takes_the_ports_of_tls(material: TlsMaterial) -> None:
             nodes.scylla.route("c1", host_id, "127.0.0.1", 1, proxy.port)
         with Cluster(**settings_of(nodes, ssl_context=client)) as cluster:
             cluster.connect(wait_for_all_pools=True)
-            until(nodes, lambda: all_connected(cluster))
+            until(lambda: all_connected(cluster))
             assert [proxy.now for proxy in made.values()] == [2, 2]
         for proxy in made.values():
             proxy.close()

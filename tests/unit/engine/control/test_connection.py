@@ -36,7 +36,7 @@ class AtOnce:
             yield 0.0
 
 
-class World:
+class ControlParts:
     """All that a control connection works with; `happened` is what it did, in order."""
 
     def __init__(self, *endpoints: EndPoint, **changed: Any) -> None:
@@ -116,7 +116,7 @@ class World:
 
 
 async def test_the_first_connection_step_by_step() -> None:
-    world = World()
+    world = ControlParts()
     await world.control.connect()
     steps = ["open 10.0.0.1", "prepare", "REGISTER", "read", "schema", "adopted", "take"]
     assert world.happened == steps
@@ -127,7 +127,7 @@ async def test_the_first_connection_step_by_step() -> None:
 
 @pytest.mark.parametrize("step", ["prepare", "REGISTER", "read", "schema"])
 async def test_a_step_that_fails_leads_to_the_next_contact_point(step: str) -> None:
-    world = World(A, B)
+    world = ControlParts(A, B)
     world.fail(step, ConnectionException("lost"))
     await world.control.connect()
     assert [one.closed for one in world.opened] == [True, False]
@@ -135,7 +135,7 @@ async def test_a_step_that_fails_leads_to_the_next_contact_point(step: str) -> N
 
 
 async def test_errors_of_all_contact_points_are_told() -> None:
-    world = World(A, B)
+    world = ControlParts(A, B)
     world.fail("open 10.0.0.1", OSError("no route"))
     world.fail("open 10.0.0.2", ValueError("of a resolver"))
     with pytest.raises(NoHostAvailable) as failure:
@@ -146,7 +146,7 @@ async def test_errors_of_all_contact_points_are_told() -> None:
 
 
 async def test_refused_credentials_are_not_tried_at_the_next_one() -> None:
-    world = World(A, B)
+    world = ControlParts(A, B)
     for endpoint in (A, B):
         world.fail(f"open {endpoint.address}", AuthenticationFailed("bad password"))
     with pytest.raises(LoginRefused):
@@ -155,7 +155,7 @@ async def test_refused_credentials_are_not_tried_at_the_next_one() -> None:
 
 
 async def test_a_lost_connection_moves_and_catches_up() -> None:
-    world = World(A)
+    world = ControlParts(A)
     await world.control.connect()
     world.happened.clear()
     world.opened[0].close(ConnectionException("lost"))
@@ -166,7 +166,7 @@ async def test_a_lost_connection_moves_and_catches_up() -> None:
 
 
 async def test_the_end_of_a_connection_that_was_replaced_is_no_loss() -> None:
-    world = World()
+    world = ControlParts()
     await world.control.connect()
     first = world.opened[0]
     first.close(ConnectionException("lost"))
@@ -178,7 +178,7 @@ async def test_the_end_of_a_connection_that_was_replaced_is_no_loss() -> None:
 
 
 async def test_tries_go_on_until_a_host_answers() -> None:
-    world = World()
+    world = ControlParts()
     await world.control.connect()
     errors: list[Exception] = [OSError("down"), ValueError("a fault"), DriverException("refused")]
     world.fail("open 10.0.0.1", *errors)
@@ -194,7 +194,7 @@ async def test_a_host_that_comes_up_ends_the_wait() -> None:
         def new_schedule(self) -> Iterator[float]:
             return iter([3600.0])
 
-    world = World(reconnection_policy=Never())
+    world = ControlParts(reconnection_policy=Never())
     await world.control.connect()
     world.fail("open 10.0.0.1", OSError("down"))
     world.opened[0].close()
@@ -209,7 +209,7 @@ async def test_a_host_that_comes_up_ends_the_wait() -> None:
 
 
 async def test_events_go_to_their_handlers() -> None:
-    world = World()
+    world = ControlParts()
     await world.control.connect()
     body = string("STATUS_CHANGE") + string("UP") + inet("10.0.0.9", 9042)
     world.opened[0].on_event(EVENT, 0, body)
@@ -217,7 +217,7 @@ async def test_events_go_to_their_handlers() -> None:
 
 
 async def test_a_burst_of_changes_is_one_reading() -> None:
-    world = World()
+    world = ControlParts()
     await world.control.connect()
     world.happened.clear()
     for _ in range(10):
@@ -228,17 +228,17 @@ async def test_a_burst_of_changes_is_one_reading() -> None:
 
 
 async def test_changes_are_not_followed_if_reading_is_switched_off() -> None:
-    world = World(topology_event_refresh_window=-1)
+    world = ControlParts(topology_event_refresh_window=-1)
     world.control.on_topology_change({})
     assert world.control._debouncer.due is None
-    world = World()
+    world = ControlParts()
     world.enabled = False
     world.control.on_topology_change({})
     assert world.control._debouncer.due is None
 
 
 async def test_a_reading_that_fails_gives_the_connection_up() -> None:
-    world = World()
+    world = ControlParts()
     await world.control.connect()
     world.fail("read", DriverException("overloaded"))
     world.control.on_topology_change({})
@@ -247,7 +247,7 @@ async def test_a_reading_that_fails_gives_the_connection_up() -> None:
 
 
 async def test_a_reading_that_is_asked_for() -> None:
-    world = World()
+    world = ControlParts()
     await world.control.connect()
     await world.control.refresh_nodes(rebuild=True)
     assert world.happened[-2:] == ["read", "take, rebuild"]
@@ -257,7 +257,7 @@ async def test_a_reading_that_is_asked_for() -> None:
 
 
 async def test_a_closed_one_does_not_come_back() -> None:
-    world = World()
+    world = ControlParts()
     await world.control.connect()
     world.control.on_topology_change({})
     world.control.close()
@@ -269,7 +269,7 @@ async def test_a_closed_one_does_not_come_back() -> None:
 
 
 async def test_a_connection_that_comes_after_the_end_is_closed() -> None:
-    world = World()
+    world = ControlParts()
 
     async def shut_down(connection: Any, local: Host) -> None:
         world.control.close()

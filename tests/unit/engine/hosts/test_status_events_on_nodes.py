@@ -8,7 +8,7 @@ from typing import Any
 from cassandra.policies import ConstantReconnectionPolicy
 from cassandra.testing.fake import FakeCluster
 from tests.unit.engine.faults import HostEvents, connected, thread
-from tests.unit.metadata.placement.test_routing import until
+from tests.waiting import until_on_loop
 
 
 async def test_a_node_that_was_replaced_is_known_when_it_is_said_to_be_up() -> None:
@@ -29,9 +29,11 @@ async def test_a_node_that_was_replaced_is_known_when_it_is_said_to_be_up() -> N
             await events.expect("down", replaced.address)
             replaced.host_id = uuid.UUID(int=99)
             await thread(nodes.start_node, replaced)
-            await until(lambda: cluster.metadata.get_host_by_host_id(replaced.host_id) is not None)
+            await until_on_loop(
+                lambda: cluster.metadata.get_host_by_host_id(replaced.host_id) is not None
+            )
             after = cluster.metadata.get_host_by_host_id(replaced.host_id)
             assert after is cluster.metadata.get_host(replaced.address)
             assert after is not before
-            await until(lambda: any(host is after for host in session.get_pool_state()))
+            await until_on_loop(lambda: any(host is after for host in session.get_pool_state()))
             assert not any(host is before for host in cluster.metadata.all_hosts())

@@ -20,7 +20,7 @@ from tests.unit.engine.partners import host, settings, turns
 LOST = ConnectionException("lost")
 
 
-class World:
+class WatchedHosts:
     """A watch over two hosts, with one session that can be told which pools it has."""
 
     def __init__(self, **changed: Any) -> None:
@@ -86,7 +86,7 @@ class World:
 
 
 async def test_a_host_that_is_lost_is_tried_until_it_answers() -> None:
-    world = World()
+    world = WatchedHosts()
     world.probe_error = LOST
     world.watch.on_connection_failure(world.first, LOST)
     assert world.events == [("down", "10.0.0.1")]
@@ -99,7 +99,7 @@ async def test_a_host_that_is_lost_is_tried_until_it_answers() -> None:
 
 
 async def test_a_host_with_a_pool_is_not_down() -> None:
-    world = World()
+    world = WatchedHosts()
     world.pools[world.first] = object()
     world.watch.on_connection_failure(world.first, LOST)
     world.watch.on_said_down(world.first)
@@ -107,7 +107,7 @@ async def test_a_host_with_a_pool_is_not_down() -> None:
 
 
 async def test_tries_end_with_the_schedule_and_the_host_is_given_up() -> None:
-    world = World()
+    world = WatchedHosts()
     world.probe_error = LOST
     world.watch.on_connection_failure(world.first, LOST)
     await world.settle()
@@ -120,7 +120,7 @@ async def test_tries_end_with_the_schedule_and_the_host_is_given_up() -> None:
 
 
 async def test_refused_credentials_end_the_tries() -> None:
-    world = World()
+    world = WatchedHosts()
     world.probe_error = AuthenticationFailed("no")
     world.watch.on_connection_failure(world.first, LOST)
     await world.settle()
@@ -135,7 +135,7 @@ async def test_statements_are_prepared_on_a_host_before_it_counts_as_served() ->
         prepared.append(host.address)
 
     for wanted in (True, False):
-        world = World(reprepare_on_up=wanted)
+        world = WatchedHosts(reprepare_on_up=wanted)
         world.watch.prepare_on = prepare
         assert await world.watch.bring_up(world.first)
     assert prepared == ["10.0.0.1"]
@@ -149,7 +149,7 @@ def read(*hosts: Host, known: list[Host]) -> NodeList:
 
 
 async def test_the_node_list_brings_and_takes_hosts() -> None:
-    world = World()
+    world = WatchedHosts()
     new = host("10.0.0.3", is_up=None)
     world.watch.take_node_list(read(world.first, new, known=world.metadata.all_hosts()))
     assert world.events == [("remove", "10.0.0.2"), ("add", "10.0.0.3")]
@@ -160,7 +160,7 @@ async def test_the_node_list_brings_and_takes_hosts() -> None:
 
 
 async def test_the_placement_is_computed_again_if_tokens_change_or_that_is_asked_for() -> None:
-    world = World()
+    world = WatchedHosts()
     world.metadata.partitioner = "org.apache.cassandra.dht.Murmur3Partitioner"
     world.first.tokens, world.second.tokens = ("0",), ("100",)
 
@@ -175,7 +175,7 @@ async def test_the_placement_is_computed_again_if_tokens_change_or_that_is_asked
 
 
 async def test_nothing_counts_after_the_end() -> None:
-    world = World()
+    world = WatchedHosts()
     world.probe_error = LOST
     world.watch.on_connection_failure(world.first, LOST)
     world.watch.close()

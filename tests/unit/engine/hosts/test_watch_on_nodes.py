@@ -29,7 +29,7 @@ from cassandra.policies import (
 from cassandra.query import SimpleStatement
 from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, Opcode, error, hold, message
 from tests.unit.engine.faults import READ, WAIT, HostEvents, connected, fails, number, thread
-from tests.unit.metadata.placement.test_routing import until
+from tests.waiting import until_on_loop
 
 SAFE = SimpleStatement(READ, is_idempotent=True)
 
@@ -64,7 +64,7 @@ async def test_a_used_host_of_another_data_centre_comes_back(
         for victim in nodes.nodes[1:]:
             await thread(nodes.start_node, victim, tell)
             await events.expect("up", victim.address)
-        await until(lambda: len(pooled(session)) == 3)
+        await until_on_loop(lambda: len(pooled(session)) == 3)
 
 
 async def test_hosts_that_are_not_used_follow_events_without_a_connection(
@@ -97,7 +97,7 @@ async def test_a_policy_that_comes_later_knows_which_hosts_are_down(nodes: FakeC
     async with connected(nodes, reconnection_policy=slowly) as (cluster, _):
         down, spare = (host for host in cluster.metadata.all_hosts() if host.datacenter == "west")
         await thread(nodes.stop_node, nodes.node_at(down.address))
-        await until(lambda: down.is_up is False)
+        await until_on_loop(lambda: down.is_up is False)
         policy = DCAwareRoundRobinPolicy("east", used_hosts_per_remote_dc=1)
         cluster.add_execution_profile("later", ExecutionProfile(load_balancing_policy=policy))
         assert down not in list(policy.make_query_plan())
@@ -131,7 +131,7 @@ async def test_what_the_cluster_said_while_the_control_connection_moved_is_not_m
         other = next(host for host in cluster.metadata.all_hosts() if host is not at)
         reconnection, core.settings.reconnection_policy = core.settings.reconnection_policy, Never()
         await thread(nodes.stop_node, nodes.node_at(other.address), False)
-        await until(lambda: other.state == "forced down")
+        await until_on_loop(lambda: other.state == "forced down")
         await thread(nodes.start_node, nodes.node_at(other.address), False)
         core.settings.reconnection_policy = reconnection
         await thread(nodes.node_at(at.address).drop_connections)
@@ -181,7 +181,7 @@ async def test_the_control_connection_comes_back_with_the_first_host(
             await asyncio.wait_for(tries.wait(), WAIT)
             assert cluster.get_control_connection_host() is None
             await thread(node.accept_connections)
-            await until(lambda: cluster.get_control_connection_host() is not None)
+            await until_on_loop(lambda: cluster.get_control_connection_host() is not None)
 
 
 async def test_the_control_connection_comes_back_with_any_connection(
@@ -200,7 +200,7 @@ async def test_the_control_connection_comes_back_with_any_connection(
             await thread(node.accept_connections)
             (pool,) = session._engine.pools.values()
             pool.connections[0].close(ConnectionException("lost too"))
-            await until(lambda: cluster.get_control_connection_host() is not None)
+            await until_on_loop(lambda: cluster.get_control_connection_host() is not None)
 
 
 async def test_a_control_connection_that_is_lost_while_it_moves_is_made_again() -> None:
@@ -235,7 +235,9 @@ async def test_a_control_connection_that_is_lost_while_it_moves_is_made_again() 
             assert control.connection is not None
             control.connection.close(ConnectionException("lost"))
             await thread(gone.wait, WAIT)
-            await until(lambda: control.connection is not None and not control.connection.closed)
+            await until_on_loop(
+                lambda: control.connection is not None and not control.connection.closed
+            )
 
 
 async def test_an_event_that_was_due_while_the_control_connection_moved_is_followed() -> None:
@@ -274,10 +276,10 @@ async def test_a_control_connection_that_never_lasts_is_no_storm(
             assert cluster._core is not None
             control = cluster._core.control
             for _ in range(10):
-                await until(lambda: control.connection is not None)
+                await until_on_loop(lambda: control.connection is not None)
                 assert control.connection is not None
                 control.connection.close(ConnectionException("lost"))
-            await until(lambda: control.connection is not None)
+            await until_on_loop(lambda: control.connection is not None)
             # The first three are made again at once, each of the others after the schedule's next
             # delay.
             assert len(taken) == 7
@@ -322,7 +324,7 @@ async def test_a_host_that_is_not_convicted_is_connected_to_again() -> None:
             # One failure: not convicted, but without connections for the moment.
             session._engine.remove_pool(host)
             core.hosts.on_connection_failure(host, OSError("broken"))
-            await until(lambda: victim.address in pooled(session))
+            await until_on_loop(lambda: victim.address in pooled(session))
             assert events.seen == []
             assert host.conviction_policy.failures == 0
             # Now it is away for longer.
@@ -361,7 +363,7 @@ async def test_a_session_that_loses_a_host_alone_gets_it_back() -> None:
             cluster.register_listener(events)
             core, victim = cluster._core, nodes[1]
             assert core is not None
-            await until(
+            await until_on_loop(
                 lambda: core.sessions._following is None
             )  # what follows from the events of connecting is over
             victim.prime('USE "ks"', error(ErrorCode.INVALID, "Keyspace 'ks' does not exist"), 1)
@@ -371,8 +373,8 @@ async def test_a_session_that_loses_a_host_alone_gets_it_back() -> None:
                 if pool.host.address == victim.address
             )
             pool.connections[0].close(ConnectionException("broken"))
-            await until(lambda: pool.closed)
-            await until(lambda: victim.address in pooled(session))
+            await until_on_loop(lambda: pool.closed)
+            await until_on_loop(lambda: victim.address in pooled(session))
             assert victim.address in pooled(other)
             assert events.seen == []
 
@@ -445,7 +447,7 @@ async def test_another_node_under_the_same_address_is_another_host() -> None:
             assert after is not None
             assert after is not before
             await events.expect("up", replaced.address)
-            await until(lambda: after.is_up is True)
+            await until_on_loop(lambda: after.is_up is True)
             assert any(host is after for host in session.get_pool_state())
             assert before is not None
             assert before.is_up is False
@@ -461,7 +463,7 @@ async def test_listeners_hear_of_a_replaced_node_once_each_and_in_order() -> Non
             replaced.host_id = uuid.UUID(int=99)
             await cluster.refresh_nodes()
             host = cluster.metadata.get_host(replaced.address)
-            await until(lambda: host is not None and host.is_up is True)
+            await until_on_loop(lambda: host is not None and host.is_up is True)
             assert events.seen == [(kind, replaced.address) for kind in ("remove", "add", "up")]
 
 
@@ -524,8 +526,10 @@ async def test_an_event_while_the_control_connection_is_made_is_acted_on_afterwa
             cluster.register_listener(events)
             connection, control.connection = control.connection, None  # as it is while it moves
             added = await thread(nodes.add_node)
-            await until(lambda: control._debouncer.due is not None)
-            await until(lambda: control._debouncer.due is None and control._refreshing is None)
+            await until_on_loop(lambda: control._debouncer.due is not None)
+            await until_on_loop(
+                lambda: control._debouncer.due is None and control._refreshing is None
+            )
             assert cluster.metadata.get_host(added.address) is None
             control.connection = connection
             assert connection is not None
@@ -575,6 +579,7 @@ class Resolver:
         return await self._loop.create_connection(factory, address, port, **settings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unreachable", ["192.0.2.1", "127.0.0.99"], ids=["drops", "refuses"])
 async def test_an_address_of_a_name_that_cannot_be_reached_does_not_hide_the_others(
     unreachable: str,
@@ -698,11 +703,11 @@ async def test_policies_place_a_node_anew_that_has_changed_its_rack_or_data_cent
         assert host is not None
         assert (host.datacenter, policy.distance(host)) == ("east", HostDistance.LOCAL)
         assert host in set(policy.make_query_plan())
-        await until(lambda: len(pooled(session)) == 2)
+        await until_on_loop(lambda: len(pooled(session)) == 2)
         nodes.nodes[2].datacenter = "west"
         await cluster.refresh_nodes()
         assert host not in set(policy.make_query_plan())
-        await until(lambda: len(pooled(session)) == 1)
+        await until_on_loop(lambda: len(pooled(session)) == 1)
         # To the program nothing has come or gone: the host was there at connect.
         assert events.seen == []
 

@@ -19,6 +19,7 @@ from cassandra.protocol.features import ShardingInfo
 from cassandra.testing.fake import FakeCluster, Scylla, ScyllaNode
 from cassandra.testing.tls import TlsMaterial
 from tests.processes import run_python
+from tests.waiting import until
 
 SELECT = "SELECT v FROM {}.t WHERE k = ?"
 
@@ -51,23 +52,11 @@ def all_connected(cluster: Any) -> bool:
     return bool(stats) and all(one["shards_count"] == one["connected"] for one in stats.values())
 
 
-def until(nodes: FakeCluster, true: Callable[[], Any]) -> None:
-    """Wait for something that a connection to one of the nodes changes."""
-    deadline = asyncio.new_event_loop()
-    try:
-        end = deadline.time() + 10
-        while not true():
-            assert deadline.time() < end
-            deadline.run_until_complete(asyncio.sleep(0.005))
-    finally:
-        deadline.close()
-
-
 @pytest.fixture
 def cluster(nodes: FakeCluster) -> Iterator[Cluster]:
     with Cluster(**settings_of(nodes)) as made:
         made.connect(wait_for_all_pools=True)
-        until(nodes, lambda: all_connected(made))
+        until(lambda: all_connected(made))
         yield made
 
 
@@ -138,7 +127,7 @@ def test_the_shard_aware_port_can_be_disabled(nodes: FakeCluster) -> None:
     options = ShardAwareOptions(disable_shardaware_port=True)
     with Cluster(**settings_of(nodes, shard_aware_options=options)) as cluster:
         cluster.connect(wait_for_all_pools=True)
-        until(nodes, lambda: all_connected(cluster))
+        until(lambda: all_connected(cluster))
         for node in nodes.scylla.nodes:
             assert all(one.local_port == node.port for one in node.connections)
 
@@ -172,7 +161,7 @@ def test_local_ports_are_chosen_from_the_range_and_taken_ones_are_skipped(
         options = {"local_ports": (low, high)}
         with Cluster(**settings_of(nodes, shard_aware_options=options)) as cluster:
             cluster.connect(wait_for_all_pools=True)
-            until(nodes, lambda: all_connected(cluster))
+            until(lambda: all_connected(cluster))
             ports = [
                 one.peer[1]
                 for node in nodes.scylla.nodes
@@ -229,7 +218,7 @@ def test_the_port_of_tls(tmp_path: Any) -> None:
         Cluster(**settings_of(nodes, ssl_context=client)) as cluster,
     ):
         cluster.connect()
-        until(nodes, lambda: all_connected(cluster))
+        until(lambda: all_connected(cluster))
         node = nodes.scylla.nodes[0]
         ports = [one.local_port for one in node.connections]
         assert ports.count(node.shard_aware_port) == 3
@@ -253,7 +242,7 @@ def test_a_shard_that_is_lost_is_opened_again(nodes: FakeCluster, cluster: Clust
     opened = node.opened
     victim = next(one for one in node.connections if one.shard == 3 and not one.event_types)
     node.loop.call_soon_threadsafe(victim.end)
-    until(nodes, lambda: node.opened == opened + 1 and all_connected(cluster))
+    until(lambda: node.opened == opened + 1 and all_connected(cluster))
     assert node.connections[-1].shard == 3
 
 
@@ -266,10 +255,10 @@ def test_a_node_comes_back_with_another_number_of_shards(
     node.shards = shards
     nodes.start_node(node)
     expected = {"shards_count": shards, "connected": shards}
-    until(nodes, lambda: cluster.shard_aware_stats().get(node.endpoint) == expected)
+    until(lambda: cluster.shard_aware_stats().get(node.endpoint) == expected)
     session = cluster.connect()
     prepared = session.prepare(SELECT.format("vn"))
-    until(nodes, lambda: all_connected(cluster))
+    until(lambda: all_connected(cluster))
     nodes.scylla.forget_arrivals()
     for key in range(300):
         session.execute(prepared, (key,))
@@ -298,7 +287,7 @@ def test_behind_a_nat_the_ordinary_port_fills_what_is_missing() -> None:
     with scylla(shards=4, rewrites_ports=True) as nodes:
         with Cluster(**settings_of(nodes)) as cluster:
             cluster.connect(wait_for_all_pools=True)
-            until(nodes, lambda: all_connected(cluster))
+            until(lambda: all_connected(cluster))
         assert all(node.opened <= 8 for node in nodes.nodes)
 
 
@@ -307,7 +296,7 @@ def test_a_port_that_cannot_be_reached_is_done_without(nodes: FakeCluster) -> No
         node.close_shard_aware_port()
     with Cluster(**settings_of(nodes)) as cluster:
         cluster.connect(wait_for_all_pools=True)
-        until(nodes, lambda: all_connected(cluster))
+        until(lambda: all_connected(cluster))
 
 
 # -- requests --------------------------------------------------------------------------------------
@@ -326,7 +315,7 @@ def test_every_read_reaches_its_shard(
     nodes.scylla.tablets_version = version
     with Cluster(**settings_of(nodes, load_balancing_policy=policy)) as cluster:
         session = cluster.connect(wait_for_all_pools=True)
-        until(nodes, lambda: all_connected(cluster))
+        until(lambda: all_connected(cluster))
         prepared = session.prepare(SELECT.format(keyspace))
         warm(nodes, lambda key: session.execute(prepared, (key,)))
         for key in range(1000):
@@ -362,7 +351,7 @@ def test_twenty_thousand_reads(
     else:
         with Cluster(**settings_of(nodes)) as cluster:
             session = cluster.connect(wait_for_all_pools=True)
-            until(nodes, lambda: all_connected(cluster))
+            until(lambda: all_connected(cluster))
             prepared = session.prepare(text)
             warm(nodes, lambda key: session.execute(prepared, (key,)))
             keys = [(key,) for key in range(count)]
@@ -378,7 +367,7 @@ def test_twenty_thousand_reads(
 async def _read_in_asyncio(nodes: FakeCluster, text: str, count: int) -> None:
     async with aio.Cluster(**settings_of(nodes)) as cluster:
         session = await cluster.connect(wait_for_all_pools=True)
-        await asyncio.to_thread(until, nodes, lambda: all_connected(cluster))
+        await asyncio.to_thread(until, lambda: all_connected(cluster))
         prepared = await session.prepare(text)
         for key in range(1000):
             await session.execute(prepared, (key,))
@@ -396,7 +385,7 @@ def test_while_tablets_move(nodes: FakeCluster, version: int) -> None:
     placement = nodes.scylla.placement
     with Cluster(**settings_of(nodes)) as cluster:
         session = cluster.connect(wait_for_all_pools=True)
-        until(nodes, lambda: all_connected(cluster))
+        until(lambda: all_connected(cluster))
         prepared = session.prepare(SELECT.format("tb"))
         warm(nodes, lambda key: session.execute(prepared, (key,)))
         for key in range(10_000):

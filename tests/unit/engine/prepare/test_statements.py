@@ -31,7 +31,7 @@ class Pool:
         return self.connection
 
 
-class World:
+class PreparerParts:
     """All that a preparer works with: one session with pools to two hosts."""
 
     protocol_version = 5
@@ -85,7 +85,7 @@ class World:
 
 
 async def test_one_host_by_the_plan_and_the_others_directly() -> None:
-    world = World()
+    world = PreparerParts()
     prepared = await world.prepare()
     assert [body.query for body in world.sent] == [READ]
     assert world.asked == ["10.0.0.2"]
@@ -97,19 +97,19 @@ async def test_one_host_by_the_plan_and_the_others_directly() -> None:
 
 
 async def test_the_others_are_left_alone_if_that_is_wanted() -> None:
-    world = World(prepare_on_all_hosts=False)
+    world = PreparerParts(prepare_on_all_hosts=False)
     await world.prepare()
     assert world.asked == []
 
 
 async def test_a_failure_of_another_host_is_no_failure() -> None:
-    world = World()
+    world = PreparerParts()
     world.ask_error = ConnectionException("lost")
     assert (await world.prepare()).query_id == b"id"
 
 
 async def test_callers_with_one_text_share_a_request() -> None:
-    world = World()
+    world = PreparerParts()
     world.gate.clear()
     callers = [asyncio.ensure_future(world.prepare()) for _ in range(5)]
     other = asyncio.ensure_future(world.prepare("SELECT 1"))
@@ -122,7 +122,7 @@ async def test_callers_with_one_text_share_a_request() -> None:
 
 
 async def test_a_caller_that_gives_up_leaves_the_others_alone() -> None:
-    world = World()
+    world = PreparerParts()
     world.gate.clear()
     leaving, staying = (asyncio.ensure_future(world.prepare()) for _ in range(2))
     await turns()
@@ -132,7 +132,7 @@ async def test_a_caller_that_gives_up_leaves_the_others_alone() -> None:
 
 
 async def test_an_error_is_told_to_all_and_not_remembered() -> None:
-    world = World()
+    world = PreparerParts()
     world.error = DriverException("refused")
     callers = [world.prepare() for _ in range(3)]
     found = await asyncio.gather(*callers, return_exceptions=True)
@@ -142,7 +142,7 @@ async def test_an_error_is_told_to_all_and_not_remembered() -> None:
 
 
 async def test_a_closed_session_prepares_nothing() -> None:
-    world = World()
+    world = PreparerParts()
     world.session.closed = True
     with pytest.raises(ConnectionShutdown):
         await world.prepare()
@@ -150,7 +150,7 @@ async def test_a_closed_session_prepares_nothing() -> None:
 
 
 async def test_texts_are_remembered() -> None:
-    world = World()
+    world = PreparerParts()
     known: Any = RecentlyUsed(8)
     policies: Any = (None, None, None)
 
@@ -165,13 +165,13 @@ async def test_texts_are_remembered() -> None:
 
 @pytest.mark.parametrize("marks", [False, True])
 async def test_a_text_tells_of_transactions_only_if_no_server_does(marks: bool) -> None:
-    world = World(marks_transactions=marks)
+    world = PreparerParts(marks_transactions=marks)
     prepared = await world.prepare("UPDATE t SET v = 1 WHERE k = ? IF EXISTS")
     assert prepared.is_lwt() is not marks
 
 
 async def test_a_host_that_comes_back_gets_what_is_in_use() -> None:
-    world = World(prepare_on_all_hosts=False)
+    world = PreparerParts(prepare_on_all_hosts=False)
     first, again = await world.prepare(), await world.prepare()
     world.query_id = b"other"
     other = await world.prepare("SELECT 1")
@@ -186,7 +186,7 @@ async def test_a_host_that_comes_back_gets_what_is_in_use() -> None:
 
 
 async def test_a_host_that_comes_back_is_asked_by_a_few_tasks_for_all_statements() -> None:
-    world = World(prepare_on_all_hosts=False)
+    world = PreparerParts(prepare_on_all_hosts=False)
     kept = []
     for number in range(500):
         world.query_id = b"id %d" % number
@@ -214,7 +214,7 @@ async def test_a_host_that_comes_back_is_asked_by_a_few_tasks_for_all_statements
 
 
 async def test_statements_of_another_keyspace_are_left_out() -> None:
-    world = World(prepare_on_all_hosts=False)
+    world = PreparerParts(prepare_on_all_hosts=False)
     kept = []
     for number in range(3 * LEFT_OUT_AT_ONCE):
         world.query_id = b"id %d" % number
@@ -228,7 +228,7 @@ async def test_statements_of_another_keyspace_are_left_out() -> None:
 
 
 async def test_a_host_that_leaves_again_is_not_asked_further() -> None:
-    world = World(prepare_on_all_hosts=False)
+    world = PreparerParts(prepare_on_all_hosts=False)
     kept = await world.prepare()
     del world.session.pools[SECOND]
     await world.preparer.prepare_all_on(SECOND)

@@ -8,7 +8,6 @@ import asyncio
 import pickle
 import re
 import threading
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -29,28 +28,7 @@ from cassandra.testing.fake import (
 )
 from tests.unit.engine.faults import WAIT, connected
 from tests.unit.metadata.schema.rows import add_table, column, keyspace, remove_table, schema
-
-
-async def until(cluster: aio.Cluster, condition: Callable[[], Any]) -> None:
-    """Wait until `condition` holds: it is looked at whenever a part of the metadata is replaced."""
-    changed = asyncio.Event()
-
-    def told(replace: Callable[[Any], None]) -> Callable[[Any], None]:
-        def replace_and_tell(part: Any) -> None:
-            replace(part)
-            changed.set()
-
-        return replace_and_tell
-
-    for name in ("replace_schema", "replace_replication", "replace_hosts"):
-        setattr(cluster.metadata, name, told(getattr(cluster.metadata, name)))
-
-    async def look() -> None:
-        while not condition():
-            await changed.wait()
-            changed.clear()
-
-    await asyncio.wait_for(look(), WAIT)
+from tests.waiting import until_on_loop
 
 
 def has_table(cluster: aio.Cluster, keyspace_name: str, table: str) -> bool:
@@ -136,7 +114,7 @@ async def test_replication_is_read_for_tokens_alone() -> None:
             assert before is not None
             node.schema["system_schema.keyspaces"] = [keyspace("a", 3), keyspace("b")]
             node.send_event("SCHEMA_CHANGE", "UPDATED", "KEYSPACE", "a")
-            await until(cluster, lambda: metadata.replication_version > version)
+            await until_on_loop(lambda: metadata.replication_version > version)
             assert metadata.replication_of("a") != before
             assert metadata.replication_of("b") is None
             node.prime(re.compile("CREATE"), schema_change("CREATED", "KEYSPACE", "b"))
@@ -190,7 +168,7 @@ async def test_only_the_wanted_keyspaces_are_read() -> None:
             add_table(node.schema, "a", "new")
             node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", "b", "t0")
             node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", "a", "new")
-            await until(cluster, lambda: "new" in cluster.metadata.keyspaces["a"].tables)
+            await until_on_loop(lambda: "new" in cluster.metadata.keyspaces["a"].tables)
             assert len(reads(node, "tables")) == 2
             await cluster.refresh_keyspace_metadata("b")
             assert "b" not in cluster.metadata.keyspaces
@@ -264,13 +242,13 @@ async def test_what_could_not_be_read_is_read_later(monkeypatch: pytest.MonkeyPa
                     re.compile("system_schema.tables"), error(ErrorCode.SERVER_ERROR), times=times
                 )
                 node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", keyspace_name, "new")
-                await until(cluster, partial(has_table, cluster, keyspace_name, "new"))
+                await until_on_loop(partial(has_table, cluster, keyspace_name, "new"))
             # Also what a session has changed itself, and with no event.
             add_table(node.schema, "a", "newer")
             node.prime(re.compile("system_schema.tables"), error(ErrorCode.SERVER_ERROR), times=1)
             node.prime("CREATE TABLE a.newer", schema_change("CREATED", "TABLE", "a", "newer"))
             await session.execute("CREATE TABLE a.newer")
-            await until(cluster, lambda: "newer" in cluster.metadata.keyspaces["a"].tables)
+            await until_on_loop(lambda: "newer" in cluster.metadata.keyspaces["a"].tables)
 
 
 async def test_an_event_does_not_wait_for_what_is_tried_again(
@@ -283,10 +261,10 @@ async def test_an_event_does_not_wait_for_what_is_tried_again(
             node.prime(re.compile("system_schema.tables"), error(ErrorCode.SERVER_ERROR), times=1)
             node.send_event("SCHEMA_CHANGE", "UPDATED", "TABLE", "a", "t0")
             schema_of = cluster._core.schema  # type: ignore[union-attr]
-            await until(cluster, lambda: schema_of._failures == 1)
+            await until_on_loop(lambda: schema_of._failures == 1)
             add_table(node.schema, "b", "new")
             node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", "b", "new")
-            await until(cluster, lambda: "new" in cluster.metadata.keyspaces["b"].tables)
+            await until_on_loop(lambda: "new" in cluster.metadata.keyspaces["b"].tables)
 
 
 async def test_a_fault_of_the_driver_does_not_hang_the_statement(
@@ -309,7 +287,7 @@ async def test_a_burst_of_events_is_one_reading() -> None:
             add_table(node.schema, "a", "new")
             for _ in range(20):
                 node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", "a", "new")
-            await until(cluster, lambda: "new" in cluster.metadata.keyspaces["a"].tables)
+            await until_on_loop(lambda: "new" in cluster.metadata.keyspaces["a"].tables)
             assert len(reads(node, "tables")) == 2
 
 
@@ -320,7 +298,7 @@ async def test_many_tables_of_a_keyspace_are_read_as_the_keyspace() -> None:
             for at in range(40):
                 add_table(node.schema, "a", f"new{at}")
                 node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", "a", f"new{at}")
-            await until(cluster, lambda: len(cluster.metadata.keyspaces["a"].tables) == 42)
+            await until_on_loop(lambda: len(cluster.metadata.keyspaces["a"].tables) == 42)
             assert len(reads(node, "tables")) <= 4
 
 
@@ -331,10 +309,10 @@ async def test_a_keyspace_that_is_dropped_and_made_again() -> None:
             node.schema = schema("a", tables=1)
             node.send_event("SCHEMA_CHANGE", "DROPPED", "KEYSPACE", "a")
             node.send_event("SCHEMA_CHANGE", "CREATED", "KEYSPACE", "a")
-            await until(cluster, lambda: list(cluster.metadata.keyspaces["a"].tables) == ["t0"])
+            await until_on_loop(lambda: list(cluster.metadata.keyspaces["a"].tables) == ["t0"])
             node.schema = schema()
             node.send_event("SCHEMA_CHANGE", "DROPPED", "KEYSPACE", "a")
-            await until(cluster, lambda: "a" not in cluster.metadata.keyspaces)
+            await until_on_loop(lambda: "a" not in cluster.metadata.keyspaces)
             assert cluster.metadata.replication_of("a") is None
 
 
@@ -361,18 +339,17 @@ async def test_other_elements_are_read_again_by_events() -> None:
                 }
             ]
             node.send_event("SCHEMA_CHANGE", "CREATED", "TYPE", "a", "u")
-            await until(cluster, lambda: "u" in cluster.metadata.keyspaces["a"].user_types)
+            await until_on_loop(lambda: "u" in cluster.metadata.keyspaces["a"].user_types)
             other = {**function, "argument_types": ["text"], "return_type": "text"}
             node.schema["system_schema.functions"] = [function, other]
             node.send_event("SCHEMA_CHANGE", "CREATED", "FUNCTION", "a", "f", ["int"])
-            await until(
-                cluster,
+            await until_on_loop(
                 lambda: sorted(cluster.metadata.keyspaces["a"].functions) == ["f(int)", "f(text)"],
             )
             node.schema["system_schema.aggregates"] = [aggregate]
             node.send_event("SCHEMA_CHANGE", "CREATED", "AGGREGATE", "a", "g", ["int"])
-            await until(
-                cluster, lambda: list(cluster.metadata.keyspaces["a"].aggregates) == ["g(int)"]
+            await until_on_loop(
+                lambda: list(cluster.metadata.keyspaces["a"].aggregates) == ["g(int)"]
             )
             node.schema["system_schema.functions"] = [other]
             await cluster.refresh_user_function_metadata(
@@ -403,7 +380,7 @@ async def test_views_belong_to_their_tables() -> None:
                 column("a", "v", "id", "partition_key", 0),
             ]
             node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", "a", "v")
-            await until(cluster, lambda: "v" in cluster.metadata.keyspaces["a"].views)
+            await until_on_loop(lambda: "v" in cluster.metadata.keyspaces["a"].views)
             found = cluster.metadata.keyspaces["a"]
             assert found.tables["t0"].views["v"] is found.views["v"]
             assert "v" not in found.tables
@@ -847,14 +824,13 @@ async def test_the_schema_is_read_again_where_its_version_is_another(changed: bo
             if changed:
                 other.schema_version = other.host_id
             nodes.stop_node(nodes.node_at(host.address), tell=False)
-            await until(
-                cluster,
+            await until_on_loop(
                 lambda: (
                     getattr(cluster.get_control_connection_host(), "address", None) == other.address
                 ),
             )
             if changed:
-                await until(cluster, lambda: list(cluster.metadata.keyspaces) == ["a", "b"])
+                await until_on_loop(lambda: list(cluster.metadata.keyspaces) == ["a", "b"])
             else:
                 await cluster.refresh_nodes()
                 assert not reads(other, "tables")

@@ -13,6 +13,7 @@ from cassandra.errors import ConnectionException, ConnectionShutdown, DriverExce
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.metadata.schema.snapshot import Schema
 from tests.unit.engine.partners import connection, host, settings, spawn, turns
+from tests.waiting import until_on_loop
 
 TABLE = {"target_type": "TABLE", "change_type": "UPDATED", "keyspace": "a", "table": "t"}
 
@@ -63,12 +64,6 @@ class Parts:
         return self.agreed
 
 
-async def until(condition: Any) -> None:
-    """Wait for what timers of zero seconds and tasks do."""
-    while not condition():
-        await turns(1)
-
-
 async def test_at_connect_what_is_wanted_is_read() -> None:
     for enabled, wanted in ((True, [True]), (False, [False])):
         parts = Parts(schema_metadata_enabled=enabled)
@@ -96,7 +91,7 @@ async def test_a_burst_is_read_once() -> None:
     parts = Parts()
     for _ in range(10):
         parts.refresher.on_event(TABLE)
-    await until(lambda: parts.reader.read_)
+    await until_on_loop(lambda: parts.reader.read_)
     await turns()
     assert parts.reader.targets == [Target("TABLE", "a", "t")]
 
@@ -126,7 +121,7 @@ async def test_the_event_of_a_change_of_ones_own_is_not_read_once_more() -> None
     parts = Parts(schema_event_refresh_window=0.01)
     parts.refresher.on_event(TABLE)
     await parts.refresher.after_ddl(TABLE, connection())
-    await until(lambda: parts.refresher._timer is None)
+    await until_on_loop(lambda: parts.refresher._timer is None)
     await turns()
     assert parts.reader.targets == [Target("TABLE", "a", "t")]
 
@@ -135,7 +130,7 @@ async def test_what_comes_during_a_round_is_the_next_round() -> None:
     parts = Parts()
     parts.reader.gate = asyncio.Event()
     first = asyncio.ensure_future(parts.refresher.refresh(Target("KEYSPACE", "a"), 0))
-    await until(lambda: parts.reader.read_)
+    await until_on_loop(lambda: parts.reader.read_)
     others = [
         asyncio.ensure_future(parts.refresher.refresh(Target("KEYSPACE", "a"), 0)) for _ in range(3)
     ]
@@ -173,7 +168,7 @@ async def test_what_an_event_named_is_tried_again_but_not_for_ever(
     parts.metadata.replace_schema(Schema({}, ("one", "4.0")))
     parts.reader.error = ConnectionException("lost")
     parts.refresher.on_event(TABLE)
-    await until(lambda: len(parts.reader.read_) == MOST_TRIES + 1)
+    await until_on_loop(lambda: len(parts.reader.read_) == MOST_TRIES + 1)
     await turns(50)
     assert len(parts.reader.read_) == MOST_TRIES + 1
     assert parts.metadata.schema.version is None  # read again after the next move
@@ -186,7 +181,7 @@ async def test_the_end_is_told_to_who_waits() -> None:
         asyncio.ensure_future(parts.refresher.refresh(Target("KEYSPACE", name), 0))
         for name in ("a", "b")
     ]
-    await until(lambda: parts.reader.read_)
+    await until_on_loop(lambda: parts.reader.read_)
     parts.refresher.close()
     for one in waiting:
         with pytest.raises(ConnectionShutdown):

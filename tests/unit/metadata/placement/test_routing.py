@@ -28,6 +28,7 @@ from cassandra.query import SimpleStatement
 from cassandra.testing.fake import FakeCluster, FakeNode, hold
 from tests.unit.engine.faults import READ, WAIT, HostEvents, connected, number, thread
 from tests.unit.metadata.schema.rows import schema
+from tests.waiting import until_on_loop
 
 KEYS = [bytes([high, low]) for high in range(8) for low in range(8)]
 
@@ -61,14 +62,6 @@ async def nodes() -> AsyncIterator[FakeCluster]:
         )
         cluster.prime(READ, number(1))
         yield cluster
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async def look() -> None:
-        while not condition():  # noqa: ASYNC110 - states of the engine have no event
-            await asyncio.sleep(0.005)
-
-    await asyncio.wait_for(look(), WAIT)
 
 
 async def coordinators(
@@ -113,6 +106,7 @@ async def test_requests_with_a_routing_key_reach_a_replica(nodes: FakeCluster, k
         )
 
 
+@pytest.mark.slow
 async def test_a_new_node_gets_the_requests_of_its_range_and_a_removed_one_gives_them_back(
     nodes: FakeCluster,
 ) -> None:
@@ -125,24 +119,26 @@ async def test_a_new_node_gets_the_requests_of_its_range_and_a_removed_one_gives
         token = token_map.token_class.from_key(key).value
         (before,) = cluster.metadata.get_replicas("one", key)
         added = await thread(nodes.add_node, "east", "rack1", token)
-        await until(lambda: cluster.metadata.get_replicas("one", key)[0].address == added.address)
+        await until_on_loop(
+            lambda: cluster.metadata.get_replicas("one", key)[0].address == added.address
+        )
         assert cluster.metadata.token_map is not token_map
-        await until(lambda: len(session.get_pool_state()) == 5)
+        await until_on_loop(lambda: len(session.get_pool_state()) == 5)
         assert {host.address for _, host in await coordinators(session, "one", [key] * 5)} == {
             added.address
         }
         await thread(nodes.remove_node, added)
-        await until(lambda: cluster.metadata.get_replicas("one", key) == [before])
+        await until_on_loop(lambda: cluster.metadata.get_replicas("one", key) == [before])
         assert {host for _, host in await coordinators(session, "one", [key] * 5)} == {before}
 
 
 async def test_a_changed_replication_is_read_on_its_event(nodes: FakeCluster) -> None:
-    async with connected(nodes) as (cluster, _):
+    async with connected(nodes, schema_event_refresh_window=0) as (cluster, _):
         assert len(cluster.metadata.get_replicas("one", b"k")) == 1
         replicate(nodes, one=simple(3))
         for node in nodes.nodes:
             await thread(node.send_event, "SCHEMA_CHANGE", "UPDATED", "KEYSPACE", "one")
-        await until(lambda: len(cluster.metadata.get_replicas("one", b"k")) == 3)
+        await until_on_loop(lambda: len(cluster.metadata.get_replicas("one", b"k")) == 3)
         assert (
             len(cluster.metadata.get_replicas("two", b"k")) == 2
         )  # the event was of another keyspace
@@ -157,7 +153,7 @@ async def test_replication_is_read_again_when_the_control_connection_has_moved(
             node.schema_version = uuid.UUID(int=7)
         at = cluster.get_control_connection_host().address
         await thread(nodes.stop_node, nodes.node_at(at), False)
-        await until(lambda: len(cluster.metadata.get_replicas("one", b"k")) == 2)
+        await until_on_loop(lambda: len(cluster.metadata.get_replicas("one", b"k")) == 2)
 
 
 async def test_without_tokens_nothing_is_read_and_requests_go_anywhere(nodes: FakeCluster) -> None:
@@ -193,7 +189,7 @@ async def test_pools_follow_distances(nodes: FakeCluster) -> None:
 
         (used,) = remote()
         await thread(nodes.stop_node, nodes.node_at(used))
-        await until(lambda: len(remote()) == 1 and remote() != [used])
+        await until_on_loop(lambda: len(remote()) == 1 and remote() != [used])
 
 
 async def test_load_goes_away_from_a_replica_that_does_not_answer(nodes: FakeCluster) -> None:
@@ -206,7 +202,7 @@ async def test_load_goes_away_from_a_replica_that_does_not_answer(nodes: FakeClu
         statement = SimpleStatement(READ, routing_key=key, keyspace="two")
         futures = [session.execute(statement) for _ in range(100)]
         core = session._engine.core
-        await until(lambda: core.in_flight(other) == 0 and core.in_flight(stuck) > 0)
+        await until_on_loop(lambda: core.in_flight(other) == 0 and core.in_flight(stuck) > 0)
         waiting = core.in_flight(stuck)
         for _ in range(50):
             await session.execute(statement)
@@ -254,9 +250,10 @@ async def test_topology_events_are_joined_but_not_put_off_for_ever(nodes: FakeCl
             assert control._debouncer._by == latest
             assert control._debouncer.due is not None
             assert control._debouncer.due <= latest + 0.01
-        await until(lambda: control._debouncer.due is None)
+        await until_on_loop(lambda: control._debouncer.due is None)
 
 
+@pytest.mark.slow
 async def test_an_error_in_one_listener_does_not_keep_others_from_hearing(
     nodes: FakeCluster,
 ) -> None:
@@ -272,7 +269,7 @@ async def test_an_error_in_one_listener_does_not_keep_others_from_hearing(
         await events.expect("add", added.address)
         cluster.unregister_listener(events)
         await thread(nodes.remove_node, added)
-        await until(lambda: cluster.metadata.get_host(added.address) is None)
+        await until_on_loop(lambda: cluster.metadata.get_host(added.address) is None)
         assert ("remove", added.address) not in events.seen
 
 
@@ -292,9 +289,9 @@ async def test_a_host_that_is_given_up_says_so_and_comes_back_by_an_event(
         assert host is not None
         assert host.state == "up"
         await thread(nodes.stop_node, victim)
-        await until(lambda: host.state == "forced down")
+        await until_on_loop(lambda: host.state == "forced down")
         await thread(nodes.start_node, victim)
-        await until(lambda: host.state == "up")
+        await until_on_loop(lambda: host.state == "up")
 
 
 async def test_a_host_that_is_ignored_now_finishes_what_is_under_way(nodes: FakeCluster) -> None:
@@ -312,11 +309,13 @@ async def test_a_host_that_is_ignored_now_finishes_what_is_under_way(nodes: Fake
         assert cluster._core is not None
         cluster._core.sessions.follow_distances_soon()
         core, looked = cluster._core, cluster._core.sessions._following
-        await until(lambda: core.sessions._following is not looked)
+        await until_on_loop(lambda: core.sessions._following is not looked)
         assert len(session.get_pool_state()) == 4
         await thread(held.open)
         await asyncio.wait_for(asyncio.gather(*futures), WAIT)
-        await until(lambda: {host.datacenter for host in session.get_pool_state()} == {"east"})
+        await until_on_loop(
+            lambda: {host.datacenter for host in session.get_pool_state()} == {"east"}
+        )
 
 
 def test_the_replicas_of_a_keyspace_are_there_when_they_are_asked_for() -> None:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from cassandra.datastax.refusal import CONTINUOUS_PAGING, refuse
+from cassandra._compat.refusal import CONTINUOUS_PAGING, holder, refuse
 from cassandra.protocol.compression import compression
 
 __all__ = [
@@ -111,53 +111,18 @@ class ConnectionHeartbeat(threading.Thread):
         """Do nothing: it cannot have been started."""
 
 
-class HeartbeatFuture:
-    """Would wait for a heartbeat's answer. It can be made, and not used."""
-
-    def __init__(self, connection: object, owner: object) -> None:
-        self.connection = connection
-        self.owner = owner
-
-    def wait(self, timeout: float) -> NoReturn:
-        """Raise NotImplementedError: the event loop waits."""
-        refuse("HeartbeatFuture.wait()", _ENGINE)
-
-
-class ResponseWaiter:
-    """Would wait for several answers. It can be made, and not used."""
-
-    def __init__(self, connection: object, num_responses: int, fail_on_error: bool) -> None:
-        self.connection = connection
-        self.pending = num_responses
-        self.fail_on_error = fail_on_error
-
-    def deliver(self, timeout: float | None = None) -> NoReturn:
-        """Raise NotImplementedError: the event loop waits."""
-        refuse("ResponseWaiter.deliver()", _ENGINE)
-
-
-class ContinuousPagingState:
-    """Would count the pages that wait. It can be made, and not used."""
-
-    def __init__(self, max_queue_size: int) -> None:
-        self.max_queue_size = max_queue_size
-
-
-class ContinuousPagingSession:
-    """Would read pages as a server sends them. It can be made, and not used."""
-
-    def __init__(
-        self, stream_id: int, decoder: object, row_factory: object, connection: object, state: Any
-    ) -> None:
-        self.stream_id = stream_id
-        self.decoder = decoder
-        self.row_factory = row_factory
-        self.connection = connection
-        self.state = state
-
-    def results(self) -> NoReturn:
-        """Raise NotImplementedError: continuous paging is not supported."""
-        refuse("ContinuousPagingSession.results()", CONTINUOUS_PAGING)
+# They can be made, and not used.
+HeartbeatFuture = holder("HeartbeatFuture", "connection owner", "wait", _ENGINE)
+ResponseWaiter = holder(
+    "ResponseWaiter", "connection num_responses fail_on_error", "deliver", _ENGINE
+)
+ContinuousPagingState = holder("ContinuousPagingState", "max_queue_size")
+ContinuousPagingSession = holder(
+    "ContinuousPagingSession",
+    "stream_id decoder row_factory connection state",
+    "results",
+    CONTINUOUS_PAGING,
+)
 
 
 def defunct_on_error(f: Callable[..., Any]) -> Callable[..., Any]:

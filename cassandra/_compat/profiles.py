@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from cassandra._compat import graph
 from cassandra.consistency import ConsistencyLevel
-from cassandra.datastax.graph.query import GraphOptions, graph_object_row_factory
 from cassandra.engine.profile import ExecutionProfile
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ class GraphExecutionProfile(ExecutionProfile):
         consistency_level: int = ConsistencyLevel.LOCAL_ONE,
         serial_consistency_level: int | None = None,
         request_timeout: float | None = 30.0,
-        row_factory: Callable[..., Any] = graph_object_row_factory,
-        graph_options: GraphOptions | None = None,
+        row_factory: Callable[..., Any] = graph.graph_object_row_factory,
+        graph_options: graph.GraphOptions | None = None,
         continuous_paging_options: object = None,
     ) -> None:
         super().__init__(
@@ -61,7 +61,7 @@ class GraphExecutionProfile(ExecutionProfile):
             row_factory,
             continuous_paging_options=continuous_paging_options,
         )
-        self.graph_options = graph_options or GraphOptions()
+        self.graph_options = graph_options or graph.GraphOptions()
 
 
 class GraphAnalyticsExecutionProfile(GraphExecutionProfile):
@@ -74,10 +74,10 @@ class GraphAnalyticsExecutionProfile(GraphExecutionProfile):
         consistency_level: int = ConsistencyLevel.LOCAL_ONE,
         serial_consistency_level: int | None = None,
         request_timeout: float | None = 3600.0 * 24 * 7,
-        row_factory: Callable[..., Any] = graph_object_row_factory,
-        graph_options: GraphOptions | None = None,
+        row_factory: Callable[..., Any] = graph.graph_object_row_factory,
+        graph_options: graph.GraphOptions | None = None,
     ) -> None:
-        options = graph_options or GraphOptions()
+        options = graph_options or graph.GraphOptions()
         options.set_source_analytics()
         super().__init__(
             load_balancing_policy,

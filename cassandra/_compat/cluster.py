@@ -1,0 +1,182 @@
+"""Methods of `Cluster` and `Session` that programs call, over those that the engine has.
+
+The classes have them by `cassandra.cluster.known_names`.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+from cassandra import concurrent
+from cassandra._compat.control_connection import ControlConnection
+from cassandra._compat.refusal import refuse
+from cassandra.errors import ConnectionShutdown
+
+if TYPE_CHECKING:
+    from cassandra.engine.core import Core
+    from cassandra.metadata.host import Host
+
+__all__ = ["KnownCluster", "KnownSession"]
+
+T = TypeVar("T")
+
+
+class KnownCluster:
+    """A base of `Cluster`."""
+
+    _run: Callable[..., Any]
+    _core: Core | None
+    _not_connected: Callable[[], Exception]
+    _control_connection: ControlConnection | None = None
+    _executor: Executor | None = None
+    executor_threads: int
+    is_shutdown: bool
+    refresh_nodes: Callable[[], None]
+
+    @property
+    def executor(self) -> Executor:
+        """Threads for work of the program: those that `Session.submit` uses."""
+        if self._executor is None:
+            self._executor = ThreadPoolExecutor(self.executor_threads, "cassandra-executor")
+        return self._executor
+
+    def on_up(self, host: Host) -> None:
+        """Treat `host` as if the cluster said that it is up. The driver learns that by itself.
+
+        :param host: a `Host` of `Cluster.metadata`.
+        """
+        self._say("on_said_up", host)
+
+    def on_down(
+        self, host: Host, is_host_addition: bool = False, expect_host_to_be_down: bool = False
+    ) -> None:
+        """Treat `host` as if the cluster said that it is down. The driver learns that by itself.
+
+        :param host: a `Host` of `Cluster.metadata`.
+        :param is_host_addition: accepted for older programs; without effect.
+        :param expect_host_to_be_down: accepted for older programs; without effect.
+        """
+        self._say("on_said_down", host)
+
+    def on_add(self, host: Host, refresh_nodes: bool = True) -> None:
+        """Read the node list again. The driver learns of new nodes by itself.
+
+        :param host: the `Host`.
+        :param refresh_nodes: False does nothing.
+        """
+        if refresh_nodes:
+            self.refresh_nodes()
+
+    def on_remove(self, host: Host) -> None:
+        """Read the node list again. The driver learns of nodes that left by itself.
+
+        :param host: the `Host`.
+        """
+        self.refresh_nodes()
+
+    def _say(self, what: str, host: Host) -> None:
+        core = self._core
+        if core is not None:
+            core.loop.call_soon_threadsafe(getattr(core.hosts, what), host)
+
+    @property
+    def control_connection(self) -> ControlConnection:
+        """The connection that the node list, events and schema versions come over."""
+        if self._control_connection is None:
+            self._control_connection = ControlConnection(weakref.proxy(self))
+        return self._control_connection
+
+    def get_connection_holders(self) -> list[Any]:
+        """Return what holds connections: the pools of all sessions, and the control connection."""
+        core = self._core
+        if core is None:
+            return []
+        pools = [pool for session in list(core.sessions) for pool in list(session.pools.values())]
+        return [*pools, self.control_connection]
+
+    def connection_factory(self, endpoint: Any, *args: object, **kwargs: object) -> Any:
+        """Open a connection to `endpoint` that belongs to no pool; it has to be closed on the loop.
+
+        :param endpoint: the node's `EndPoint`.
+        :param args: accepted for older programs; without effect.
+        :param kwargs: accepted for older programs; without effect.
+        :raises ConnectionException: if the cluster is not connected, or the connection fails.
+        """
+        core = self._core
+        if core is None:
+            raise self._not_connected()
+        return self._run(core.open_connection(endpoint))
+
+
+class KnownSession:
+    """A base of `Session`."""
+
+    cluster: Any
+    set_keyspace: Callable[[str], None]
+
+    def submit(self, fn: Callable[..., T], *args: Any, **kwargs: Any) -> Future[T]:
+        """Call ``fn(*args, **kwargs)`` in a thread of `Cluster.executor` and return its future.
+
+        :param fn: a function.
+        :param args: its arguments.
+        :param kwargs: its keywords.
+        :raises ConnectionShutdown: if the cluster is shut down.
+        """
+        if self.cluster.is_shutdown:
+            raise ConnectionShutdown("the cluster is shut down")
+        submitted: Future[T] = self.cluster.executor.submit(fn, *args, **kwargs)
+        return submitted
+
+    def user_type_registered(self, keyspace: str, user_type: str, klass: type[Any]) -> None:
+        """Do what `Cluster.register_user_type` does: it calls its sessions by itself.
+
+        :param keyspace: the name of the type's keyspace.
+        :param user_type: the name of the type.
+        :param klass: takes the fields as keywords and has them as attributes; or dict.
+        :raises UserTypeDoesNotExist: if the cluster does not have the type.
+        """
+        self.cluster.register_user_type(keyspace, user_type, klass)
+
+    # As methods: the session is their first parameter.
+    execute_concurrent = concurrent.execute_concurrent
+    execute_concurrent_with_args = concurrent.execute_concurrent_with_args
+    execute_concurrent_async = concurrent.execute_concurrent_async
+
+    def execute_graph(
+        self,
+        query: object,
+        parameters: object = None,
+        trace: bool = False,
+        execution_profile: object = None,
+        execute_as: object = None,
+    ) -> NoReturn:
+        """Raise NotImplementedError: graphs are not supported.
+
+        :param query: a graph statement.
+        :param parameters: its parameters.
+        :param trace: ask for a trace.
+        :param execution_profile: the profile's name.
+        :param execute_as: the user to execute it as.
+        """
+        refuse("Session.execute_graph()")
+
+    def execute_graph_async(
+        self,
+        query: object,
+        parameters: object = None,
+        trace: bool = False,
+        execution_profile: object = None,
+        execute_as: object = None,
+    ) -> NoReturn:
+        """Raise NotImplementedError: graphs are not supported.
+
+        :param query: a graph statement.
+        :param parameters: its parameters.
+        :param trace: ask for a trace.
+        :param execution_profile: the profile's name.
+        :param execute_as: the user to execute it as.
+        """
+        refuse("Session.execute_graph_async()")

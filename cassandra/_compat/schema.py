@@ -1,0 +1,94 @@
+"""Schema objects and readers of DataStax Enterprise, which is not supported: names for programs."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from cassandra._compat.refusal import holder, refuse
+from cassandra.metadata.placement.replication import ReplicationStrategy
+from cassandra.metadata.schema.tables import TableMetadataV3
+
+__all__ = [
+    "EdgeMetadata",
+    "ReplicationStrategyTypeType",
+    "SchemaParserDSE60",
+    "SchemaParserDSE67",
+    "SchemaParserDSE68",
+    "SchemaParserV3",
+    "SchemaParserV4",
+    "SchemaParserV22",
+    "TableMetadataDSE68",
+    "VertexMetadata",
+    "get_column_from_system_local",
+    "get_schema_parser",
+    "trim_if_startswith",
+]
+
+# The class of the strategies' classes.
+ReplicationStrategyTypeType = type(ReplicationStrategy)
+
+
+# Tables that a graph has as a vertex, and as an edge, with both of its vertices.
+VertexMetadata = holder("VertexMetadata", "keyspace_name table_name label_name")
+EdgeMetadata = holder(
+    "EdgeMetadata",
+    "keyspace_name table_name label_name "
+    "from_table from_label from_partition_key_columns from_clustering_columns "
+    "to_table to_label to_partition_key_columns to_clustering_columns",
+)
+
+
+class TableMetadataDSE68(TableMetadataV3):
+    """A table that may be a vertex or an edge of a graph; the driver makes none."""
+
+    vertex: Any = None
+    edge: Any = None
+
+
+_WHY = (
+    "the engine reads the schema over its own connection; "
+    "Cluster.refresh_schema_metadata() has it read now"
+)
+
+
+def _parser(name: str, base: type) -> Any:
+    kept = "connection timeout fetch_size metadata_request_timeout"
+    return holder(name, kept, "get_all_keyspaces", _WHY, base)
+
+
+# They would read the schema over a blocking connection.
+SchemaParserV22 = _parser("SchemaParserV22", object)
+SchemaParserV3 = _parser("SchemaParserV3", SchemaParserV22)
+SchemaParserV4 = _parser("SchemaParserV4", SchemaParserV3)
+SchemaParserDSE60 = _parser("SchemaParserDSE60", SchemaParserV3)
+SchemaParserDSE67 = _parser("SchemaParserDSE67", SchemaParserV4)
+SchemaParserDSE68 = _parser("SchemaParserDSE68", SchemaParserDSE67)
+
+
+def get_schema_parser(
+    connection: object,
+    server_version: str,
+    dse_version: str | None,
+    timeout: float,
+    metadata_request_timeout: object,
+    fetch_size: int | None = None,
+) -> NoReturn:
+    """Raise NotImplementedError: the engine reads the schema."""
+    refuse("get_schema_parser()", _WHY)
+
+
+def get_column_from_system_local(
+    connection: object, column_name: str, timeout: float, metadata_request_timeout: object
+) -> NoReturn:
+    """Raise NotImplementedError: a session can execute the query."""
+    refuse("get_column_from_system_local()", _WHY)
+
+
+def trim_if_startswith(s: str, prefix: str) -> str:
+    """Return `s` without `prefix`, if it begins with it."""
+    return s.removeprefix(prefix)
+
+
+for _class in (VertexMetadata, EdgeMetadata, TableMetadataDSE68):
+    _class.__module__ = "cassandra.metadata"
+del _class

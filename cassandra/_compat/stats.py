@@ -1,0 +1,159 @@
+"""Counters of a program's own, in the manner of the package that today's drivers count with.
+
+`cassandra.metrics` gives these names. A collection is an object with an attribute for each stat;
+`cassandra.metrics.getStats` has its values under the collection's name.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from cassandra import metrics
+from cassandra.metrics import RequestTimer
+
+__all__ = ["IntStat", "PmfStat", "Stat", "StatsCollection", "collection", "init"]
+
+
+class Stat:
+    """A number that a function gives when it is asked for.
+
+    :param name: its name in `getStats`.
+    :param func: called without arguments.
+    """
+
+    def __init__(self, name: str, func: Callable[[], Any] | None = None) -> None:
+        self.name = name
+        self.func = func
+
+    def first(self) -> Any:
+        """Return the value to begin with."""
+        return None
+
+    def __get__(self, holder: object, owner: type | None = None) -> Any:
+        if holder is None:
+            return self
+        if self.func is not None:
+            return self.func()
+        values = vars(holder)
+        if self.name not in values:
+            values[self.name] = self.first()
+        return values[self.name]
+
+    def __set__(self, holder: object, value: object) -> None:
+        if self.func is not None:
+            raise AttributeError(f"the stat {self.name!r} is computed, and cannot be set")
+        vars(holder)[self.name] = value
+
+
+class IntStat(Stat):
+    """A number that a program counts up, from 0.
+
+    :param name: its name in `getStats`.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+
+    def first(self) -> int:
+        return 0
+
+
+class Distribution(RequestTimer):
+    """The value of a `PmfStat`: a mapping of count, min, max, mean, stddev and percentiles."""
+
+    def addValue(self, value: float) -> None:
+        """Take note of one value."""
+        self.record(None, value)
+
+    @contextmanager
+    def time(self) -> Iterator[None]:
+        """Take note of the seconds that the ``with`` block takes."""
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.addValue(time.perf_counter() - started)
+
+
+class PmfStat(Stat):
+    """A distribution of values: `Distribution.addValue` and `Distribution.time` fill it.
+
+    :param name: its name in `getStats`.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+
+    def first(self) -> Distribution:
+        return Distribution()
+
+
+class StatsCollection:
+    """Stats under one name.
+
+    :param name: the key in `getStats`; slashes at its ends are left out.
+    :param stats: each is an attribute of the collection by its own name.
+    """
+
+    def __init__(self, name: str, *stats: Stat) -> None:
+        # Descriptors belong to a class: each collection has one of its own.
+        self.__class__ = type("StatsCollection", (StatsCollection,), {s.name: s for s in stats})
+        self._stats = stats
+        self._name = name.strip("/")
+        metrics.register(self._name, self)
+
+    def get_stats(self) -> dict[str, Any]:
+        """Return all values in a dict; of a distribution, a dict."""
+        return _values(self, self._stats)
+
+    def __repr__(self) -> str:
+        return f"<StatsCollection {self._name}: {self.get_stats()}>"
+
+
+def _values(holder: object, stats: tuple[Stat, ...]) -> dict[str, Any]:
+    found = {stat.name: stat.__get__(holder) for stat in stats}
+    return {
+        name: dict(value) if isinstance(value, Distribution) else value
+        for name, value in found.items()
+    }
+
+
+def collection(name: str, *stats: Stat) -> StatsCollection:
+    """Return a `StatsCollection`.
+
+    :param name: the key in `getStats`; slashes at its ends are left out.
+    :param stats: each is an attribute of the collection by its own name.
+    """
+    return StatsCollection(name, *stats)
+
+
+class _OfObject:
+    """The stats that the class of an object declares."""
+
+    def __init__(self, holder: object) -> None:
+        self._holder = holder
+        self._stats = tuple(
+            stat for cls in type(holder).__mro__ for stat in vars(cls).values()
+            if isinstance(stat, Stat)
+        )  # fmt: skip
+
+    def get_stats(self) -> dict[str, Any]:
+        """Return all values in a dict."""
+        return _values(self._holder, self._stats)
+
+
+def init(obj: object, path: str | None = None) -> None:
+    """Have `getStats` show the stats that the class of `obj` declares.
+
+    They are shown as long as the object lives.
+
+    :param obj: an object with a ``__dict__``.
+    :param path: the key in `getStats`; None for the name of the class.
+    """
+    stats = _OfObject(obj)
+    # Held by the object: the register holds it weakly.
+    vars(obj)["_stats_of_object"] = stats
+    metrics.register((path or type(obj).__name__).strip("/"), stats)

@@ -1,0 +1,36 @@
+"""Times in buckets, and their percentiles."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from cassandra._histogram import BUCKETS, bucket_of, percentile_of
+
+
+def counted(times: list[float]) -> list[int]:
+    counts = [0] * BUCKETS
+    for one in times:
+        counts[bucket_of(one)] += 1
+    return counts
+
+
+@pytest.mark.parametrize("percent", [1, 50, 95, 99, 99.9, 100])
+def test_percentiles_are_close(percent: float) -> None:
+    times = [10 ** random.Random(at).uniform(-5, 3) for at in range(1000)]
+    exact = sorted(times)[max(round(percent * 10), 1) - 1]
+    assert exact <= percentile_of(counted(times), percent) <= exact * 1.07
+
+
+def test_the_ends() -> None:
+    assert (bucket_of(0.0), bucket_of(1e-9)) == (0, 0)
+    assert bucket_of(1e12) == BUCKETS - 1
+    assert percentile_of([0] * BUCKETS, 99) == 0.0
+    assert percentile_of(counted([1.0]), 0) == 0.0
+
+
+def test_a_percentile_whose_rounding_leaves_a_rest() -> None:
+    for total in range(1, 200):
+        counts = counted([0.5] * total)
+        assert percentile_of(counts, 99.99999999999999) == percentile_of(counts, 100)

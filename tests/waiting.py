@@ -1,0 +1,31 @@
+"""Waiting for what other threads, and other tasks of the loop, are about to do."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["WAIT", "until", "until_on_loop"]
+
+WAIT = 10.0  # seconds; what does not come until then does not come at all
+_PAUSE = 0.001
+
+
+def until(condition: Callable[[], Any], seconds: float = WAIT) -> Any:
+    """Wait until the condition is true, and return its result."""
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < deadline, f"it did not come to that within {seconds} s"
+        time.sleep(_PAUSE)
+    return found
+
+
+async def until_on_loop(condition: Callable[[], Any], seconds: float = WAIT) -> Any:
+    """Do the same while the loop runs."""
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < deadline, f"it did not come to that within {seconds} s"
+        await asyncio.sleep(_PAUSE)
+    return found
