@@ -1,4 +1,4 @@
-"""Caches with a bound on what they hold, in number and in bytes.
+"""Caches with a bound on their contents, in number and in bytes.
 
 Their contents may come from a server, or be generated. Sizes are estimates: of the texts and bytes
 in a key, and of the memory that the code which keeps a value says that it takes.
@@ -27,7 +27,7 @@ class Bounded(Generic[K, V]):
 
     If there is no room, all entries are forgotten. A value that alone would take an eighth of the
     bytes is not kept. Any thread may use it: if two make the same value at the same time, both get
-    what the first has kept, unless that was forgotten in between.
+    the one that the first has kept, unless that was forgotten in between.
     """
 
     __slots__ = ("_entries", "held", "most_bytes", "size")

@@ -29,5 +29,5 @@ class _Pattern:
 
 
 def pattern(text: str, flags: int = 0) -> re.Pattern[str]:
-    """Return what `re.compile` returns, compiled when one of its methods is used first."""
+    """Return a pattern of `re`, compiled when one of its methods is used first."""
     return cast("re.Pattern[str]", _Pattern(text, flags))

@@ -1,6 +1,6 @@
 """Work as a generator of steps, which blocking code and asyncio drive alike.
 
-The generator yields what has to be waited for and gets the outcome; it never knows which of the two
+The generator yields calls that wait, and gets their outcomes; it never knows which of the two
 waits.
 """
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def drive(steps: Generator[S, Any, T], perform: Callable[[S], Any]) -> T:
-    """Take all steps, and return what the generator returns.
+    """Take all steps, and return the generator's result.
 
     An error of a step is thrown into the generator, which may go on.
 
@@ -41,7 +41,7 @@ def drive(steps: Generator[S, Any, T], perform: Callable[[S], Any]) -> T:
 
 
 async def adrive(steps: Generator[S, Any, T], perform: Callable[[S], Awaitable[Any]]) -> T:
-    """Take all steps on asyncio, and return what the generator returns.
+    """Take all steps on asyncio, and return the generator's result.
 
     :param steps: the generator.
     :param perform: takes a step and returns an awaitable of its outcome.

@@ -3,10 +3,10 @@
 Under full monkey patching, `threading` starts greenlets and makes locks for them. The engine's loop
 waits in the kernel, and needs a real thread. So this module gives
 
-- `Lock` and `RLock`: real locks. They are for what threads of both kinds touch, and are held for an
-  instant: no greenlet may be switched with one held, or its thread would wait for itself;
-- `new_waiter`: what one greenlet or thread waits for and a thread of any kind ends. It parks the
-  greenlet, and its thread goes on;
+- `Lock` and `RLock`: real locks. They are for data that threads of both kinds touch, and are held
+  for an instant: no greenlet may be switched with one held, or its thread would wait for itself;
+- `new_waiter`: a lock that one greenlet or thread waits for and a thread of any kind ends. It parks
+  the greenlet, and its thread goes on;
 - `new_thread`, `get_ident`: real threads and their identities.
 
 The locks of these libraries are not for this: gevent takes a wait that only another thread can end
@@ -55,7 +55,7 @@ def green_library() -> str | None:
 
 
 def _real(name: str) -> Any:
-    """Return what `_thread` had under this name before it was patched."""
+    """Return the object that `_thread` had under this name before it was patched."""
     library = green_library()
     if library == "gevent":
         return sys.modules["gevent.monkey"].get_original("_thread", name)
@@ -85,7 +85,7 @@ class Waiter(Protocol):
 
 
 def new_waiter() -> Waiter:
-    """Return what the caller, a thread or a greenlet, may wait for."""
+    """Return a lock that the caller, a thread or a greenlet, may wait for."""
     library = green_library()
     if library is not None:
         return _GreenWaiter(_GeventPlace if library == "gevent" else _EventletPlace)
@@ -303,7 +303,7 @@ def at_home(function: Callable[..., Any]) -> Callable[..., Any]:
     Any thread may call it, and does not wait. If threads are real, it is `function` itself. This is
     for functions of the program, which expects them among its greenlets.
 
-    :param function: takes what the returned function is given.
+    :param function: takes the arguments of the returned function.
     """
     library = green_library()
     if library is None or get_ident() in _real_threads:
@@ -351,7 +351,7 @@ class _LogAtHome(logging.Filter):
 
 
 def _log_at_home() -> None:
-    """Have greenlets write what this package and asyncio log."""
+    """Have greenlets write the log of this package and of asyncio."""
     for name, logger in list(logging.root.manager.loggerDict.items()):
         if (
             isinstance(logger, logging.Logger)

@@ -2,7 +2,7 @@
 
 The compiled twin, ``cassandra._accel.bases``, keeps the attributes where C finds them by their
 names. Here they are ``__slots__``. Both behave the same: an attribute that was not set, or was
-deleted, is an AttributeError; copies and pickles have what was set.
+deleted, is an AttributeError; copies and pickles have the attributes that were set.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Every exception of the driver, with the fields that say what happened.
+"""Every exception of the driver, with the fields that describe it.
 
 There are three families, so that a program can tell whose fault an error is. A caller's mistake is
 a ValueError, a TypeError, or a subclass here. A server's refusal (an ERROR message) is a
@@ -52,7 +52,7 @@ class UnresolvableContactPoints(DriverException):
 class DependencyException(DriverException):
     """Something optional that was asked for cannot be imported.
 
-    :param msg: what was asked for, and what it needs.
+    :param msg: the call, and the version or feature that it needs.
     :param excs: the errors of the imports; none by default.
     """
 
@@ -199,7 +199,7 @@ class WriteTimeout(Timeout):
     """A write timed out at the coordinator.
 
     :param summary_message: the message; the fields' values are added to it.
-    :param write_type: what was being written, a number of `WriteType`.
+    :param write_type: the kind of write, a number of `WriteType`.
     :param info: the fields of `Timeout`, by name.
     """
 
@@ -279,7 +279,7 @@ class WriteFailure(CoordinationFailure):
     """A write failed on a replica.
 
     :param summary_message: the message; the fields' values are added to it.
-    :param write_type: what was being written, a number of `WriteType`.
+    :param write_type: the kind of write, a number of `WriteType`.
     :param info: the fields of `CoordinationFailure`, by name.
     """
 
@@ -324,7 +324,7 @@ class ConfigurationException(RequestValidationException):
 class RateLimitReached(ConfigurationException):
     """ScyllaDB: the partition's rate limit is exhausted.
 
-    :param op_type: what was limited, an `OperationType`, or its number if it is unknown.
+    :param op_type: the limited kind, an `OperationType`, or its number if it is unknown.
     :param rejected_by_coordinator: True if the coordinator refused the request, False if replicas
         did.
     """
@@ -485,7 +485,7 @@ def refused_everywhere(
 ) -> NoHostAvailable:
     """Return a `NoHostAvailable` that is also of the class of `refusal`, with its fields.
 
-    Programs catch either: other drivers raise NoHostAvailable, which hides what the server said.
+    Programs catch either: other drivers raise NoHostAvailable, which hides the server's message.
 
     :param message: the message.
     :param errors: the error of each host that was tried, the refusal among them.

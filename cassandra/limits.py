@@ -88,7 +88,7 @@ class NullCells(local):
     def resume(self, spent: int) -> None:
         """Go on with a page.
 
-        :param spent: what was counted of it.
+        :param spent: the count.
         """
         self.spent = spent
 

@@ -1,4 +1,4 @@
-"""How far a request is, for its observers: what the engine tells `cassandra.observers` of.
+"""How far a request is, for its observers.
 
 The compiled twin is ``cassandra._accel.observed``.
 """
@@ -142,5 +142,5 @@ class ObservedBase:
             self._tell(now, hooks)
 
     def _for_page(self, request: RequestBase) -> ObservedBase:
-        """Return what observes the request for the next page."""
+        """Return the observation of the request for the next page."""
         return type(self)(request, self._hooks, self.page_number + 1)

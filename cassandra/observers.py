@@ -1,4 +1,4 @@
-"""Observers of requests: what tracers, loggers and metrics of a program or a library are built on.
+"""Observers of requests, on which tracers, loggers and metrics of programs and libraries are built.
 
 A `RequestObserver` is told when a request begins, is sent, is tried again, and ends. It is
 registered for a whole cluster (``Cluster(request_observers=[...])`` or
@@ -38,14 +38,14 @@ _HEADER_SIZE = 9  # of a frame: native_protocol_v5.spec, section 2
 
 
 class RequestObserver:
-    """Is told of requests. Override what you need: a method that is not overridden costs nothing.
+    """Is told of requests. Override the methods that you need: the others cost nothing.
 
     The methods that have a request run in a copy of the context of the code that asked for it, so
     context variables have the caller's values. `on_start` and `on_page` are called in the caller's
     thread or on the event loop, the others on the event loop: they must not wait. One that raises
     is logged, and changes nothing for the request; one that takes longer than 0.1 s is logged too,
-    and is told of further events in a thread of its own, up to 10,000 events late. What comes
-    beyond that is dropped, which is logged.
+    and is told of further events in a thread of its own, up to 10,000 events late. Events beyond
+    that are dropped, which is logged.
     """
 
     def on_start(self, request: ObservedRequest) -> None:
@@ -81,7 +81,7 @@ class RequestObserver:
 
         :param request: the request.
         :param attempt: the attempt that failed.
-        :param error: what it failed with.
+        :param error: its error.
         :param decision: "retry" for the same host and "retry next host", as the retry policy
             decided; "prepare" if the server had forgotten the prepared statement.
         """
@@ -121,7 +121,7 @@ class RequestObserver:
         """An attempt has failed.
 
         :param host: the `Host`; None if the request's time was over before it was sent.
-        :param error: what it failed with.
+        :param error: its error.
         :param decision: the retry policy's, a constant of `RetryPolicy`; None if it was not asked.
         """
 
@@ -135,7 +135,7 @@ def overrides(observer: RequestObserver, name: str) -> bool:
 def checked_observers(observers: object, whose: str) -> tuple[RequestObserver, ...]:
     """Return `observers` as a tuple.
 
-    :param observers: what a program gave.
+    :param observers: a program's setting.
     :param whose: "cluster", "session" or "profile", for the message.
     :raises TypeError: if one is not a `RequestObserver`, or `observers` is no iterable of them.
     :raises ValueError: if one wants events that only the observers of a cluster are told.
@@ -336,7 +336,7 @@ class ObservedRequest(observed.ObservedBase):
 
     @property
     def storage(self) -> dict[Any, Any]:
-        """A dict for what observers keep from one event to the next, by the observer say."""
+        """A dict for data that observers keep from one event to the next, by the observer say."""
         if self._storage is None:
             self._storage = {}
         return self._storage

@@ -49,7 +49,7 @@ def compute_crc32(data: bytes, value: int) -> int:
     """Return the CRC32 of `data`, going on from `value` (`CRC32_INITIAL` for a payload).
 
     :param data: the bytes.
-    :param value: the checksum of what stands before them.
+    :param value: the checksum of the bytes before them.
     """
     return zlib.crc32(data, value)
 
@@ -58,7 +58,7 @@ class SegmentHeader:
     """The lengths and the flag before a payload.
 
     :param payload_length: bytes on the wire.
-    :param uncompressed_payload_length: bytes of what they hold. 0 if they are stored as they are,
+    :param uncompressed_payload_length: bytes of their content. 0 if they are stored as they are,
         -1 without compression.
     :param is_self_contained: True if the payload has whole envelopes.
     """

@@ -47,7 +47,7 @@ class SSLSessionCache:
     def get(self, key: Hashable, context: ssl.SSLContext) -> ssl.SSLSession | None:
         """Return the session of a peer; None if there is none, or it has expired.
 
-        :param key: what the peer is known by.
+        :param key: identifies the peer.
         :param context: the one that the session is to be used with. A session of another context
             cannot be, and is left out.
         """
@@ -67,7 +67,7 @@ class SSLSessionCache:
     def is_fresh(self, key: Hashable) -> bool:
         """Return True if a peer's session is there and in the first half of its life.
 
-        :param key: what the peer is known by.
+        :param key: identifies the peer.
         """
         with self._lock:
             known = self._sessions.get(key)
@@ -76,7 +76,7 @@ class SSLSessionCache:
     def put(self, key: Hashable, context: ssl.SSLContext, session: ssl.SSLSession) -> None:
         """Keep the session of a peer, in place of an earlier one.
 
-        :param key: what the peer is known by.
+        :param key: identifies the peer.
         :param context: the `ssl.SSLContext` that it was made with.
         :param session: the `ssl.SSLSession`.
         """

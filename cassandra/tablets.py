@@ -1,6 +1,6 @@
 """ScyllaDB's tablets as objects, for programs and tests that look at them.
 
-The driver itself keeps what the servers tell of tablets in a form that takes less memory:
+The driver itself keeps tablets in a form that takes less memory:
 `Metadata.tablets`.
 """
 

@@ -195,7 +195,7 @@ class RequestThrottler:
         """Fail the requests in the queue that are a session's.
 
         :param session: the engine's session, which is being closed.
-        :param error: what they fail with.
+        :param error: their error.
         """
         for queue in list(self._queues.values()):
             for request in list(queue):
@@ -315,7 +315,7 @@ class AdaptiveThrottler(ConcurrencyLimitingThrottler):
     :param most: the highest limit.
     :param max_queue_size: how many may wait.
     :param tolerance: how many times the usual latency is too long.
-    :param backoff: what the limit is multiplied by.
+    :param backoff: the limit's factor.
     :param patience: seconds.
     :raises ValueError: if a limit is out of range.
     """

@@ -90,7 +90,9 @@ class KnownCluster:
         return self._control_connection
 
     def get_connection_holders(self) -> list[Any]:
-        """Return what holds connections: the pools of all sessions, and the control connection."""
+        """Return the holders of connections: the pools of all sessions, and the control
+        connection.
+        """
         core = self._core
         if core is None:
             return []

@@ -21,7 +21,7 @@ __all__ = [
 class ConcurrentExecutorListResults:
     """One call of `execute_concurrent`, which returns a list.
 
-    :param session: what executes the statements.
+    :param session: executes the statements.
     :param statements_and_params: (statement, parameters) pairs.
     :param execution_profile: a profile or its name; None for the default one.
     """

@@ -44,7 +44,7 @@ def set_final_exception(self: ResponseFuture, response: BaseException) -> None:
 def finish_wrapped(future: ResponseFuture) -> None:
     """Complete `future` by its own methods, which a tracer has wrapped.
 
-    The request completes even if the wrapper fails, or does not call what it wraps.
+    The request completes even if the wrapper fails, or does not call the method that it wraps.
     """
     error = future._error
     future._handed_rows = None

@@ -421,7 +421,7 @@ class Session(SessionBase):
         :param source: a path or a glob of files (CSV, JSON lines, Parquet), a pandas or polars
             frame, Arrow data, or an iterable of tuples, mappings or objects.
         :param options: those of `cassandra.bulk.LoadOptions`.
-        :returns: what was done.
+        :returns: a report of the rows.
         :raises LoadError: if more rows fail than ``max_errors``, 0 by default.
         :raises ValueError: if the source cannot be read, or has other columns than the table.
         :raises TypeError: if there is no such option.

@@ -13,10 +13,10 @@ _VERSION = 1
 
 
 def write_json(path: str | os.PathLike[str], content: object, indent: int | None = None) -> None:
-    """Replace a file as a whole: what it says is on the disk when this returns.
+    """Replace a file as a whole: its content is on the disk when this returns.
 
     :param path: the file.
-    :param content: what JSON can hold.
+    :param content: values that JSON has.
     :param indent: of its lines; None for one line.
     """
     beside = f"{os.fspath(path)}.tmp"
@@ -57,9 +57,9 @@ class Checkpoint:
         self.state = found["state"]
 
     def save(self, **state: Any) -> None:
-        """Replace the file; what it says is on the disk when this returns.
+        """Replace the file; its content is on the disk when this returns.
 
-        :param state: what the next run needs to know.
+        :param state: where the next run begins.
         """
         if self._path is None:
             return

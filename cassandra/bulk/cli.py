@@ -85,7 +85,7 @@ def _command(commands: Any, name: str, text: str, description: str) -> argparse.
 
 
 def _add_scan(parser: argparse.ArgumentParser) -> None:
-    """Add the options of what reads tables."""
+    """Add the options of commands that read tables."""
     add = parser.add_argument
     add("--where", metavar="CONDITION", help="a condition in CQL")
     add("--page-size", type=int, metavar="ROWS", help="rows of a page (default: 5000)")

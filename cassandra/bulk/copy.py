@@ -252,7 +252,7 @@ class _Copy:
         return found
 
     def note(self, report: LoadReport) -> None:
-        """Count what was written.
+        """Count the rows that were written.
 
         :param report: of a load of rows.
         """

@@ -1,4 +1,4 @@
-"""Requests of a load, before they are made: what decides which rows go together."""
+"""Requests of a load, before they are made: the rules of which rows go together."""
 
 from __future__ import annotations
 

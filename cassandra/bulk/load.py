@@ -1,6 +1,6 @@
 """Rows from files, frames and iterables into a table: `Session.load`.
 
-`Load.steps` is a generator that both faces drive: it yields what has to be waited for (a chunk of
+`Load.steps` is a generator that both faces drive: it yields calls that wait (a chunk of
 the source, a slice of requests, a pause), and gets the outcome. Chunks are read and bound in a
 thread while the one before is sent; never more than two are in memory. A chunk is over when each of
 its rows is written or has failed; then the checkpoint moves on.
@@ -154,7 +154,7 @@ class Load:
     # -- the steps ---------------------------------------------------------------------------------
 
     def steps(self) -> Generator[Step, Any, LoadReport]:
-        """Yield what has to be waited for; the report is returned."""
+        """Yield the calls that wait; the report is returned."""
         began = time.monotonic()
         options = self._options
         if isinstance(self._target, PreparedStatement):

@@ -18,7 +18,7 @@ class Progress:
     :param shown: True or False; None shows it if standard error is a terminal.
     :param title: of the work.
     :param total: how many rows there are, if that is known.
-    :param unit: of what is counted.
+    :param unit: of the count.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Progress:
             self._bar = tqdm(desc=title or None, total=total, unit=f" {unit}", unit_scale=True)
 
     def add(self, count: int) -> None:
-        """Count what is done.
+        """Count rows that are done.
 
         :param count: how many.
         """

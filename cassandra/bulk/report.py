@@ -104,8 +104,8 @@ class LoadReport:
 class LoadError(DriverException):
     """More rows failed than may.
 
-    :param message: what happened.
-    :param report: what was done until then.
+    :param message: the cause.
+    :param report: of the rows until then.
     """
 
     def __init__(self, message: str, report: LoadReport) -> None:

@@ -181,7 +181,7 @@ class Fetch:
 
 
 class PageQueue:
-    """Which pages are in flight, which one is taken next, and what is read already.
+    """Which pages are in flight, which one is taken next, and which are read already.
 
     A page is asked for when it begins where the one before it ended. So a page that is lost with
     its node is asked for again as often as needed, and no row comes twice.
@@ -258,10 +258,10 @@ class PageQueue:
     # -- checkpoints -------------------------------------------------------------------------------
 
     def save(self, path: str | Path, what: str) -> None:
-        """Write what was used into a file, in one step.
+        """Write the pages that were used into a file, in one step.
 
         :param path: the file.
-        :param what: which scan it is.
+        :param what: the scan.
         """
         content = {
             "scan": what,
@@ -275,7 +275,7 @@ class PageQueue:
         """Go on where the scan that wrote this file ended; do nothing if there is no file.
 
         :param path: the file.
-        :param what: which scan it is.
+        :param what: the scan.
         :raises ValueError: if the file is of another scan, or damaged.
         """
         try:

@@ -202,7 +202,7 @@ def is_file_of(source: object, path: str | os.PathLike[str]) -> bool:
 
 
 def name_for_people(source: object) -> str:
-    """Return what a report calls a source.
+    """Return a report's name for a source.
 
     :param source: the source.
     """

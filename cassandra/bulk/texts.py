@@ -1,4 +1,4 @@
-"""Texts and JSON values as CQL values, and back: what CSV and JSON lines files hold.
+"""Texts and JSON values as CQL values, and back, for files of CSV and JSON lines.
 
 A reader is made once for each column. Collections, tuples, user-defined types and vectors are JSON
 in a CSV field: ``[1, 2]``, ``{"a": 1}``; a set is a list, a map with keys that are no texts has

@@ -1,3 +1,3 @@
-"""From what a program calls to what the engine executes: all that the blocking and the asyncio face
+"""From a program's calls to the engine's requests: all that the blocking and the asyncio face
 share.
 """

@@ -1,4 +1,4 @@
-"""Checks of what a program passes, so that a mistake is an error of the call that makes it."""
+"""Checks of a program's arguments, so that a mistake is an error of the call that makes it."""
 
 from __future__ import annotations
 

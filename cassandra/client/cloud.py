@@ -1,4 +1,4 @@
-"""Astra's secure connect bundle: what it says, and what the metadata service says of the nodes.
+"""Astra's secure connect bundle: its content, and the metadata service's answer about the nodes.
 
 The bundle is a zip file with the metadata service's address and the certificates for it. The
 service tells the address of a TLS proxy and the ids of the nodes behind it. The proxy sends each
@@ -57,7 +57,7 @@ Bundle = str | os.PathLike[str] | IO[bytes]
 
 
 class _Service(NamedTuple):
-    """Where the metadata service is, and what the bundle says besides."""
+    """Where the metadata service is, and the rest of the bundle."""
 
     host: str
     port: int
@@ -352,7 +352,7 @@ def _service_of(config: Secret[bytes]) -> _Service:
 
 
 def _parsed(config: Secret[bytes]) -> tuple[_Service | None, str]:
-    """Return (the service, "") or (None, what is wrong with the text)."""
+    """Return (the service, "") or (None, the mistake in the text)."""
     try:
         told = Secret(json.loads(config.reveal()))
     except (ValueError, RecursionError) as error:

@@ -60,7 +60,7 @@ def rows_message(message: object) -> ResultMessage:
 
 
 def column_plans(message: object, options: dict[str, Any]) -> tuple[Any, PlanOf]:
-    """Return the column plan of a page, and what makes those of further pages.
+    """Return the column plan of a page, and the maker of those of further pages.
 
     :param options: of `ColumnOptions`.
     :raises ValueError: if an option has a value that it cannot have.

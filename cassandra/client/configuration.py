@@ -90,7 +90,7 @@ class ClusterBase(
     :raises TypeError: if a setting is unknown, or is of a wrong type.
     :raises ValueError: if a value is out of range, or two settings exclude each other.
     :raises UnsupportedOperation: if this driver does not speak the protocol version.
-    :raises NotImplementedError: if a setting asks for what this driver does not have.
+    :raises NotImplementedError: if a setting asks for something that this driver does not have.
     :raises OSError: if a file that a setting names cannot be read.
     """
 
@@ -192,7 +192,7 @@ class ClusterBase(
             core.settings.metadata_request_timeout = self._metadata_timeout()
 
     def _open_bundle(self, has_contact_points: bool) -> None:
-        """Take what the bundle of the setting `cloud` says."""
+        """Take the settings of the bundle of `cloud`."""
         self._cloud = None
         if self.cloud is None:
             return
@@ -211,7 +211,7 @@ class ClusterBase(
             self.auth_provider = PlainTextAuthProvider(*self._cloud.credentials)
 
     def _take_routes(self, has_contact_points: bool) -> None:
-        """Take what the setting `client_routes_config` says."""
+        """Follow the setting `client_routes_config`."""
         config = self.client_routes_config
         if config is None:
             return

@@ -1,4 +1,4 @@
-"""The settings of a cluster, with their defaults and what they mean."""
+"""The settings of a cluster, with their defaults and meanings."""
 
 from __future__ import annotations
 
@@ -130,7 +130,8 @@ class Defaults:
     """
 
     schema_event_refresh_window: float = 2
-    """The longest delay in seconds between an event about the schema and reading what it names.
+    """The longest delay in seconds between an event about the schema and reading the part that it
+    names.
 
     The moment is random, and the events until then are one reading. 0 is for at once. If it is
     negative, events are ignored: only changes by this cluster's own sessions are read.
@@ -180,7 +181,7 @@ class Defaults:
     """Gives the timestamps of requests, in microseconds; None for a MonotonicTimestampGenerator."""
 
     application_info: ApplicationInfo | None = None
-    """An object whose ``add_startup_options(options)`` adds to what is sent in STARTUP.
+    """An object whose ``add_startup_options(options)`` adds to the options of STARTUP.
 
     None adds nothing.
     """
@@ -212,7 +213,7 @@ class Defaults:
     max_waiting_requests: int | None = 262_144
     """How many requests of a session may wait for a host whose connections are all full.
 
-    What comes beyond that fails at once, with a `NoConnectionsAvailable` in its `NoHostAvailable`.
+    A request beyond that fails at once, with a `NoConnectionsAvailable` in its `NoHostAvailable`.
     None for no limit, but for memory: each takes a kilobyte or more.
     """
 

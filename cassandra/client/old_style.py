@@ -70,7 +70,7 @@ class _OldStyle(Generic[P]):
         raise NotImplementedError
 
     def adopt(self, cluster: ClusterBase, policy: P) -> None:
-        """Do what else it takes for the policy to act."""
+        """Do the rest that it takes for the policy to act."""
 
 
 class LoadBalancing(_OldStyle["LoadBalancingPolicy"]):

@@ -158,7 +158,7 @@ class RequestMaker:
         return parameters_of(text) is MarkerKind.MARKERS
 
     def _prepared_for(self, query: str | SimpleStatement) -> PreparedStatement | None:
-        """Return what an earlier execution of the same text has prepared."""
+        """Return the statement that an earlier execution of the same text has prepared."""
         # By the keyspace too: in another one, unqualified names are those of other tables.
         if isinstance(query, str):
             return self._prepared_texts.get((self.keyspace, query))
@@ -367,7 +367,7 @@ class RequestMaker:
     ) -> PreparingRequest:
         """Make a request that prepares texts first, which the caller names.
 
-        :param unprepared: stands for what is sent until they are prepared.
+        :param unprepared: stands for the request until they are prepared.
         """
         happy_path.resolve(unprepared, self, statement, options)
         request = self._request_for(

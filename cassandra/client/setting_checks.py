@@ -54,7 +54,9 @@ _OF_PROFILES = {
 
 
 def instead_of(name: str) -> str:
-    """Return the end of the message about a setting that does not exist: what may be meant."""
+    """Return the end of the message about a setting that does not exist: a name that may be
+    meant.
+    """
     if name in _OF_PROFILES:
         return (
             f": it is one of an execution profile, ExecutionProfile({_OF_PROFILES[name]}=...), "

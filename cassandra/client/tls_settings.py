@@ -36,7 +36,7 @@ def tls_client(
     """Return how connections speak TLS; None if they are plain.
 
     :param context: a context, or a function that gives one.
-    :param options: beside a context, ``server_hostname``; alone, what to make a context of.
+    :param options: beside a context, ``server_hostname``; alone, the settings of a context.
     :raises TypeError: if one of them is of a wrong type.
     :raises ValueError: if an option is unknown, or has no place beside a context; or if a key wants
         a password, and none is given.

@@ -106,9 +106,9 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
     :param idle_heartbeat_interval: seconds of silence after which a connection gets a heartbeat; 0
         or None for never. Default: 30.
     :param schema_event_refresh_window: the longest delay in seconds between an event about the
-        schema and reading what it names. The moment is random, and the events until then are one
-        reading. 0 is for at once. If it is negative, events are ignored: only changes by this
-        cluster's own sessions are read. It may be changed after `connect`. Default: 2.
+        schema and reading the part that it names. The moment is random, and the events until then
+        are one reading. 0 is for at once. If it is negative, events are ignored: only changes by
+        this cluster's own sessions are read. It may be changed after `connect`. Default: 2.
     :param topology_event_refresh_window: the longest delay in seconds between an event about nodes
         and reading the node list. If it is negative, such events are ignored. It may be changed
         after `connect`. Default: 10.
@@ -159,10 +159,10 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
     :param column_encryption_policy: encrypts and decrypts columns in the program: see
         `cassandra.column_encryption.policies`. None for no encryption. Default: None.
     :param settings: the following ones, which are keywords only.
-    :param allow_control_connection_query_fallback: what becomes of requests if no pool can take
-        them: a `ControlConnectionQueryFallback`.
-    :param application_info: an object whose ``add_startup_options(options)`` adds to what is sent
-        in STARTUP. None adds nothing. Default: None.
+    :param allow_control_connection_query_fallback: the way of requests that no pool can take: a
+        `ControlConnectionQueryFallback`.
+    :param application_info: an object whose ``add_startup_options(options)`` adds to the options of
+        STARTUP. None adds nothing. Default: None.
     :param application_name: the program's name, sent to the server as APPLICATION_NAME; None for
         none. Default: None.
     :param application_version: the program's version, sent as APPLICATION_VERSION; None for none.
@@ -181,7 +181,7 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
         leaves them out; `session_id`, which says which connections belong together, is sent in any
         case. Cassandra is told neither. Default: True.
     :param max_waiting_requests: how many requests of a session may wait for a host whose
-        connections are all full. What comes beyond that fails at once, with a
+        connections are all full. A request beyond that fails at once, with a
         `NoConnectionsAvailable` in its `NoHostAvailable`. None for no limit, but for memory: each
         takes a kilobyte or more. Default: 262144.
     :param monitor_reporting_enabled: must be False: DataStax Enterprise's Insights are not
@@ -202,7 +202,7 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
     :raises TypeError: if a setting is unknown, or is of a wrong type.
     :raises ValueError: if a value is out of range, or two settings exclude each other.
     :raises UnsupportedOperation: if this driver does not speak the protocol version.
-    :raises NotImplementedError: if a setting asks for what this driver does not have.
+    :raises NotImplementedError: if a setting asks for something that this driver does not have.
     :raises OSError: if a file that a setting names cannot be read.
     """
 
@@ -550,7 +550,9 @@ async def _call(function: Callable[..., T], *args: Any) -> T:
 
 
 def _close_dropped(core: Core, thread: LoopThread, name: str) -> None:
-    """Close what a connected Cluster started, once it was collected, in its own thread."""
+    """Close the threads and sockets of a connected Cluster, once it was collected, in its own
+    thread.
+    """
     warnings.warn(f"{name} was dropped without shutdown()", ResourceWarning, stacklevel=2)
     thread.stop_after(core.close())
 

@@ -1,7 +1,7 @@
 """Completion methods of `ResponseFuture` that tracers wrap on an instance.
 
-A tracer sets ``future._set_final_result`` to a wrapper of what it found there. Futures that nobody
-wraps, nearly all, never look at these methods.
+A tracer sets ``future._set_final_result`` to a wrapper of the method that it found there. Futures
+that nobody wraps, nearly all, never look at these methods.
 """
 
 from __future__ import annotations

@@ -206,7 +206,7 @@ class ResponseFuture:
     _set_final_exception = FinalMethod("set_final_exception")
 
     def _call_due(self) -> None:
-        """Call what is registered for the outcome and was not called yet."""
+        """Call the callbacks for the outcome that were not called yet."""
         self._call(_due(self._callbacks), _due(self._errbacks), self._response, self._error)
 
     def _call(
@@ -430,7 +430,7 @@ class ResponseFuture:
 
     @property
     def attempts(self) -> list[Attempt]:
-        """Each sending so far: host, start, latency, error and what was decided then."""
+        """Each sending so far: host, start, latency, error and the decision about it."""
         current = self._request.attempts if self._request is not None and not self._done else []
         return [*self._history, *current]
 

@@ -106,7 +106,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     @property
     def current_rows(self) -> Any:
-        """The rows of the page at hand: a list, or what the row factory made of them."""
+        """The rows of the page at hand: a list, or the row factory's result."""
         if self._page is None:
             message = self._message
             assert message is not None

@@ -1,7 +1,7 @@
 """Policies that encrypt columns in the program, with the package ``cryptography``.
 
-`AES256ColumnEncryptionPolicy` writes what other drivers of the name read, and reads what they
-write. `AESGCMColumnEncryptionPolicy` also notices changed values, and changes keys.
+`AES256ColumnEncryptionPolicy` writes the format of other drivers' policies of the name, and reads
+it. `AESGCMColumnEncryptionPolicy` also notices changed values, and changes keys.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ class _Sealing(NamedTuple):
     """How values are written and read with one key.
 
     :param cipher: the AESGCM of the key.
-    :param head: what stands before the nonce: format, size and bytes of the key's id.
+    :param head: the part before the nonce: format, size and bytes of the key's id.
     :param bound: the associated data.
     """
 
@@ -193,7 +193,7 @@ class AESGCMColumnEncryptionPolicy(KeyedPolicy):
     def add_column(self, coldesc: ColDesc, key: bytes, type: Any, key_id: str = "1") -> None:
         """Encrypt a column from now on, in statements that are already prepared too.
 
-        It takes the place of what was known of the column, its keys included.
+        It replaces the column's earlier entry, its keys included.
 
         :param coldesc: keyspace, table and name of the column, as the server has them.
         :param key: 32 bytes.

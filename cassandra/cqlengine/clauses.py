@@ -1,4 +1,4 @@
-"""Parts of statements: what stands in WHERE, IF, SET and behind DELETE.
+"""Parts of statements: in WHERE, IF, SET and behind DELETE.
 
 A clause knows its text around markers, and the values that the markers stand for, in the same
 order. So the documented text
@@ -176,7 +176,7 @@ class WhereClause(BaseClause):
         self.quote_field = quote_field
 
     def shape(self) -> tuple[Any, ...]:
-        """Return what the prepared text depends on."""
+        """Return the key that the prepared text depends on."""
         value = self.value
         if isinstance(value, QueryValue):
             return (self.field, type(self.operator), type(value), value.get_context_size())
@@ -305,8 +305,8 @@ class ContainerUpdateClause(AssignmentClause, metaclass=ContainerUpdateTypeMapMe
     :param field: the column's name in the database.
     :param value: the new collection, or the operand of `operation`.
     :param operation: "add" or "remove" for a set, "append", "prepend" or "remove" for a list,
-        "update" or "remove" for a map. None changes what differs from `previous`.
-    :param previous: what the column held before; None if that is not known.
+        "update" or "remove" for a map. None changes the parts that differ from `previous`.
+    :param previous: the column's value before; None if that is not known.
     """
 
     __slots__ = ("operation", "previous")
@@ -366,7 +366,7 @@ class SetUpdateClause(ContainerUpdateClause):
 
 
 class ListUpdateClause(ContainerUpdateClause):
-    """A change of a list: what stands before and behind the old one, or all of it."""
+    """A change of a list: items before and behind the old ones, or all of it."""
 
     __slots__ = ()
     col_type = "list"

@@ -101,7 +101,7 @@ class UndefinedKeyspaceException(CQLEngineException):
 class Connection:
     """A session with its settings.
 
-    :param name: what models, querysets and batches call it.
+    :param name: for models, querysets and batches.
     :param hosts: contact points.
     :param consistency: of statements that have none of their own; None for the session's.
     :param lazy_connect: connect when it is first used.

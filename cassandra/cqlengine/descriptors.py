@@ -41,7 +41,7 @@ M = TypeVar("M", bound="BaseModel")
 
 
 class ColumnDescriptor:
-    """A column's value on instances, and what filters are made of on the class.
+    """A column's value on instances, and on the class the start of filters.
 
     :param column: the column.
     :param position: its place among the values of an instance, from 0.
@@ -193,8 +193,8 @@ class _OptionDescriptor:
         """Return the changed options, after a check of the arguments.
 
         :param instance: the one whose next write they are for.
-        :param args: what the caller of the option gives.
-        :param kwargs: what the caller of the option gives by name.
+        :param args: the arguments of the option.
+        :param kwargs: its arguments by name.
         """
         raise NotImplementedError
 
@@ -221,7 +221,7 @@ class _OptionDescriptor:
 
 
 class TTLDescriptor(_OptionDescriptor):
-    """``ttl(seconds)``: how long what is written lives."""
+    """``ttl(seconds)``: how long the written values live."""
 
     name = "ttl"
 

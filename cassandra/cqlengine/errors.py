@@ -14,7 +14,7 @@ class ValidationError(CQLEngineException):
 
 
 class UnicodeMixin:
-    """Base of what has a text; kept for programs that name it."""
+    """Base of objects with a text; kept for programs that name it."""
 
     __slots__ = ()
 

@@ -41,7 +41,7 @@ def log_statement(log: logging.Logger, connection: Any, text: object, values: ob
 def with_rows_of(result: Any, factory: Any) -> None:
     """Have the rows of a blocking result made by `factory`, when they are looked at.
 
-    :param result: what `Session.execute` gave.
+    :param result: the result of `Session.execute`.
     :param factory: the row factory.
     """
     future = getattr(result, "response_future", None)

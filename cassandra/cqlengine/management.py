@@ -312,7 +312,7 @@ class _Changes:
         )
 
     def warn(self, message: str) -> None:
-        """Tell about what cannot be changed."""
+        """Tell about differences that cannot be changed."""
         warnings.warn(message, stacklevel=6)
         log.warning(format_log_context(message, self.connection, self.keyspace))
 
@@ -500,11 +500,11 @@ def sync_table(
     connections: Connections = None,
     dry_run: bool = False,
 ) -> list[str]:
-    """Create the table of `model`, or add what it lacks.
+    """Create the table of `model`, or add the columns that it lacks.
 
     Columns, indexes and types are added, and options are set that differ.
 
-    Nothing is dropped or narrowed. A warning names what cannot be changed.
+    Nothing is dropped or narrowed. A warning names differences that cannot be changed.
     Several processes may do this at
     the same time.
 

@@ -1,4 +1,4 @@
-"""`Mapping`: what a model's class says of its table, looked at once when the class is made."""
+"""`Mapping`: a model's table by its class, looked at once when the class is made."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class StatementPlan:
         self.fixed_names = tuple(column.db_field_name for _, column in fixed)
 
     def fixed_values(self, clauses: Sequence[Any]) -> list[Any]:
-        """Return what the filters `clauses` say that the fixed columns hold."""
+        """Return the values of the fixed columns by the filters `clauses`."""
         return [
             column.to_python(clauses[at].value) if column.converts else clauses[at].value
             for at, column in self.fixed
@@ -269,10 +269,10 @@ class Mapping:
         return found
 
     def rows(self, names: Sequence[str], filled: tuple[str, ...]) -> Arrange:
-        """Return what brings rows of the columns `names` into the order of the model.
+        """Return a function that brings rows of the columns `names` into the model's order.
 
-        :param filled: columns that the statement does not select, because its filters say what
-            they are.
+        :param filled: columns that the statement does not select, because its filters have their
+            values.
         """
         key = (tuple(names), filled)
         found = self.layouts.get(key)
@@ -415,7 +415,7 @@ class InstanceRows:
     """A row factory that makes instances of a model.
 
     :param filled: names of the columns that the statement fixes and does not select.
-    :param values: what they hold.
+    :param values: their values.
     """
 
     __slots__ = ("_filled", "_model", "_tail")

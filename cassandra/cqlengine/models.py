@@ -393,7 +393,7 @@ class BaseModel(metaclass=ModelMetaClass):
         return [mapping.names[at] for at in changed_positions(row, mapping)]
 
     def validate(self) -> None:
-        """Check the values, and convert them to what is stored. Subclasses may check more.
+        """Check the values, and convert them to the stored form. Subclasses may check more.
 
         :raises ValidationError: if a column cannot hold its value.
         """
@@ -425,7 +425,7 @@ class BaseModel(metaclass=ModelMetaClass):
                 row.how = how.for_later()
 
     def save(self) -> Self:
-        """Insert the row, or update what has changed since it was read or saved; returns self.
+        """Insert the row, or update columns that changed since it was read or saved; returns self.
 
         :raises ValidationError: if a column cannot hold its value, or the key is not complete.
         :raises LWTException: if it is conditional and was not applied.
@@ -440,7 +440,7 @@ class BaseModel(metaclass=ModelMetaClass):
         return self
 
     def update(self, **values: Any) -> Self:
-        """Write `values` and what else has changed; returns self.
+        """Write `values` and other changes; returns self.
 
         If it fails, the instance is as before.
 
@@ -601,7 +601,7 @@ def _origin(model: Any) -> Any:
 def _restored(
     model: Any, values: Sequence[Any], state: Any, attributes: dict[str, Any]
 ) -> BaseModel:
-    """An instance from what `BaseModel.__reduce__` says."""
+    """An instance from the state of `BaseModel.__reduce__`."""
     if isinstance(model, tuple):
         model = context_class(*model)
     instance: BaseModel = model.__new__(model)

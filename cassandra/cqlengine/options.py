@@ -1,4 +1,4 @@
-"""How an operation is executed: what `ttl`, `timestamp`, `using` and the like say."""
+"""How an operation is executed: `ttl`, `timestamp`, `using` and the like."""
 
 from __future__ import annotations
 

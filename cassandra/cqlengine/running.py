@@ -1,4 +1,4 @@
-"""Operations and what runs them.
+"""Operations, and their execution.
 
 An operation is a generator: it yields requests, gets their results, and returns its outcome.
 Nothing in it waits. `run` executes
@@ -32,7 +32,7 @@ class Request:
     """A prepared statement to execute with its values.
 
     :param text: with ``?`` for each value.
-    :param factory: what makes rows.
+    :param factory: makes rows.
     """
 
     __slots__ = (

@@ -1,8 +1,8 @@
 """The texts of CREATE and ALTER that make a table as its model says.
 
-They are made of a model, and of what the server has.
+They are made of a model, and of the server's schema.
 
-Nothing here waits or executes. What is there is never dropped or narrowed: columns and options
+Nothing here waits or executes. Nothing is dropped or narrowed: columns and options
 are only added and set.
 """
 
@@ -110,7 +110,7 @@ def _field_type(column: Column[Any]) -> str:
 def add_fields(
     type_model: type[UserType], keyspace: str, existing: Mapping[str, str]
 ) -> tuple[list[str], list[str]]:
-    """Return the ALTERs that add what a type lacks, and warnings about what cannot be changed."""
+    """Return the ALTERs that add a type's missing fields, and warnings about the others."""
     changes, warnings = [], []
     name = f"{protect_name(keyspace)}.{protect_name(type_model.type_name())}"
     for column in type_model.fields().values():
@@ -157,7 +157,7 @@ def create_table(model: type[BaseModel], table: str) -> str:
 def add_columns(
     model: type[BaseModel], table: str, existing: Mapping[str, ServerColumn]
 ) -> tuple[list[str], list[str]]:
-    """Return the ALTERs that add what a table lacks, and warnings about what cannot be changed.
+    """Return the ALTERs that add a table's missing columns, and warnings about the others.
 
     :raises CQLEngineException: if the primary key of the table is another one than the model's.
     """
@@ -308,7 +308,7 @@ def _short(value: object) -> str:
 
 
 def option_changes(model: type[BaseModel], table: str, existing: Mapping[str, Any]) -> list[str]:
-    """Return the ALTER that sets what differs from the model's options, if anything does."""
+    """Return the ALTER that sets options that differ from the model's, if any do."""
     different = {}
     for name, value in declared_options(model).items():
         there = existing.get(name)
@@ -345,7 +345,7 @@ def _index_name(table_name: str, field: str) -> str:
 
 
 def _indexed_column(target: str) -> str:
-    """The column that an index is on, by what the server says."""
+    """The column that an index is on, by the server's text."""
     # The target of an index on a collection names its part too: `values(tags)`, `keys(tags)`.
     name = re.sub(r"^\w+\((.*)\)$", r"\1", target, flags=re.DOTALL)
     if len(name) > 1 and name[0] == name[-1] == '"':
@@ -360,7 +360,7 @@ def missing_indexes(
     """Return the CREATEs of the indexes that a table lacks.
 
     :param table_name: without the keyspace.
-    :param targets: what the indexes that there are index, as the server says it.
+    :param targets: the targets of the present indexes, as the server says them.
     """
     indexed = set(map(_indexed_column, targets))
     plain_name = _indexed_column(table_name)

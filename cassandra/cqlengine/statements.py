@@ -335,7 +335,7 @@ class AssignmentStatement(BaseCQLStatement):
     :param table: the table's name, with its keyspace, as it stands in the text.
     :param assignments: the assignments; None for none.
     :param where: the relations of WHERE; None for none.
-    :param ttl: seconds until what is written expires; None for the table's default.
+    :param ttl: seconds until the written values expire; None for the table's default.
     :param timestamp: a datetime (a naive one is local time), a timedelta from now, or
         microseconds; None for none.
     :param conditionals: the conditions of IF; None for none.
@@ -408,7 +408,7 @@ class InsertStatement(AssignmentStatement):
     :param table: the table's name, with its keyspace, as it stands in the text.
     :param assignments: the assignments; None for none.
     :param where: refused if it has relations: INSERT has no WHERE.
-    :param ttl: seconds until what is written expires; None for the table's default.
+    :param ttl: seconds until the written values expire; None for the table's default.
     :param timestamp: a datetime (a naive one is local time), a timedelta from now, or
         microseconds; None for none.
     :param if_not_exists: insert only if there is no such row.
@@ -461,7 +461,7 @@ class UpdateStatement(AssignmentStatement):
     :param table: the table's name, with its keyspace, as it stands in the text.
     :param assignments: the assignments; None for none.
     :param where: the relations of WHERE; None for none.
-    :param ttl: seconds until what is written expires; None for the table's default.
+    :param ttl: seconds until the written values expire; None for the table's default.
     :param timestamp: a datetime (a naive one is local time), a timedelta from now, or
         microseconds; None for none.
     :param conditionals: the conditions of IF; None for none.
@@ -493,9 +493,9 @@ class UpdateStatement(AssignmentStatement):
         """Assign `value` to `column`, as its type demands.
 
         :param column: the `Column`.
-        :param value: its new value, or what `operation` adds or takes away.
+        :param value: its new value, or the part that `operation` adds or takes away.
         :param operation: of a collection: "add", "remove", "append", "prepend" or "update".
-        :param previous: what the column held before, if that is known.
+        :param previous: the column's value before, if that is known.
         """
         kind = getattr(column, "update_clause", None)
         clause: AssignmentClause
@@ -550,7 +550,7 @@ class DeleteStatement(BaseCQLStatement):
             self.add_field(field)
 
     def add_field(self, field: str | BaseDeleteClause) -> None:
-        """Delete this column, or what the clause says.
+        """Delete this column, or the clause's part of it.
 
         :param field: the name of a column, or a clause for a part of it.
         :raises StatementException: if `field` is neither.

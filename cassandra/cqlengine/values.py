@@ -51,7 +51,7 @@ class Kept:
         self._other = (values.was, values.explicit, values.unknown)
 
     def swap(self) -> None:
-        """Restore what was known before; a second call takes that back."""
+        """Restore the state before; a second call takes that back."""
         values = self._values
         other = self._other
         self._other = (values.was, values.explicit, values.unknown)

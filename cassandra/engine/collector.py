@@ -1,4 +1,4 @@
-"""Many executions at a time: what makes their requests, and takes their outcomes.
+"""Many executions at a time: their requests are made, and their outcomes taken, here.
 
 A part of the twin module `cassandra.engine.happy_path`, which hands the name on. Both faces read
 from a `Collector`: `cassandra.concurrent` in a thread of the program, `cassandra.aio.concurrent` on
@@ -129,8 +129,8 @@ class Collector:
         """Append the requests of the next statements to `burst`, for the reader to start.
 
         It stops at the first statement off the happy path, leaves it in `unusual`, and the reader
-        executes it, as the statement at ``sent - 1``, and hands its outcome to `put`. What
-        `statements` raises is raised. A mistake in a statement is its outcome.
+        executes it, as the statement at ``sent - 1``, and hands its outcome to `put`. An error of
+        `statements` is raised. A mistake in a statement is its outcome.
 
         :param most: the statements that are taken at most. Also taken are no more than there is
             room for.

@@ -549,7 +549,7 @@ class Connection(KnownConnection, bases.ConnectionBase, asyncio.BufferedProtocol
     def close(self, error: Exception | None = None) -> None:
         """Close at once; every request in flight gets `error`. A second call does nothing.
 
-        :param error: what has happened; None if the driver closes it.
+        :param error: the cause; None if the driver closes it.
         """
         if self.closed:
             return
@@ -606,8 +606,7 @@ class Connection(KnownConnection, bases.ConnectionBase, asyncio.BufferedProtocol
         return error
 
     def use_features(self, features: ProtocolFeatures) -> None:
-        """The handshake is over: `features` is what was agreed on with the server besides the
-        version.
+        """The handshake is over: `features` were agreed on with the server besides the version.
 
         :param features: the extensions that both sides speak.
         """

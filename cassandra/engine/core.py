@@ -1,6 +1,7 @@
 """The engine of one cluster: creates its parts, connects, closes, and wires them.
 
-Each part says what it does, and takes what it uses: none but a session sees the whole `Core`.
+Each part names its task, and takes the parts that it uses: none but a session sees the whole
+`Core`.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ T = TypeVar("T")
 class Core(Observers):
     """One cluster's engine, confined to one event loop.
 
-    :param settings: what the face was configured with.
+    :param settings: from the face.
     :param metadata: the cluster's snapshots, which the engine swaps.
     :param loop: the loop that all of it belongs to.
     """
@@ -182,7 +183,7 @@ class Core(Observers):
             )
 
     async def close(self) -> None:
-        """Close everything; what is in flight gets an error that says so."""
+        """Close everything; requests in flight get an error that says so."""
         if self.closed:
             return
         # First: nothing that ends below may open a connection or a session again.

@@ -33,7 +33,7 @@ def new_selector() -> selectors.BaseSelector | None:
 
 
 async def run_in_thread(function: Callable[..., T], *args: Any) -> T:
-    """Call `function` in a real thread of its own, and return what it returns.
+    """Call `function` in a real thread of its own, and return its result.
 
     For processes whose threads were replaced: pools of `concurrent.futures` would start greenlets.
     """

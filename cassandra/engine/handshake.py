@@ -103,7 +103,7 @@ class Connector:
         )
 
     def close(self) -> None:
-        """Let go of the threads of what may block."""
+        """Let go of the threads for calls that may block."""
         if self._executor is not None:
             # Idle threads end at once, and are waited for; one that is blocked is left to end by
             # itself, also if nobody waits for its outcome any longer.

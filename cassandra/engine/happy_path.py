@@ -98,7 +98,7 @@ _NOT_ASKED, _WAITING, _BEGUN = range(3)
 
 
 class ExecuteBodyBase(QueryParams):
-    """A prepared statement's execution, rendered for a connection: what most requests send.
+    """A prepared statement's execution, rendered for a connection, as most requests send.
 
     prepared: names the statement, by its id, and the columns of the answer. values: a
     `ValuesBlock`. The others are those of `QueryParams`. body: as it was rendered last. result:
@@ -547,7 +547,7 @@ class RequestBase:
         return known.next_block(*self._keyspace_and_table(), self._token)
 
     def learn(self, payload: bytes) -> None:
-        """Take what a server told of the tablet of this request's partition."""
+        """Take a server's word about the tablet of this request's partition."""
         self.session.core.metadata.tablets.learn(*self._keyspace_and_table(), payload)
 
     def send_to(self, host: Host, connection: Connection) -> None:

@@ -20,7 +20,7 @@ log = logging.getLogger("cassandra.cluster")
 class Listeners:
     """Passes events of hosts on to listeners. Errors of one do not keep others from hearing.
 
-    :param after: called after each event, which may have changed what policies think of hosts.
+    :param after: called after each event, which may have changed the policies' distances.
     """
 
     __slots__ = ("_after", "_introduced", "policies", "program")

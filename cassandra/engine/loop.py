@@ -422,8 +422,8 @@ class LoopThread:
                 log.exception("an exception left the driver's event loop while it was closed")
 
     def _finish(self) -> None:
-        """Cancel what still runs, so that no task is destroyed while it is pending, then close the
-        loop.
+        """Cancel tasks that still run, so that none is destroyed while it is pending, then close
+        the loop.
         """
         loop = self.loop
         try:

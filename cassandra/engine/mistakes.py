@@ -1,4 +1,4 @@
-"""Mistakes in the use of asyncio that are made often, and what to write instead."""
+"""Mistakes in the use of asyncio that are made often, and the cure."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def no_attribute(kind: str, name: str) -> AttributeError:
 
 
 def statement_of(future: Any) -> str:
-    """Return the part of a future's repr that says what it executes."""
+    """Return the part of a future's repr that names its statement."""
     request_body = getattr(getattr(future, "request", None), "request_body", None)
     return f" of {request_body.describe()}" if request_body is not None else ""
 

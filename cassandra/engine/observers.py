@@ -125,7 +125,7 @@ class _Late:
 
 
 class _Watched:
-    """An observer, with what keeps its faults from requests and from other observers."""
+    """An observer, whose faults are kept from requests and from other observers."""
 
     __slots__ = ("_errors", "_hooks", "_late", "observer")
 
@@ -300,7 +300,7 @@ class Observers(bases.CoreBase):
         self._on_observers_changed()
 
     def watched(self, observer: RequestObserver) -> _Watched:
-        """Return what keeps the faults of `observer` to itself, one for each observer."""
+        """Return a guard against the faults of `observer`, one for each observer."""
         found = self._by_id.get(id(observer))
         if found is None:
             found = self._by_id.setdefault(id(observer), _Watched(observer))
@@ -345,7 +345,7 @@ class ObservedSession(bases.EngineBase):
         self.attends = self.hooks is not None or self.throttle is not None
 
     def attend(self, request: RequestBase, own: Sequence[RequestObserver]) -> None:
-        """Prepare what `request`, which is new, tells its observers and the throttler.
+        """Prepare `request`, which is new, for its observers and the throttler.
 
         :param own: the observers of the request's profile.
         """
@@ -356,7 +356,7 @@ class ObservedSession(bases.EngineBase):
     def observed(
         self, request: RequestBase, own: Sequence[RequestObserver]
     ) -> ObservedRequest | None:
-        """Return what observes `request`, or None.
+        """Return the observation of `request`, or None.
 
         :param own: the observers of the request's profile.
         """

@@ -8,7 +8,8 @@ __all__ = ["refuse_overrides"]
 
 
 def refuse_overrides(cls: type, stock: type, names: Iterable[str]) -> None:
-    """Raise TypeError if `cls` overrides what the compiled base class of `stock` does not call.
+    """Raise TypeError if `cls` overrides a method that the compiled base class of `stock` does not
+    call.
 
     :param names: the methods that it runs through without looking their names up.
     """

@@ -21,7 +21,7 @@ __all__ = ["Policies"]
 class Policies:
     """The policies of a cluster.
 
-    :param engine: what they may look at.
+    :param engine: for them to look at.
     :param listeners: tells load balancing policies of hosts.
     :param bring_up: opens the pools to a host.
     :param spawn: runs a coroutine in the background.

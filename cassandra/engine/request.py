@@ -262,7 +262,7 @@ class Request(RequestBase):
             self.finish(response)
 
     def _learn_from(self, response: Any) -> None:
-        """Take what a server told of a tablet beside warnings, a tracing id, or other payloads."""
+        """Take a server's word about a tablet beside warnings, a tracing id, or other payloads."""
         told: Mapping[str, bytes | None] | None = getattr(response, "custom_payload", None)
         for name in _TABLET_PAYLOADS:
             payload = told.get(name) if told is not None else None
@@ -318,7 +318,7 @@ class Request(RequestBase):
             self.fail(as_exception(fault))
 
     def _apply(self, attempt: Attempt, error: Exception, decision: Decision) -> None:
-        """Do what the retry policy decided: (decision, consistency[, delay in seconds])."""
+        """Follow the retry policy's decision: (decision, consistency[, delay in seconds])."""
         self.errors[attempt.host] = error
         kind, consistency = decision[0], decision[1]
         # The delay is optional: policies that give pairs are the usual ones.
@@ -446,7 +446,7 @@ class _DelayedRetry:
 
 
 def _say_where(error: Exception, where: str) -> None:
-    """Note at a server's refusal which server it was and what was executed.
+    """Note at a server's refusal which server it was, and the statement.
 
     Its text stays as servers and programs know it. Python 3.11 and later show notes in tracebacks.
     """

@@ -104,7 +104,7 @@ class BodyMethods:
         raise NotImplementedError
 
     def statement_text(self) -> str | None:
-        """The text that decides what may answer; None if the opcode alone does."""
+        """The text that decides which answers may come; None if the opcode alone does."""
         return None
 
     def prepared_statements(self) -> Sequence[PreparedStatement]:
@@ -122,8 +122,8 @@ class BodyMethods:
         return None
 
     def renew(self, old_id: bytes, prepared: PreparedStatement) -> None:
-        """`prepared`, which had `old_id`, was prepared again. What renders from the statement
-        itself needs nothing.
+        """`prepared`, which had `old_id`, was prepared again. A body that renders from the
+        statement itself needs nothing.
         """
 
     def rebind(self, renewed: Renewed) -> None:
@@ -210,7 +210,7 @@ class ExecuteBody(BodyMethods, ExecuteBodyBase):
     opcode = EXECUTE
 
     def __init_subclass__(cls) -> None:
-        """Refuse to override what would be passed over."""
+        """Refuse to override methods that would be passed over."""
         refuse_overrides(cls, ExecuteBody, ("cached_metadata", "prerender", "render"))
 
     with_extras = BodyMethods.with_extras

@@ -80,7 +80,7 @@ def request_for(
 
     :param session: the face's session.
     :param engine: the engine's session.
-    :param statement: what is sent.
+    :param statement: the statement.
     :param target: the statement as policies see it.
     """
     profile = options.profile

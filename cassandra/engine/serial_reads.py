@@ -33,7 +33,7 @@ class WithConsistency:
 
 
 def in_order(statement: Any, consistency: int | None) -> Any:
-    """Return what a policy is to see of a statement that is executed at `consistency`.
+    """Return a policy's view of a statement that is executed at `consistency`.
 
     All clients should try the replicas of a serial read in one order.
     """

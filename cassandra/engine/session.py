@@ -1,4 +1,4 @@
-"""One session inside the engine: its pools, its keyspace, and what answers mean for them."""
+"""One session inside the engine: its pools, its keyspace, and the effect of answers on them."""
 
 from __future__ import annotations
 
@@ -420,7 +420,7 @@ class EngineSession(ObservedSession):
         """A DDL statement was executed: the request completes when the nodes agree on the schema,
         or the wait is over.
 
-        What was changed is then read again, before the caller that waits for the request can look
+        The changed part is then read again, before the caller that waits for the request can look
         at the metadata. The change itself is made: if the request's own timeout passes meanwhile,
         it completes with this answer.
         """

@@ -16,7 +16,8 @@ and then does something else first. No Python code runs in a compiled thread tha
 signal handler could wait for the loop, and the loop for the claim. The Python twin cannot promise
 that, and leaves the requests of the main thread, where signal handlers run, to the loop.
 
-What the socket does not take at once is left in `rest`, which the loop writes before all else.
+Bytes that the socket does not take at once are left in `rest`, which the loop writes before all
+else.
 """
 
 from __future__ import annotations
@@ -130,8 +131,8 @@ class StreamTable:
     def has_room(self) -> bool:
         """Whether a request may be sent now: open, not held back by the peer, with a free stream.
 
-        What waits for the end of this loop turn counts too: the transport can hold nobody back
-        before it has seen it.
+        Requests that wait for the end of this loop turn count too: the transport can hold nobody
+        back before it has seen it.
         """
         return (
             not (self.closed or self.paused)
@@ -186,8 +187,8 @@ class StreamTable:
     def dispatch(self, connection: Connection, envelopes: list[Any]) -> None:
         """Give each of `envelopes`, as `FrameReader` makes them, to the responder that it answers.
 
-        What nobody asked for goes to ``connection.on_unsolicited(stream, opcode, flags, body)``,
-        which may close the connection.
+        An answer that nobody asked for goes to ``connection.on_unsolicited(stream, opcode, flags,
+        body)``, which may close the connection.
         """
         responders = self._responders
         give_back = self._ids.give_back
@@ -292,7 +293,8 @@ class StreamTable:
         )
 
     def frame(self, opcode: int, flags: int, body: bytes) -> bytes | None:
-        """Return what `send_directly` writes; any thread. None if another one is making its own.
+        """Return the bytes that `send_directly` writes; any thread. None if another one is making
+        its own.
 
         :raises ValueError: if the body is over the protocol's limit.
         """
@@ -308,10 +310,10 @@ class StreamTable:
             framing.release()
 
     def send_directly(self, responder: Any, data: bytes, history: list[Any]) -> bool:
-        """Write what `frame` has made, if nothing is in flight; any thread.
+        """Write the bytes of `frame`, if nothing is in flight; any thread.
 
         `responder.stream` is set first, and the responder is added to `history`. The loop writes
-        what the socket does not take.
+        the bytes that the socket does not take.
 
         :returns: False if the request is the loop's to send: then nothing was changed.
         """
@@ -372,7 +374,7 @@ class StreamTable:
         return self._claim is None or self._claim.acquire(timeout=PATIENCE)
 
     def release_write(self) -> None:
-        """End what `acquire_write` has begun."""
+        """Let other threads write again."""
         claim = self._claim
         if claim is None:
             return

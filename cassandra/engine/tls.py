@@ -2,7 +2,7 @@
 
 asyncio and uvloop make a connection's TLS object by calling ``wrap_bio`` of the context that they
 are given. Giving them a `Handshake` instead lets a session be resumed, which they do not offer, and
-keeps the object at hand, to say what the server has shown.
+keeps the object at hand, to name the certificates that the server has shown.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class TlsClient:
         )
 
     async def begin(self, endpoint: EndPoint, in_thread: InThread) -> Handshake:
-        """Return what a connection to `endpoint` begins with.
+        """Return the transport's beginning for a connection to `endpoint`.
 
         :param in_thread: calls a function of the program outside the loop: it may read files.
         :raises TypeError: if the program's function gives something else than a context.
@@ -157,7 +157,7 @@ class Handshake:
     # -- what went wrong ---------------------------------------------------------------------------
 
     def reason(self, error: BaseException) -> str | None:
-        """Say what `error` means; None if it has nothing to do with TLS."""
+        """Explain `error`; None if it has nothing to do with TLS."""
         if isinstance(error, ssl.SSLCertVerificationError):
             return self._why_not_trusted(error)
         if isinstance(error, ssl.SSLError):

@@ -14,8 +14,8 @@ T = TypeVar("T")
 
 
 async def outcome_of(work: asyncio.Future[T]) -> T:
-    """Wait for what several callers may share. The caller's cancellation leaves `work` alone, and
-    is CancelledError.
+    """Wait for a task that several callers may share. The caller's cancellation leaves `work`
+    alone, and is CancelledError.
 
     :raises ConnectionShutdown: if `work` was cancelled, which only the end of the cluster does.
     """

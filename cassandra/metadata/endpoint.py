@@ -135,7 +135,7 @@ class SniEndPoint(EndPoint):
     """A node behind a TLS proxy, chosen by the server name that the client sends (SNI).
 
     :param proxy_address: the proxy's name or address, a text.
-    :param server_name: what TLS sends, a text.
+    :param server_name: for TLS, a text.
     :param port: the proxy's port; 9042 by default.
     """
 

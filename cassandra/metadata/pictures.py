@@ -38,7 +38,7 @@ def table_of(
 
     :param head: the names of its columns.
     :param rows: their values, which are shown as texts; those beyond `MOST_ROWS` are counted.
-    :param styles: what stands in the tag of each row.
+    :param styles: attributes of the tag of each row.
     """
     cells = "".join(f"<th{_LEFT}>{escape(name)}</th>" for name in head)
     lines = []

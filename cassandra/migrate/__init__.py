@@ -1,4 +1,5 @@
-"""``python -m cassandra.migrate check``: what differs when a program comes from another driver.
+"""``python -m cassandra.migrate check``: the differences for a program that comes from another
+driver.
 
 It reads a program's source and never runs it. `table` has the differences, which
 ``docs/upgrading.rst`` shows too. The driver imports nothing of this package.

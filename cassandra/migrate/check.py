@@ -57,7 +57,7 @@ class Report:
 
 
 def check(paths: Iterable[Path]) -> Report:
-    """Read a program's files and return what will differ.
+    """Read a program's files and return the differences.
 
     :param paths: files and folders.
     """

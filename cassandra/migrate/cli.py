@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def as_text(report: Report) -> str:
     """Return a report as lines for people. A difference is explained at its first place.
 
-    :param report: what was found.
+    :param report: the findings.
     """
     lines = []
     told = set()
@@ -103,7 +103,7 @@ def _wrapped(text: str) -> list[str]:
 def as_json(report: Report) -> str:
     """Return a report as JSON.
 
-    :param report: what was found.
+    :param report: the findings.
     """
     findings = [
         {

@@ -13,10 +13,10 @@ class Difference:
     """A difference between today's drivers and this one.
 
     :param key: its name, by which findings and the documentation's table refer to it.
-    :param what: what differs, in reStructuredText.
+    :param what: the difference, in reStructuredText.
     :param why: the reason, in reStructuredText.
-    :param do: what to do about it, in reStructuredText. Empty if there is nothing to do.
-    :param matchers: how a program's source shows it. None for what only a run shows.
+    :param do: the cure, in reStructuredText. Empty if there is nothing to do.
+    :param matchers: how a program's source shows it. None for differences that only a run shows.
     """
 
     key: str

@@ -86,7 +86,7 @@ class Attribute(Fact):
 class Call(Fact):
     """A call of a function, class or method.
 
-    :param callee: what is called, empty if it is not known.
+    :param callee: the called name, empty if it is not known.
     :param method: the last part of the name, as the program has it.
     :param arguments: the positional arguments.
     :param keywords: the arguments by name.

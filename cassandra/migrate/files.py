@@ -36,7 +36,7 @@ class Unread:
 
     :param place: its name.
     :param line: the line of the error, 0 if there is none.
-    :param reason: what is wrong.
+    :param reason: the mistake.
     """
 
     place: str
@@ -68,7 +68,7 @@ def walk(path: Path) -> Iterator[Path]:
 
 
 def read(path: Path) -> Iterator[Source | Unread]:
-    """Yield what a file holds, or why it cannot be read.
+    """Yield a file's content, or why it cannot be read.
 
     :param path: the file.
     """

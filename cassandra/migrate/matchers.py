@@ -77,7 +77,7 @@ class Matcher:
         """Return the code in short if a fact is this difference, an empty text if not.
 
         :param fact: the fact.
-        :param program: what is known of all files.
+        :param program: the facts about all files.
         """
         raise NotImplementedError
 

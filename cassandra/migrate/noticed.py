@@ -117,7 +117,7 @@ def in_call(node: ast.Call, called: Value, scopes: Scopes, scope: Scope) -> Iter
     """Yield what a call does that is told of.
 
     :param node: the call.
-    :param called: what is called.
+    :param called: the called name.
     :param scopes: the file's scopes.
     :param scope: the scope of the call.
     """

@@ -31,10 +31,10 @@ LOOK_INSIDE = ("patch.object", "monkeypatch.setattr", "wrap_function_wrapper")
 
 
 def survey(tree: ast.Module, program: Program) -> None:
-    """Add to `program` what one file tells of all of them.
+    """Add one file's facts to `program`.
 
     :param tree: the file.
-    :param program: what is known so far.
+    :param program: the facts so far.
     """
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -312,7 +312,7 @@ class _Reader(ast.NodeVisitor):
 
 
 def _can_be_asked(name: str) -> bool:
-    """Whether a name is a module or class: what other objects have may be known later."""
+    """Whether a name is a module or class: attributes of other objects may be known later."""
     found = names.find(name)
     return isinstance(found, (type, type(ast)))
 

@@ -1,4 +1,5 @@
-"""Scopes of a file, and what their names are bound to: imports, and the driver's objects.
+"""Scopes of a file, and the objects that their names are bound to: imports, and the driver's
+objects.
 
 A name counts as known if all of its bindings agree, None aside. Nothing is guessed.
 """
@@ -325,7 +326,7 @@ class Scopes(ast.NodeVisitor):
     # Values.
 
     def value(self, node: ast.AST | None, scope: Scope) -> Value:
-        """Return what an expression is, None if it is not known.
+        """Return the object of an expression, None if it is not known.
 
         :param node: the expression.
         :param scope: the scope that it stands in.

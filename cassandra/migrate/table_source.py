@@ -1,4 +1,4 @@
-"""Differences of names, settings and packages: what a program's source alone shows."""
+"""Differences of names, settings and packages, which a program's source alone shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counts of requests by host, and the state of a cluster's connections: what metrics are made of.
+"""Counts of requests by host, and the state of a cluster's connections, for metrics.
 
 `RequestCounters` counts from the moment that it is registered; `gauges` reads how a cluster is now.
 `cassandra.observability.prometheus` and `cassandra.observability.statsd` report both.
@@ -85,7 +85,7 @@ class HostCounters:
 
 
 class RequestCounters(RequestObserver):
-    """Counts requests: by host what was sent, answered and failed; in total what became of them.
+    """Counts requests: by host those sent, answered and failed; in total their outcomes.
 
     It costs about 2 us a request. Its numbers are written on the event loop, and may be read in any
     thread.

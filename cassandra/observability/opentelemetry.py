@@ -267,7 +267,7 @@ def _level(level: int) -> str:
 
 @lru_cache(maxsize=1000)
 def _of_shape(shape: Shape, keyspace: str | None) -> dict[str, Any]:
-    """Return what spans and durations have of a statement; not to be changed."""
+    """Return a statement's attributes of spans and durations; not to be changed."""
     found = {"db.system.name": _SYSTEM, "db.operation.name": shape.operation}
     if keyspace is None:
         keyspace = shape.keyspace

@@ -39,7 +39,7 @@ _HOST = ("cluster", "host", "datacenter", "rack")
 
 
 class ClusterCollector(Collector):
-    """Collects what a cluster has counted, and how it is, when Prometheus asks.
+    """Collects a cluster's counts and state, when Prometheus asks.
 
     It registers an observer of requests with the cluster. A cluster that the program drops is not
     kept by it.

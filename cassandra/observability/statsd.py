@@ -79,7 +79,7 @@ class _Timed(RequestCounters):
 
 
 class StatsReporter:
-    """Sends what a cluster has counted since the last report, and how it is.
+    """Sends a cluster's counts since the last report, and its state.
 
     :param cluster: a `cassandra.cluster.Cluster` or `cassandra.aio.Cluster`.
     :param client: sends.

@@ -104,7 +104,7 @@ class Router:
         return replica_plan(replicas, child, working_keyspace, query)
 
     def _shuffle(self, hosts: list[int]) -> None:
-        """Shuffle by Fisher and Yates. The upper 32 bits of each draw choose among what is left."""
+        """Shuffle by Fisher and Yates. The upper 32 bits of each draw choose among the rest."""
         for last in range(len(hosts) - 1, 0, -1):
             # The upper bits are the better ones of this generator; scaling needs no division.
             other = (self._draw() >> 32) * (last + 1) >> 32

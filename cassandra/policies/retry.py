@@ -1,4 +1,4 @@
-"""Retry policies: what to do when a server or a connection fails a request."""
+"""Retry policies: the decision when a server or a connection fails a request."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class RetryPolicy:
     A request that may have been executed is sent again only if it is idempotent
     (`Statement.is_idempotent`).
 
-    Each method returns what to do (`RETRY` on the same host, `RETRY_NEXT_HOST`, `RETHROW` the error
+    Each method returns a decision (`RETRY` on the same host, `RETRY_NEXT_HOST`, `RETHROW` the error
     or `IGNORE` it), and the consistency level to do it with; None keeps the level. A third item, if
     there is one, is the delay in seconds. They are called on the event loop and must not block.
     """
@@ -76,7 +76,7 @@ class RetryPolicy:
 
         :param query: the statement.
         :param consistency: the level that was not reached, a value of `ConsistencyLevel`.
-        :param write_type: what was written, a value of `WriteType`.
+        :param write_type: the kind of write, a value of `WriteType`.
         :param required_responses: how many replicas have to answer for that level.
         :param received_responses: how many have answered.
         :param retry_num: how often the request was tried again so far.

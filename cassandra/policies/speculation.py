@@ -36,7 +36,7 @@ class SpeculativeExecutionPolicy:
         """Return the speculative execution plan of one request.
 
         :param keyspace: the session's keyspace.
-        :param statement: what is executed.
+        :param statement: the statement.
         """
         raise NotImplementedError
 

@@ -370,7 +370,7 @@ class ResultMetadata:
     def page_reader(self, column_plan: object) -> Any:
         """Return the reader of pages for a `ColumnPlan` that was made of `page_columns`.
 
-        :param column_plan: what reads the plain columns.
+        :param column_plan: reads the plain columns.
         """
         return column_plan
 

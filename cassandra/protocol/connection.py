@@ -187,7 +187,7 @@ class ProtocolConnection:
     :param startup_options: further options for STARTUP, such as DRIVER_NAME.
     :param cql_version: CQL version to insist on.
     :param allow_beta: opt in to a version that the server calls a beta.
-    :param extensions: what to agree on with servers of ScyllaDB.
+    :param extensions: options to agree on with servers of ScyllaDB.
     """
 
     def __init__(

@@ -1,9 +1,9 @@
 """Encrypted columns, as bind plans and row plans see them.
 
 A column that a policy encrypts gets a type of its own: a subclass of the type that its values have
-in the program, whose codec encrypts what the plain codec encodes and decrypts before it decodes. A
-plan asks its columns' types for their codecs when it is made. So row plans and bind plans of both
-twins need no code for this, and columns that are not encrypted pay nothing.
+in the program, whose codec encrypts after the plain codec has encoded, and decrypts before it
+decodes. A plan asks its columns' types for their codecs when it is made. So row plans and bind
+plans of both twins need no code for this, and columns that are not encrypted pay nothing.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Encryption(Protocol):
         """Return the `cassandra.cqltypes` class of the column's values."""
 
     def encrypt(self, coldesc: ColDesc, obj_bytes: bytes) -> bytes:
-        """Return what the server gets in place of `obj_bytes`."""
+        """Return the bytes that the server gets in place of `obj_bytes`."""
 
     def decrypt(self, coldesc: ColDesc, encrypted_bytes: bytes) -> bytes:
         """Return the bytes that `encrypt` was given."""
@@ -244,7 +244,7 @@ def _type_in(policy: Encryption, column: ColDesc, server: type[_CassandraType]) 
 
 
 def kept_by(policy: Encryption) -> dict[Any, Any]:
-    """Return what was made for a policy: it goes when the policy goes."""
+    """Return the objects made for a policy: they go when the policy goes."""
     kept: dict[Any, Any] = getattr(policy, "__dict__", {}).setdefault("_made_for_it", {})
     return kept
 

@@ -335,7 +335,7 @@ class FrameReader:
         return view[size:]
 
     def _open(self, length: int) -> None:
-        """Begin a body. Its length is only a claim: memory is taken for what comes."""
+        """Begin a body. Its length is only a claim: memory is taken for the bytes that come."""
         self._body = bytearray(min(length, BLOCK_SIZE))
         self._length = length
         self._filled = 0

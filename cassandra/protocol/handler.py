@@ -280,7 +280,7 @@ def _decompressed(
 def _as_metadata(
     given: ResultMetadata | Sequence[ColumnMetadata] | None,
 ) -> ResultMetadata | None:
-    """Return what a program passes as result metadata, which may be a plain list of columns."""
+    """Return a program's result metadata, which may be a plain list of columns."""
     if given is None or isinstance(given, ResultMetadata):
         return given
     if not given:

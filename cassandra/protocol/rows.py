@@ -27,8 +27,8 @@ _int32_at = struct.Struct(">i").unpack_from
 class RowBase(tuple[Any, ...]):
     """The base class of rows that are named tuples.
 
-    The compiled one says what to write if a row is asked for a column by ``row["name"]``. This one
-    leaves the error to `tuple`: a method of Python would slow down each ``row[0]``.
+    The compiled one names the right spelling if a row is asked for a column by ``row["name"]``.
+    This one leaves the error to `tuple`: a method of Python would slow down each ``row[0]``.
     """
 
     __slots__ = ()

@@ -148,7 +148,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         return bind_plans.BindPlan(columns, self.routing_key_indexes, strict)
 
     def renew_encryption(self, key_names: Iterable[str] = ()) -> None:
-        """Encrypt and decrypt from now on what the policy of column encryption says now.
+        """Encrypt and decrypt from now on by the present policy of column encryption.
 
         :param key_names: further columns of the table's primary key.
         """

@@ -38,7 +38,7 @@ RoutingKey = str | bytes | Sequence[str | bytes] | None
 class Statement(StatementSettings, bases.StatementBase):
     """Base of all statements.
 
-    `StatementSettings` has what a statement overrides of the execution profile and of the session;
+    `StatementSettings` has a statement's overrides of the execution profile and the session;
     `serial_consistency_level` is one more. `keyspace` is used for routing. On protocol v5,
     unqualified names belong to that keyspace too.
 

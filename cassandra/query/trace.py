@@ -175,7 +175,7 @@ async def _sleep(seconds: float) -> None:
 class TraceEvent:
     """One step of a traced request on one node.
 
-    :param description: what the node did.
+    :param description: the node's action.
     :param timeuuid: the step's id, which has the time in it; it is kept as `datetime`.
     :param source: the address of the node.
     :param source_elapsed: microseconds since the node began with the request, kept as a timedelta;

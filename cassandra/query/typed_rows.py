@@ -2,8 +2,9 @@
 
 A class may be a dataclass, named tuple, typed dict, attrs class, msgspec struct or pydantic model.
 Names, CQL types and annotations of the class and the result are compared once for each list of
-columns, and what makes the rows is kept. A row then costs one call of the class. Only columns whose
-values have another class than the annotation (dates, sets, maps, user-defined types) are converted.
+columns, and the maker of the rows is kept. A row then costs one call of the class. Only columns
+whose values have another class than the annotation (dates, sets, maps, user-defined types) are
+converted.
 """
 
 from __future__ import annotations

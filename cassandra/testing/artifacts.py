@@ -91,7 +91,7 @@ def _downloaded(log: str) -> int:
 
 
 def _jars_in(filled: str, version: CassandraVersion) -> list[str]:
-    """Return the names of what Maven has brought; LocalClusterError if Cassandra is not there."""
+    """Return the names of the files from Maven; LocalClusterError if Cassandra is not there."""
     names = os.listdir(filled) if os.path.isdir(filled) else []
     # A mirror may answer with success and leave out a jar: a node would fail much later.
     if f"cassandra-all-{version}.jar" not in names:

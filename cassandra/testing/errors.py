@@ -1,4 +1,4 @@
-"""Errors of running real nodes on this machine. Each says what to do about it."""
+"""Errors of running real nodes on this machine. Each names a cure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class LocalClusterError(Exception):
 
 
 class MissingRequirement(LocalClusterError):
-    """Something has to be installed first (Java 17, Maven, ...). The message says exactly what."""
+    """Something has to be installed first (Java 17, Maven, ...). The message names it exactly."""
 
     __module__ = "cassandra.testing"
 
@@ -55,7 +55,9 @@ class NodeFailed(LocalClusterError):
 
 
 class NotReady(LocalClusterError):
-    """The nodes run, but were not ready in time. The message says what each one still lacks."""
+    """The nodes run, but were not ready in time. The message names the parts that each one still
+    lacks.
+    """
 
     __module__ = "cassandra.testing"
 

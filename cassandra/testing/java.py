@@ -110,7 +110,7 @@ def find_java(version: CassandraVersion, explicit: str | None = None) -> JavaRun
     """Return a runtime for this Cassandra.
 
     :raises MissingRequirement: if there is none. The message lists the runtimes that were looked
-        at, and says what to install.
+        at, and names packages to install.
     """
     wanted = acceptable(version)
     names = " or ".join(map(str, wanted))

@@ -72,9 +72,9 @@ class LocalCluster:
     :param class_archive: True speeds up starts by a class-data archive, which is made at the first
         start (some 15 seconds, once).
     :param timeout: how long nodes may take until they are ready, in seconds.
-    :param progress: True says on stderr what takes its time.
+    :param progress: True names long steps on stderr.
     :raises MissingRequirement: if there is no Java 17, no Maven, or no loopback addresses. The
-        message says what to install.
+        message names packages to install.
     :raises NodeFailed: if a node ended while it started. The message has the end of its log.
     :raises NotReady: if `timeout` passed.
     :raises ValueError: if an argument makes no sense.
@@ -415,7 +415,7 @@ class LocalCluster:
         )
 
     def logs(self, n: int) -> str:
-        """Return the whole log of node `n`: what Java printed, then Cassandra's system.log.
+        """Return the whole log of node `n`: Java's output, then Cassandra's system.log.
 
         :param n: the number of the node, from 1.
         """

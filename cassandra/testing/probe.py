@@ -40,7 +40,7 @@ class Probe:
 
     :param timeout: seconds for connecting, and for each answer.
     :raises OSError: if the connection cannot be made or breaks (ssl.SSLError is one).
-    :raises WireError: if the node's bytes are not what the specification says.
+    :raises WireError: if the node's bytes are not as the specification says.
     :raises ProbeError: if the node answers with an error, or as no ready node does.
     """
 
@@ -72,7 +72,7 @@ class Probe:
         return wire.decode_rows(body)
 
     def view(self) -> NodeView:
-        """Return what this node knows of itself and of its peers.
+        """Return this node's view of itself and of its peers.
 
         A peer of which it does not know everything yet is left out.
         """

@@ -135,7 +135,7 @@ class Supervisor:
         env: Mapping[str, str] | None = None,
         watch: Callable[[], None] | None = None,
     ) -> str:
-        """Run a command to its end and return what it printed.
+        """Run a command to its end and return its output.
 
         :param watch: called now and then while it runs. An error that it raises ends the command.
         :raises CommandFailed: if the exit status is not 0, or `timeout` seconds are over.

@@ -1,4 +1,4 @@
-"""A line or two on stderr about what takes its time."""
+"""A line or two on stderr about long steps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _REDRAW_S = 0.1
 
 
 class Progress:
-    """Says what is going on.
+    """Names the present step.
 
     On a terminal it is one line that is drawn again and again. Elsewhere it is one line at the
     start of a step and one at its end.

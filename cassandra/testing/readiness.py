@@ -42,7 +42,7 @@ class Login:
 def _lacks(
     node: LocalNode, view: NodeView, running: Collection[LocalNode], members: Collection[str]
 ) -> str | None:
-    """Return what this node's view of the cluster still lacks, or None."""
+    """Return the part that this node's view of the cluster still lacks, or None."""
     # Two nodes that both have none would seem to agree in the comparison below.
     if view.schema_version is None:
         return "has no schema version yet"
@@ -68,7 +68,7 @@ def _lacks(
 def _look(
     nodes: Sequence[LocalNode], members: Collection[str], login: Login, everybody: bool
 ) -> dict[int, str]:
-    """Return what each node lacks, by its number. Empty if all are ready.
+    """Return the part that each node lacks, by its number. Empty if all are ready.
 
     Probes are opened anew each time, since a node may restart in between.
     """

@@ -59,7 +59,7 @@ _TYPE_CUSTOM, _TYPE_LIST, _TYPE_MAP, _TYPE_SET, _TYPE_UDT, _TYPE_TUPLE = (
 
 
 class WireError(Exception):
-    """The bytes are not what the specification says."""
+    """The bytes are not as the specification says."""
 
 
 class Header(NamedTuple):
@@ -178,7 +178,7 @@ class Reader:
 
 
 def decode_error(body: bytes) -> tuple[int, str]:
-    """Return (code, message) of an ERROR (section 4.2.1). What follows them is left alone."""
+    """Return (code, message) of an ERROR (section 4.2.1). The rest is left alone."""
     reader = Reader(body)
     return reader.int32(), reader.string()
 

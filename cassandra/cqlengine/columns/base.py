@@ -1,4 +1,6 @@
-"""`Column`: what all columns share, and how values of a column are looked at by an instance."""
+"""`Column`: the common part of all columns, and how values of a column are looked at by an
+instance.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ def plain(function: _Function) -> _Function:
 
 
 class BaseValueManager:
-    """The value of one column of an instance, and what it was before.
+    """The value of one column of an instance, and the one before.
 
     Instances keep no such objects; this is for programs that make their own.
 
@@ -287,7 +289,7 @@ class Column(Mapped[T]):
         return self.index
 
     def index_options(self) -> str:
-        """Return what stands behind the class of a custom index in CREATE INDEX."""
+        """Return the text behind the class of a custom index in CREATE INDEX."""
         return ""
 
     @property

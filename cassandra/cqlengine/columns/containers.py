@@ -153,7 +153,7 @@ class Set(BaseContainerColumn[set[T]], Generic[T]):
     """A set.
 
     :param value_type: the column of the elements, an instance or a class.
-    :param strict: only sets are taken; else what can be made a set of.
+    :param strict: only sets are taken; else all that can be made a set of.
     :param default: of new instances; an empty set if it is not given.
     :param frozen: stored as one value: changed as a whole, and allowed in keys.
     :param kwargs: the settings of `Column`, by name.

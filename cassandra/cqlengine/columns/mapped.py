@@ -1,4 +1,4 @@
-"""`Mapped`: what type checkers know of a column by its annotation."""
+"""`Mapped`: the type of a column by its annotation, for type checkers."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ Bytes = Blob
 
 
 class Boolean(Column[bool]):
-    """True or false; what is given is read as Python does."""
+    """True or false, as Python reads the value."""
 
     db_type = "boolean"
 
@@ -239,7 +239,7 @@ class CounterValueManager(BaseValueManager):
 
 
 class Counter(Integer):
-    """A counter. Saving adds the difference from what it was when it was read.
+    """A counter. Saving adds the difference from its value when it was read.
 
     :param index: create a secondary index.
     :param db_field: the column's name in the database, if it is not the attribute's.
@@ -261,7 +261,7 @@ class Counter(Integer):
 
     @property
     def has_default(self) -> bool:
-        """False: `default` is what a counter begins with, and is never written."""
+        """False: `default` is a counter's first value, and is never written."""
         return False
 
 

@@ -86,7 +86,7 @@ def execute_write(
 
 
 def save(instance: BaseModel) -> Operation[BaseModel]:
-    """Insert `instance`, or update what has changed if its row was read or saved before."""
+    """Insert `instance`, or update its changes if its row was read or saved before."""
     mapping = instance.__mapping__
     values = own(instance)
     if mapping.discriminator is not None:
@@ -184,7 +184,7 @@ def _check_keys(mapping: Mapping, values: Values, mask: int) -> None:
 
 
 def _update(mapping: Mapping, values: Values) -> Write | None:
-    """The UPDATE of what has changed; None if nothing has."""
+    """The UPDATE of all changes; None if there are none."""
     how = values.how
     changed = [at for at in changed_positions(values, mapping) if not mapping.order[at].primary_key]
     if values.was is None and mapping.has_counter:
@@ -320,7 +320,7 @@ def assign(instance: BaseModel, changes: dict[str, Any], checked: bool = False) 
 
 
 def update(instance: BaseModel, changes: dict[str, Any]) -> Operation[BaseModel]:
-    """Write `changes` and what else has changed since the row was read.
+    """Write `changes` and others since the row was read.
 
     If it fails, the instance is as it was before the call.
     """
@@ -408,7 +408,7 @@ class DMLQuery:
     :param model: the model's class.
     :param instance: the instance to write; without one, writes raise ValidationError.
     :param batch: takes the writes; None executes them.
-    :param ttl: seconds until what is written expires; None for the table's default.
+    :param ttl: seconds until the written values expire; None for the table's default.
     :param consistency: a `ConsistencyLevel`; None for the connection's.
     :param timestamp: of the writes: a datetime (a naive one is local time), a timedelta from now,
         or microseconds.
@@ -469,7 +469,7 @@ class DMLQuery:
         self._run(save)
 
     def update(self) -> None:
-        """Update what has changed."""
+        """Update the changed columns."""
         self._run(lambda instance: update(instance, {}))
 
     def delete(self) -> None:

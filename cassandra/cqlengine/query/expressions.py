@@ -52,7 +52,7 @@ def filter_value(column: Column[Any], operator: BaseWhereOperator, value: object
 
 
 class AbstractQueryableColumn(UnicodeMixin):
-    """Base of what filters are made of by comparing it."""
+    """Base of expressions that become filters by a comparison."""
 
     def _column(self) -> Any:
         raise NotImplementedError

@@ -257,7 +257,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         ]
 
     def _fixes(self, clause: WhereClause) -> bool:
-        """Return True if the filter says what instances hold in its column.
+        """Return True if the filter gives instances their value of its column.
 
         Values of collections, tuples and user-defined types are bound in another form than
         instances have them in: such columns are read.
@@ -317,7 +317,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         return InstanceRows(self._of_rows(), select.fixed_names, values)
 
     def _of_rows(self) -> Any:
-        """The class of instances: what `using` says holds for them too."""
+        """The class of instances: `using` is for them too."""
         how = self._how
         if how.keyspace is None and how.connection is None:
             return self.model

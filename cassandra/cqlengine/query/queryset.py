@@ -217,7 +217,7 @@ class AbstractQuerySet(Generic[T]):
 
         :param args: expressions, such as ``Model.age > 5``.
         :param kwargs: ``column=value`` or ``column__operator=value``.
-        :raises QueryException: for an unknown column, and for what is not a filter.
+        :raises QueryException: for an unknown column, and for objects that are no filter.
         :raises ValidationError: for a value that the column cannot hold.
         """
         made = self._copy()
@@ -383,8 +383,8 @@ class AbstractQuerySet(Generic[T]):
     def using(self, keyspace: str | None = None, connection: str | None = None) -> Self:
         """Return a queryset on another keyspace, or another connection.
 
-        :param keyspace: its name; None keeps what is set.
-        :param connection: its name; None keeps what is set.
+        :param keyspace: its name; None keeps the present one.
+        :param connection: its name; None keeps the present one.
         """
         changes: dict[str, Any] = {}
         if keyspace is not None:
@@ -635,7 +635,7 @@ def is_lookup(clause: WhereClause) -> bool:
 
 
 def is_fixed(clause: WhereClause) -> bool:
-    """Return True if the filter says what its column holds."""
+    """Return True if the filter gives its column one value."""
     return type(clause.operator) is EqualsOperator and not isinstance(clause.value, QueryValue)
 
 

@@ -135,7 +135,7 @@ class ClientRoutesEndPoint(EndPoint):
 
     :param host_id: the node's.
     :param handler: knows the routes.
-    :param original_address: what the node says of itself.
+    :param original_address: by the node's own word.
     :param original_port: the port to use there.
     """
 

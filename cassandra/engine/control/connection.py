@@ -53,7 +53,7 @@ class NodeLists(Protocol):
     """A reader of the node list: `cassandra.engine.hosts.node_list.NodeListReader`."""
 
     async def prepare(self, connection: Connection) -> None:
-        """Read what has to be known before `connection` registers for events."""
+        """Read the node list that is needed before `connection` registers for events."""
 
     async def read(self, connection: Connection, endpoint: EndPoint) -> NodeList:
         """Read the node list, through `connection` to `endpoint`."""
@@ -63,7 +63,7 @@ class Hosts(Protocol):
     """The part that acts on the node list: `cassandra.engine.hosts.watch.HostWatch`."""
 
     def take_node_list(self, node_list: NodeList, rebuild: bool = False) -> None:
-        """Swap the snapshot of the hosts, and act on what has changed."""
+        """Swap the snapshot of the hosts, and act on the changes."""
 
     def recheck(self) -> None:
         """Events that say which hosts are up may have been missed."""
@@ -81,11 +81,12 @@ class SchemaWatch(Protocol):
         """The first control connection is open."""
 
     def on_moved(self, local: Host) -> None:
-        """Read what may have changed while the control connection moved."""
+        """Read changes that may have come while the control connection moved."""
 
 
 class ControlConnection:
-    """Owns the connection, and brings hosts and schema up to date with what comes over it.
+    """Owns the connection, and brings hosts and schema up to date with the events that come over
+    it.
 
     Its events go to `handlers`, by their type; it registers for these types and no others.
     `on_adopted` is called with each connection that comes into use.

@@ -42,7 +42,7 @@ class Contacts:
     async def first(self) -> list[EndPoint]:
         """Return the contact points, in random order.
 
-        Raises what the service that tells of them raises, if there is one.
+        Raises the errors of the service that tells of them, if there is one.
         """
         settings = self._settings
         if not settings.endpoints and settings.find_endpoints is not None:

@@ -42,9 +42,9 @@ class InternalQueries:
     ) -> Any:
         """Send one request, and return the message that answers it.
 
-        :param what: names what is asked, for messages.
-        :param text: of the statement, if it is one: it decides what may answer.
-        :raises ProtocolError: if what comes is malformed, or no answer to the request; the
+        :param what: the question's name, for messages.
+        :param text: of the statement, if it is one: it decides which answers may come.
+        :raises ProtocolError: if the answer is malformed, or none to the request; the
             connection is closed.
         :raises OperationTimedOut: after `Settings.control_connection_timeout`.
         :raises DriverException: the server's refusal.
@@ -65,7 +65,7 @@ class InternalQueries:
         return response
 
     async def query(self, connection: Connection, query: str) -> Any:
-        """Execute a text without parameters at consistency ONE; raises what `ask` raises."""
+        """Execute a text without parameters at consistency ONE; raises the errors of `send`."""
         # What is asked here is in tables that are local to each node: no second replica could say
         # more.
         params = QueryParams(consistency=ConsistencyLevel.ONE)

@@ -24,7 +24,7 @@ log = logging.getLogger("cassandra.cluster")
 class RouteWatch:
     """Keeps the routes of a cluster up to date.
 
-    :param routes: what is kept.
+    :param routes: the table to keep.
     :param rows: returns the rows of a query on a connection, as dicts.
     :param control: returns the control connection, or None while there is none.
     :param on_change: called after routes have changed.

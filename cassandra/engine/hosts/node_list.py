@@ -53,7 +53,7 @@ class NodeListReader:
         self._has_peers_v2 = True
 
     async def prepare(self, connection: Connection) -> None:
-        """Read what has to be known before `connection` registers for events.
+        """Read the node list that is needed before `connection` registers for events.
 
         :raises ConnectionException: if the nodes need routes, and the server has none.
         """

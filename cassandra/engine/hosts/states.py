@@ -36,7 +36,7 @@ class Up(enum.Enum):
 
 
 class State(NamedTuple):
-    """A host's state: what is known of it, and if it is being tried."""
+    """A host's state, and if it is being tried."""
 
     up: Up = Up.UNKNOWN
     tried: bool = False

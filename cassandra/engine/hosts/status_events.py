@@ -30,7 +30,7 @@ class Hosts(Protocol):
 
 
 class StatusEvents:
-    """Passes on what STATUS_CHANGE events say, each after a while, so that the last of a burst
+    """Passes on STATUS_CHANGE events, each after a while, so that the last of a burst
     counts.
 
     :param hosts: acts on it.

@@ -51,7 +51,7 @@ def is_complete(row: Row) -> bool:
 
 
 def update_host(host: Host, row: Row) -> bool:
-    """Write what a row says of a host into it; whether it is in another data centre or rack than
+    """Write a row's columns into its host; whether it is in another data centre or rack than
     before.
     """
     host.host_id = row.get("host_id")

@@ -111,7 +111,7 @@ class HostWatch:
             self._happened(Event.LOOK_AGAIN, host)
 
     def take_node_list(self, node_list: NodeList, rebuild: bool = False) -> None:
-        """Swap the snapshot of the hosts, and act on what has changed.
+        """Swap the snapshot of the hosts, and act on the changes.
 
         :param rebuild: compute the placement of partitions again, even if no token has changed.
         """
@@ -224,7 +224,7 @@ class HostWatch:
     async def try_once(self, host: Host) -> bool:
         """Try to reach `host` and to open its pools; return False if a pool is missing.
 
-        Raises what opening a connection raises.
+        Raises the errors of opening a connection.
         """
         self.reconnections[host] = self.reconnections.get(host, 0) + 1
         await self._probe(host)

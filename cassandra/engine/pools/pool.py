@@ -57,7 +57,7 @@ class PoolOwner(NamedTuple):
     :param open_connection: makes a connection ready to use (handshake done, keyspace set); takes
         the host, and the shard that is wanted if there is one.
     :param on_failure: called with the cause when no connection is left and none can be opened.
-    :param spawn: runs what goes on in the background, and sees to its end.
+    :param spawn: runs tasks in the background, and sees to their end.
     :param new_schedule: gives the seconds between tries.
     :param most_waiting: how many requests may wait for room.
     """
@@ -74,7 +74,7 @@ class HostPool(KnownPool, bases.PoolBase):
 
     A connection that breaks is opened again at once: requests that have no other host wait for it.
 
-    :param owner: what opens the connections, and hears if none is left.
+    :param owner: opens the connections, and hears if none is left.
     """
 
     __slots__ = (
@@ -166,7 +166,7 @@ class HostPool(KnownPool, bases.PoolBase):
                     waiters.append(waiter)
 
     async def fill(self) -> None:
-        """Open what is missing, in parallel.
+        """Open the missing connections, in parallel.
 
         It raises the first error if no connection is open then.
         """
@@ -279,8 +279,8 @@ class HostPool(KnownPool, bases.PoolBase):
             connection.close_if_idle()
 
     def resize(self, size: int) -> None:
-        """Keep `size` connections from now on: open what is missing in the background, close what
-        is too much as it gets idle.
+        """Keep `size` connections from now on: open missing ones in the background, close surplus
+        ones as they get idle.
         """
         if self.closed or size == self.size:
             return
@@ -298,7 +298,7 @@ class HostPool(KnownPool, bases.PoolBase):
             self.refill()
 
     def refill(self) -> None:
-        """Open what is missing, in the background."""
+        """Open the missing connections, in the background."""
         if not self.closed and (self._filling is None or self._filling.done()):
             self._filling = self._spawn(self._fill())
             self._filling.add_done_callback(self._refilled)

@@ -38,7 +38,7 @@ class ShardTable:
     :param count: how many shards the node has.
     :param ignore_msb: how many upper bits of a token do not count
         (docs/dev/protocol-extensions.md of ScyllaDB, "Intranode sharding").
-    :param tablets: what is known of tablets, which have shards of their own.
+    :param tablets: the known tablets, which have shards of their own.
     """
 
     __slots__ = ("_by_shard", "count", "ignore_msb", "tablets")

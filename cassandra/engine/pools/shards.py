@@ -2,11 +2,11 @@
 
 The first connection tells how many shards the node has, and serves while the others are opened.
 These go to the shard-aware port, on which the client's own port decides the shard. If a NAT or a
-proxy changes that port, or the port cannot be reached, they go to the ordinary port, and what lands
-on a shard that lacks a connection is kept. Others are kept meanwhile, so that the node does not
-give their shards again, and closed in the end. A bound keeps that from becoming a storm: at most
-twice as many connections as shards are opened for one filling; shards that are still without one
-are served by the other connections.
+proxy changes that port, or the port cannot be reached, they go to the ordinary port, and one that
+lands on a shard that lacks a connection is kept. Others are kept meanwhile, so that the node does
+not give their shards again, and closed in the end. A bound keeps that from becoming a storm: at
+most twice as many connections as shards are opened for one filling; shards that are still without
+one are served by the other connections.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class ShardPool(HostPool):
             self._spawn_filling()
 
     def _spawn_filling(self) -> None:
-        """Let the other shards follow, while what is open serves."""
+        """Let the other shards follow, while the open connections serve."""
         if self._filling_shards is None or self._filling_shards.done():
             self._filling_shards = self._spawn(self._fill_shards())
 
@@ -156,7 +156,7 @@ class ShardPool(HostPool):
             self._spawn_filling()
 
     async def _open_by_port(self) -> None:
-        """Open what is missing through the shard-aware port, if there is one that does as it
+        """Open missing connections through the shard-aware port, if there is one that does as it
         should.
         """
         info = self.host.sharding_info

@@ -15,8 +15,8 @@ __all__ = ["KnownStatements"]
 class KnownStatements:
     """The prepared statements that somebody holds; for use on the event loop.
 
-    Weakly: what the program has dropped is not prepared again on hosts that come back. There may be
-    a million of them, so one is found by its id without a look at the others.
+    Weakly: a statement that the program has dropped is not prepared again on hosts that come back.
+    There may be a million of them, so one is found by its id without a look at the others.
     """
 
     __slots__ = ("_by_id", "_others")

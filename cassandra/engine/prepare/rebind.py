@@ -19,9 +19,9 @@ __all__ = ["Renewed", "changes_of"]
 
 
 def changes_of(before: Sequence[ColumnMetadata], now: Sequence[ColumnMetadata]) -> str:
-    """Return what has changed between two descriptions of bind columns; empty if nothing has.
+    """Return the changes between two descriptions of bind columns; empty if there are none.
 
-    A user-defined type to which fields were added has not changed: what was bound is valid.
+    A user-defined type to which fields were added has not changed: bound values stay valid.
     """
     if len(before) != len(now):
         return f"{len(before)} columns -> {len(now)}"

@@ -55,12 +55,12 @@ class Server(Protocol):
 
 
 class Preparer:
-    """Sends PREPARE requests and remembers, weakly, what has been prepared.
+    """Sends PREPARE requests and remembers prepared statements, weakly.
 
     :param sessions: the open sessions of the moment; shared, never replaced.
     :param internal_send: sends a request of the engine's own on a connection.
     :param spawn: runs a coroutine in the background.
-    :param server: what the servers of the cluster do.
+    :param server: the abilities of the cluster's servers.
     :param send: prepares on one host of a session's query plan.
     """
 
@@ -146,7 +146,7 @@ class Preparer:
         return shared
 
     def _begin(self, key: tuple[Any, ...], work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        """Start what further callers with the same key wait for too."""
+        """Start a task that further callers with the same key wait for too."""
         task: asyncio.Task[Any] = self._spawn(work)
         self._under_way[key] = task
         task.add_done_callback(lambda _: self._under_way.pop(key, None))

@@ -1,7 +1,7 @@
 """Reads the schema tables, through one connection, in pages and side by side.
 
-What was read becomes a new snapshot of `Metadata`: all of it, or with a keyspace or a part of one
-in place of what was known before.
+The rows become a new snapshot of `Metadata`: all of it, or with a keyspace or a part of one in
+place of the earlier one.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ class SchemaRefresher:
     # -- when --------------------------------------------------------------------------------------
 
     async def on_connected(self, connection: Connection, local: Host) -> None:
-        """The first control connection is open: read what is wanted, before `connect` returns."""
+        """The first control connection is open: read the wanted part, before `connect` returns."""
         if self._reads_anything:
             await self._reader.read_all(connection, _version_of(local), self._reads_schema)
 
@@ -116,7 +116,7 @@ class SchemaRefresher:
         self._read_pending_in(random.uniform(0.0, window))
 
     def _read_pending_in(self, delay: float) -> None:
-        """Read what is pending after `delay` seconds, or sooner if an earlier time was set."""
+        """Read pending targets after `delay` seconds, or sooner if an earlier time was set."""
         loop = asyncio.get_running_loop()
         due = loop.time() + delay
         if self._timer is not None:
@@ -132,7 +132,7 @@ class SchemaRefresher:
             self._spawn(self._refresh_quietly(targets))
 
     async def after_ddl(self, event: Mapping[str, Any], connection: Connection) -> None:
-        """A session has changed the schema, through `connection`: read what it has changed."""
+        """A session has changed the schema, through `connection`: read the changed part."""
         target = Target.of_event(event)
         self._forget_tablets(target)
         if not self._concerns(target):
@@ -177,7 +177,7 @@ class SchemaRefresher:
             self._doubt()
 
     def _try_again(self, targets: Iterable[Target]) -> None:
-        """Read what could not be read once more, after a while: no other event may ever name it."""
+        """Read targets that failed once more, after a while: no other event may ever name them."""
         self._failures += 1
         if self._closed or self._failures > MOST_TRIES:
             return
@@ -275,7 +275,7 @@ class SchemaRefresher:
     # -- end ---------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Forget what was still to be read."""
+        """Forget the targets that were still to be read."""
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()

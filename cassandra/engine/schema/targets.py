@@ -1,7 +1,7 @@
 """Targets, the parts of the schema that are to be read again, and how many become few.
 
 No I/O here. Servers send an event for each table that is created or dropped, so thousands can come
-at once. What is kept of them is bounded: many targets of one keyspace become the whole keyspace,
+at once. Their number is bounded: many targets of one keyspace become the whole keyspace,
 and many keyspaces become the whole schema.
 """
 
@@ -73,7 +73,7 @@ class PendingTargets:
             self.add(Target(forced=forced))
 
     def _forced_alone(self) -> dict[str, dict[Target, None]]:
-        """Return what an ALL that is not forced leaves to be read."""
+        """Return the targets that an ALL that is not forced leaves."""
         forced = {
             keyspace: dict.fromkeys(one for one in targets if one.forced)
             for keyspace, targets in self._by_keyspace.items()
@@ -107,7 +107,7 @@ class PendingTargets:
 def grouped(wanted: Iterable[Target]) -> dict[Target, list[Target]]:
     """Choose the least that covers all of `wanted`, in time linear in their number.
 
-    :returns: what to read, each with those of `wanted` that it covers.
+    :returns: the targets to read, each with those of `wanted` that it covers.
     """
     pending = PendingTargets()
     wanted = list(wanted)

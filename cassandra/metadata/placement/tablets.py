@@ -180,7 +180,7 @@ class TabletMap:
         return row.version if row is not None else None
 
     def next_block(self, keyspace: str | None, table: str | None, token: int | None) -> int:
-        """Return the byte at the end of an EXECUTE that shows the server what the client knows.
+        """Return the byte at the end of an EXECUTE that shows the server the client's version.
 
         Each call shows another part of the version: in the end the server sees all of it.
         """
@@ -261,7 +261,7 @@ class TabletMap:
     def take_hosts(self, hosts: Iterable[Host]) -> None:
         """Take the hosts of the cluster; tablets with a replica on another host are forgotten.
 
-        A node that replaces another has an id of its own, so what was told of the old one ends.
+        A node that replaces another has an id of its own, so the word about the old one ends.
         """
         self._known = by_id = {host.host_id: host for host in hosts}
         gone = {number for number, own in enumerate(self._host_ids) if own not in by_id}

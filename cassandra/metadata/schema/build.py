@@ -413,7 +413,8 @@ def keyspace(source: KeyspaceSource) -> KeyspaceMetadata:
 
 
 def renewed_keyspace(made: KeyspaceMetadata, source: KeyspaceSource) -> KeyspaceMetadata:
-    """Return the keyspace that shows what `source` has from now on, in the mappings of `made`.
+    """Return the keyspace that shows the content of `source` from now on, in the mappings of
+    `made`.
 
     It is `made` itself, but for a keyspace that was altered: programs compare its settings with
     those of an object that they have kept. Both objects have the same mappings.

@@ -1,4 +1,4 @@
-"""Table extensions: what a program makes of the bytes that plug-ins keep with a table."""
+"""Table extensions: a program's view of the bytes that plug-ins keep with a table."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _registered: dict[str, Any] = {}
 
 
 class TableExtensionInterface:
-    """Says what statements an extension adds to the export of its table."""
+    """Gives the statements that an extension adds to the export of its table."""
 
     @classmethod
     def after_table_cql(cls, table_meta: Any, ext_key: str, ext_blob: bytes) -> str | None:

@@ -79,7 +79,7 @@ def _refused(mapping: object, *arguments: object, **named: object) -> NoReturn:
 class LazyMapping(dict[str, V]):
     """A read-only, live dict by name whose values are made at the first access.
 
-    What it shows is one snapshot of names, which `show` replaces: readers need no lock. Nothing is
+    It shows one snapshot of names, which `show` replaces: readers need no lock. Nothing is
     in the dict itself; it is one for `isinstance`. It is pickled and copied as a plain dict.
     """
 
@@ -370,7 +370,7 @@ class KeyspaceSource(_Source):
         return super().object()
 
     def hand_on(self, successor: KeyspaceSource) -> None:
-        """Let `successor` have the object, which shows what `successor` has from now on."""
+        """Let `successor` have the object, which shows the content of `successor` from now on."""
         with _making:
             self.successor = successor
             if self._object is None or successor._object is not None:

@@ -94,7 +94,7 @@ class MessageType:
 
         :param f: a file-like reader of the body.
         :param protocol_version: the version of the connection.
-        :param rest: what the handler passes besides; it is not looked at here.
+        :param rest: further arguments of the handler; not looked at here.
         """
         decode = getattr(cls, "decode", None)
         if decode is None:

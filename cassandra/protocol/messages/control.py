@@ -224,7 +224,7 @@ class OptionsMessage(MessageType):
 @public
 @register_class
 class SupportedMessage(MessageType):
-    """SUPPORTED: what the server supports.
+    """SUPPORTED: the server's options.
 
     :param cql_versions: the CQL versions that the server knows.
     :param options: its other options, each with the list of their values.

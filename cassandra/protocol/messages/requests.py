@@ -185,7 +185,7 @@ class ExecuteMessage(_QueryMessage):
     :param continuous_paging_options: must be None: it belongs to the DSE protocol versions.
     :param result_metadata_id: the id of the columns that the client knows (version 5, or ScyllaDB's
         extension); None or empty makes the server send them.
-    :param tablet_version_block: what the client knows of the tablet, a byte of ScyllaDB's
+    :param tablet_version_block: the client's knowledge of the tablet, a byte of ScyllaDB's
         TABLETS_ROUTING_V2; None for nothing.
     """
 

@@ -243,7 +243,7 @@ class ResultMessage(StreamedResult):
 
 
 def _decode_own(self: ResultMessage, row_factory: Callable[..., Any]) -> Any:
-    """`ResultMessage.decode` of subclasses: rows are made of what `parsed_rows` has."""
+    """`ResultMessage.decode` of subclasses: rows are made of `parsed_rows`."""
     if self.kind != RESULT_KIND_ROWS:
         return []
     typed = getattr(row_factory, "rows_of", None)
@@ -301,7 +301,7 @@ def _read_kind(
     features: ProtocolFeatures | None,
     user_types: UserTypes | None,
 ) -> None:
-    """Read what follows the kind of a result that is not ROWS."""
+    """Read the rest behind the kind of a result that is not ROWS."""
     kind = message.kind
     if kind == RESULT_KIND_PREPARED:
         _read_prepared(message, cursor, version, features, user_types)

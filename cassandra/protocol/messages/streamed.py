@@ -94,7 +94,7 @@ def call_reader(
 
 
 def _given(rest: Sequence[Any]) -> tuple[ProtocolFeatures | None, Any, Any, Any]:
-    """Return what follows the version in a call.
+    """Return the arguments behind the version in a call.
 
     It is (features, user types, result metadata, policy of column encryption).
     """
@@ -144,11 +144,11 @@ class StreamedResult(MessageType):
         return message
 
     def recv(self, f: BinaryIO, protocol_version: int, *rest: Any) -> None:
-        """Read what follows the kind of the result; see `recv_body`.
+        """Read the rest behind the kind of the result; see `recv_body`.
 
         :param f: a file-like reader.
         :param protocol_version: the version of the connection.
-        :param rest: what `recv_body` takes besides.
+        :param rest: further arguments of `recv_body`.
         """
         features, user_types, *others = _given(rest)
         if self.kind == RESULT_KIND_ROWS:
@@ -178,7 +178,7 @@ class StreamedResult(MessageType):
 
         :param f: a file-like reader.
         :param protocol_version: the version of the connection.
-        :param rest: what `recv_body` takes besides.
+        :param rest: further arguments of `recv_body`.
         """
         _, user_types, remembered, encryption = _given(rest)
         self.recv_results_metadata(f, user_types)

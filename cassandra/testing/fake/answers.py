@@ -92,7 +92,7 @@ def as_answer(answer: Answerable) -> Answer:
 
 
 class Message(Answer):
-    """One message. `having` adds what may stand before its body.
+    """One message. `having` adds the parts that may stand before its body.
 
     :param opcode: the message's number, of `Opcode`.
     :param encode: called with the request; returns the body.

@@ -215,7 +215,7 @@ class FakeCluster:
         """Have the other nodes send an event, such as ``("STATUS_CHANGE", "UP", node)``.
 
         :param event_type: its name.
-        :param change: what has happened.
+        :param change: the kind of change.
         :param about: the node that it has happened to.
         """
         for node in self.nodes:

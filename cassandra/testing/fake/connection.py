@@ -48,8 +48,8 @@ TABLET_VERSIONS = "TABLETS_ROUTING_V2_EXPERIMENTAL_V2"
 class ServerConnection(asyncio.Protocol):
     """An open connection.
 
-    `version` is the one of STARTUP, or of the last request before it. `compression` is what STARTUP
-    asked for.
+    `version` is the one of STARTUP, or of the last request before it. `compression` is that of
+    STARTUP.
     """
 
     def __init__(self, node: FakeNode) -> None:

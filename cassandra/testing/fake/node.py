@@ -1,8 +1,8 @@
 """`FakeNode`: a node in this process that speaks the native protocol on a real socket.
 
-It does what a test tells it to do. The node runs on a thread of its own, so that blocking tests and
-asyncio tests use it alike. Its methods may be called from any thread. If they change what the
-socket does, they return when it is done. Nothing here is shared with the driver.
+A test tells it how to act. The node runs on a thread of its own, so that blocking tests and asyncio
+tests use it alike. Its methods may be called from any thread. If they change the socket's
+behaviour, they return when it is done. Nothing here is shared with the driver.
 """
 
 from __future__ import annotations
@@ -504,8 +504,8 @@ class FakeNode(DefaultAnswers):
         ``("CLIENT_ROUTES_CHANGE", "UPDATE_NODES", connection_ids, host_ids)``.
 
         :param event_type: its name.
-        :param change: what has happened.
-        :param details: what the specification puts behind it.
+        :param change: the kind of change.
+        :param details: the further fields of the specification.
         :returns: how many connections it was sent to.
         """
         body = event_body(event_type, change, details)
@@ -551,7 +551,7 @@ class FakeNode(DefaultAnswers):
         """Answer a client that does not speak the protocol as a real node does, and close.
 
         :param connection: the node's side of it.
-        :param fault: what is wrong.
+        :param fault: the mistake.
         """
         self.malformed.append(fault)
         # If the first bytes are malformed, the client's version is not known.

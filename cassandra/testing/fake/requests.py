@@ -104,7 +104,7 @@ class Request:
     def parse(self) -> None:
         """Read the body.
 
-        :raises WireError: if it is not what the specification says.
+        :raises WireError: if it is not as the specification says.
         """
         parser = _PARSERS.get(self.opcode)
         if parser is None:

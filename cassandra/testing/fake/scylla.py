@@ -1,4 +1,4 @@
-"""`Scylla`: what makes the nodes of a `FakeCluster` nodes of ScyllaDB, and what they share.
+"""`Scylla`: makes the nodes of a `FakeCluster` nodes of ScyllaDB, and has their common state.
 
 The form of everything is that of ScyllaDB's docs/dev/protocol-extensions.md.
 """

@@ -34,7 +34,7 @@ _CONDITION = re.compile(r"\bif\b", re.IGNORECASE)
 class ScyllaNode(FakeNode):
     """A node of a `Scylla` cluster.
 
-    It counts in `arrivals` what came in at which shard, and if that was the right one. A
+    It counts in `arrivals` the requests at each shard, and if that was the right one. A
     connection's shard is `ServerConnection.shard`.
 
     :param address: where it listens.
