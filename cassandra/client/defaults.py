@@ -226,7 +226,7 @@ class Defaults:
     allow_control_connection_query_fallback: ControlConnectionQueryFallback = (
         ControlConnectionQueryFallback.Disabled
     )
-    """What becomes of requests if no pool can take them: a `ControlConnectionQueryFallback`."""
+    """The way of requests that no pool can take: a `ControlConnectionQueryFallback`."""
 
     shard_aware_options: ShardAwareOptions | None = None
     """How connections to the shards of ScyllaDB nodes are made, a `ShardAwareOptions`.
