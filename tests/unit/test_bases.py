@@ -6,6 +6,7 @@ import copy
 import gc
 import pickle
 import sys
+import sysconfig
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -122,7 +123,8 @@ def test_an_object_goes_with_its_circle(made: Made, name: str) -> None:
         del thing
         gc.collect()
         assert gone() is None
-        assert sys.getrefcount(kind) < held
+        # Without the GIL, references to classes are counted by thread, and put together later.
+        assert sys.getrefcount(kind) < held or sysconfig.get_config_var("Py_GIL_DISABLED")
 
 
 @pytest.mark.parametrize("name", NAMES)

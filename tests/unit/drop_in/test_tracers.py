@@ -20,6 +20,7 @@ from cassandra.errors import InvalidRequest, NoHostAvailable
 from cassandra.query import BatchStatement, SimpleStatement, dict_factory, named_tuple_factory
 from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error, paged
 from tests.unit.metadata.schema.rows import schema
+from tests.waiting import until
 
 FOUR = [(1,), (2,), (3,), (4,)]
 
@@ -89,6 +90,8 @@ def test_a_future_that_is_over_may_be_wrapped_for_its_next_page(session: Session
     assert [(name, [tuple(row) for row in page]) for name, page in seen] == [
         ("_set_final_result", [(3,), (4,)])
     ]
+    # The loop's thread calls it, perhaps after it has woken this one.
+    until(lambda: len(pages) == 2)
     assert pages == [[(1,), (2,)], [(3,), (4,)]]
 
 

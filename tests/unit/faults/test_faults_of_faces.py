@@ -5,7 +5,6 @@ on others.
 from __future__ import annotations
 
 import asyncio
-import functools
 import math
 import sys
 import threading
@@ -47,6 +46,7 @@ from cassandra.testing.fake import (
     silence,
 )
 from tests.unit.engine.faults import READ, WAIT, connected, number, profile
+from tests.waiting import until
 
 OTHER = "SELECT k FROM other"
 
@@ -273,11 +273,6 @@ class States(HostStateListener):
             assert self._changed.wait_for(lambda: self._up.get(address) is up, WAIT)
 
 
-def asked_since(nodes: FakeCluster, count: int, _: FakeNode) -> bool:
-    """Whether statements have gone on."""
-    return len(nodes.queries(OTHER)) > count + 20
-
-
 def test_threads_that_ask_while_nodes_come_and_go() -> None:
     with FakeCluster(3) as nodes:
         nodes.prime(OTHER, number(1))
@@ -294,22 +289,25 @@ def test_threads_that_ask_while_nodes_come_and_go() -> None:
                     except Exception as failure:
                         unexpected.append(failure)
 
+            def go_on(count: int) -> None:
+                """Wait until statements have gone on."""
+                until(lambda: len(answers) > count + 20)
+
             threads = [threading.Thread(target=ask) for _ in range(2)]
             for thread in threads:
                 thread.start()
             states = States()
             cluster.register_listener(states)
-            for _ in range(2):
-                for node in nodes.nodes:
-                    nodes.stop_node(node)
-                    states.expect(node.address, False)
-                    others = [other for other in nodes.nodes if other is not node]
-                    others[0].wait_for(
-                        functools.partial(asked_since, nodes, len(nodes.queries(OTHER)))
-                    )
-                    nodes.start_node(node)
-                    states.expect(node.address, True)
-            stop.set()
+            try:
+                for _ in range(2):
+                    for node in nodes.nodes:
+                        nodes.stop_node(node)
+                        states.expect(node.address, False)
+                        go_on(len(answers))
+                        nodes.start_node(node)
+                        states.expect(node.address, True)
+            finally:
+                stop.set()
             for thread in threads:
                 thread.join(WAIT)
                 assert not thread.is_alive()
