@@ -14,6 +14,8 @@ from cassandra._threads import Lock
 
 __all__ = ["MicrosecondClock"]
 
+LOST_AFTER = 1.0  # seconds: the lock is held for a microsecond
+
 
 class MicrosecondClock:
     """Microseconds since the Unix epoch, each greater than the one before, from any thread.
@@ -45,10 +47,19 @@ class MicrosecondClock:
 
     def next(self) -> int:
         """Return the next value."""
-        with self._lock:
+        lock = self._lock
+        # Not by `with`: since Python 3.14 a signal handler that raises may come between its parts,
+        # and leave the lock to nobody. All requests to come would wait for it.
+        is_held = lock.acquire(timeout=LOST_AFTER)
+        try:
             now = time_ns() // 1000
             last = self.last
             self.last = value = now if now > last else last + 1
+        finally:
+            if is_held:
+                lock.release()
+            else:
+                self._lock = Lock()
         # Outside the lock: the callback may log, and logging may block.
         if last - now > self.tolerance:
             self.on_drift(now, last)

@@ -6,6 +6,9 @@ import threading
 import time
 from typing import Any
 
+import pytest
+
+from cassandra.clock import MicrosecondClock
 from tests.conftest import Twins
 
 
@@ -59,3 +62,13 @@ def test_threads_never_get_the_same_value(twins: Twins) -> None:
         thread.join()
     assert all(mine == sorted(mine) for mine in values)
     assert len({value for mine in values for value in mine}) == 80_000
+
+
+def test_a_lock_that_an_interrupt_left_held_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the Python twin: the compiled one has no moment in which a signal handler could raise."""
+    monkeypatch.setattr("cassandra.clock.LOST_AFTER", 0.01)
+    clock = MicrosecondClock(10**6, lambda now, last: None)
+    clock._lock.acquire()
+    first = clock.next()
+    assert clock.next() > first
+    assert not clock._lock.locked()
