@@ -33,14 +33,22 @@ class Event:
         if not self._lock.acquire(timeout=-1 if seconds is None else seconds):
             return False
         # Each thread hands it on to the next one.
-        self._lock.release()
+        self._release()
         return True
 
     def set(self) -> None:
         """Let all threads go on; a second call does nothing."""
         if not self._is_set:
             self._is_set = True
+            self._release()
+
+    def _release(self) -> None:
+        # Without the GIL two threads may set it at the same moment, and one of them, or the thread
+        # that waited, finds the lock released already: it is what all of them want.
+        try:
             self._lock.release()
+        except RuntimeError:
+            pass
 
     def set_soon(self) -> None:
         """Do the same, but keep the interpreter's lock for what this thread does next."""

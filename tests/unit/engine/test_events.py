@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from cassandra.engine.events import Event as PythonEvent
 from tests.conftest import Twins
 
 WAIT = 5.0
@@ -144,3 +145,13 @@ def test_many_at_a_time(twins: Twins) -> None:
 def test_one_that_is_never_opened_can_be_dropped(twins: Twins) -> None:
     for _ in range(1000):
         twins.happy_path.Event()
+
+
+def test_whoever_comes_second_finds_the_lock_released() -> None:
+    """As of two threads that set the Python twin's event at the same moment, without the GIL."""
+    event: Any = PythonEvent()
+    event.set()
+    event._is_set = False
+    event.set()
+    assert event.wait(0)
+    assert event.wait(0)
