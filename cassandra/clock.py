@@ -14,7 +14,7 @@ from cassandra._threads import Lock
 
 __all__ = ["MicrosecondClock"]
 
-LOST_AFTER = 1.0  # seconds: the lock is held for a microsecond
+_LOST_AFTER = 1.0  # seconds: the lock is held for a microsecond
 
 
 class MicrosecondClock:
@@ -50,7 +50,7 @@ class MicrosecondClock:
         lock = self._lock
         # Not by `with`: since Python 3.14 a signal handler that raises may come between its parts,
         # and leave the lock to nobody. All requests to come would wait for it.
-        is_held = lock.acquire(timeout=LOST_AFTER)
+        is_held = lock.acquire(timeout=_LOST_AFTER)
         try:
             now = time_ns() // 1000
             last = self.last

@@ -66,7 +66,7 @@ def test_threads_never_get_the_same_value(twins: Twins) -> None:
 
 def test_a_lock_that_an_interrupt_left_held_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the Python twin: the compiled one has no moment in which a signal handler could raise."""
-    monkeypatch.setattr("cassandra.clock.LOST_AFTER", 0.01)
+    monkeypatch.setattr("cassandra.clock._LOST_AFTER", 0.01)
     clock = MicrosecondClock(10**6, lambda now, last: None)
     clock._lock.acquire()
     first = clock.next()
