@@ -20,16 +20,16 @@ import cassandra.aio.cluster
 import cassandra.cluster.cluster
 from cassandra.client import (
     cluster_settings,
-    defaults,
     identity,
     metadata_settings,
     observing,
     pool_sizes,
 )
 from cassandra.client.configuration import LIVE, OF_TLS, ClusterBase
+from cassandra.client.settings import table
 
 FACES = (cassandra.cluster.cluster, cassandra.aio.cluster)
-SOURCES = (defaults, identity, pool_sizes, metadata_settings, observing, cluster_settings)
+SOURCES = (table, identity, pool_sizes, metadata_settings, observing, cluster_settings)
 
 LITERALS = (bool, int, float, str, tuple, type(None))
 # A field begins with a small letter, unless it begins with one of these.

@@ -1,6 +1,6 @@
 """The settings of a cluster with their types, for type checkers and editors.
 
-`cassandra.client.defaults.Defaults` says what each of them means and has the defaults. A
+`cassandra.client.settings.table.Defaults` says what each of them means and has the defaults. A
 test compares the names here with those there.
 """
 

@@ -15,15 +15,12 @@ from cassandra._imports import import_module
 from cassandra._secrets import HiddenAttribute, Secret, hidden_setting, hidden_settings
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.client.contact_points import checked_contact_points, endpoint_of
-from cassandra.client.defaults import Defaults
-from cassandra.client.engine_settings import settings_of
 from cassandra.client.identity import Identity
 from cassandra.client.implementation import warn_of_fallback
 from cassandra.client.metadata_settings import MetadataSettings
 from cassandra.client.observing import ObservedByCluster
-from cassandra.client.old_style import DefaultRetryPolicy, LoadBalancing
 from cassandra.client.pool_sizes import PoolSizes
-from cassandra.client.setting_checks import (
+from cassandra.client.settings.checks import (
     TIMES,
     as_timedelta,
     check_auth_provider,
@@ -39,8 +36,11 @@ from cassandra.client.setting_checks import (
     checked_port,
     instead_of,
 )
+from cassandra.client.settings.for_engine import settings_of
+from cassandra.client.settings.old_style import DefaultRetryPolicy, LoadBalancing
+from cassandra.client.settings.table import Defaults
+from cassandra.client.settings.tls import tls_client
 from cassandra.client.shard_awareness import ShardAwareness, ShardAwareOptions
-from cassandra.client.tls_settings import tls_client
 from cassandra.client.user_types import UserTypes
 from cassandra.engine.control.query_fallback import fallback_of
 from cassandra.engine.endpoint import DefaultEndPointFactory, EndPoint

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Settings:
     """Settings of one cluster; times are in seconds.
 
-    `cassandra.client.defaults.Defaults` says what each of them means.
+    `cassandra.client.settings.table.Defaults` says what each of them means.
     """
 
     endpoints: Sequence[EndPoint]

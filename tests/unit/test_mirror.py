@@ -62,7 +62,7 @@ GUARDED_BY = {
     # The faces: the same tests run on both.
     "aio/columnar.py": "client/test_columnar.py",
     "client/cluster_settings.py": "drop_in/test_names.py",
-    "client/engine_settings.py": "drop_in/test_settings.py",
+    "client/settings/for_engine.py": "drop_in/test_settings.py",
     "client/filling.py": "test_concurrent.py",
     "client/observing.py": "test_observers.py",
     "observed.py": "test_observers.py",

@@ -19,11 +19,11 @@ import pytest
 import cassandra
 from cassandra import aio
 from cassandra.client.cluster_settings import ClusterSettings
-from cassandra.client.defaults import Defaults
 from cassandra.client.identity import Identity
 from cassandra.client.metadata_settings import MetadataSettings
 from cassandra.client.observing import ObservedByCluster
 from cassandra.client.pool_sizes import PoolSizes
+from cassandra.client.settings.table import Defaults
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.errors import (
     ConnectionException,

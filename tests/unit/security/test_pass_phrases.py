@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from cassandra import aio
-from cassandra.client.tls_settings import tls_client
+from cassandra.client.settings.tls import tls_client
 from cassandra.cluster import Cluster
 from tests.processes import HOME
 
@@ -26,7 +26,7 @@ pty = pytest.importorskip("pty")
 
 PROGRAM = textwrap.dedent("""
     import ssl, sys
-    from cassandra.client.tls_settings import tls_client
+    from cassandra.client.settings.tls import tls_client
     options = {"cert_reqs": ssl.CERT_NONE, "certfile": sys.argv[1], "keyfile": sys.argv[2]}
     try:
         tls_client(None, options, None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from cassandra.client.setting_checks import check_instance
+from cassandra.client.settings.checks import check_instance
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, default_lbp_factory
 from cassandra.policies.retry import RetryPolicy
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cassandra.auth import PlainTextAuthProvider
-from cassandra.client import setting_checks as checks
+from cassandra.client.settings import checks as checks
 from cassandra.policies import ColumnEncryptionPolicy
 
 

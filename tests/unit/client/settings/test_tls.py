@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cassandra.client.tls_settings import tls_client
+from cassandra.client.settings.tls import tls_client
 from cassandra.ssl_session_cache import SSLSessionCache
 
 NOT_VERIFIED = {"cert_reqs": ssl.CERT_NONE}
