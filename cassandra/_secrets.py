@@ -6,10 +6,10 @@ inside objects. So whatever holds a secret for longer than an expression holds a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Generic, NoReturn, TypeVar, overload
 
-__all__ = ["HiddenAttribute", "Secret", "SecretKey", "hidden_setting", "hidden_settings"]
+__all__ = ["HiddenAttribute", "Secret", "SecretKey"]
 
 T = TypeVar("T")
 _MISSING: Any = object()
@@ -132,26 +132,3 @@ class HiddenAttribute(Generic[T]):
         """
         found: Secret[T] | None = vars(holder).get(self._kept)
         return found
-
-
-def hidden_setting(name: str, value: Any) -> Any:
-    """Return the value of a cluster's setting, as a secret if it may hold one.
-
-    :param name: the name of the setting.
-    :param value: its value.
-    """
-    if name in _HOLDING_SECRETS and isinstance(value, (Mapping, str, bytes, list, tuple)):
-        return Secret(value)
-    return value
-
-
-def hidden_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings of a cluster, those that may hold secrets as such.
-
-    :param settings: values by name.
-    """
-    return dict(zip(settings, map(hidden_setting, settings, settings.values()), strict=True))
-
-
-# The last one is not a setting, and the one before not a mapping: errors tell the program so.
-_HOLDING_SECRETS = frozenset({"ssl_options", "auth_provider", "password"})

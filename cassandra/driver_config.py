@@ -13,7 +13,7 @@ import socket
 import ssl
 import struct
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from cassandra._lazy import lazy_names
@@ -72,12 +72,19 @@ class DriverConfigReporter:
 
     def report(self) -> str:
         """Return the report of the moment."""
-        groups = {
+        streams = {
+            "in-flight": {"max": MAX_STREAMS},
+            "orphaned": {"max": int(MAX_STREAMS * ORPHAN_SHARE)},
+        }
+        groups: _Group = {
             "version": VERSION,
-            "connection": self._connection(),
-            "control-plane": self._control_plane(),
+            "connection": {"requests": streams},
+            "control-plane": {},
             "query": self._query(),
         }
+        for name, setting in self.cluster._table.items():
+            if setting.reported is not None:
+                _place(groups, setting.reported, getattr(self.cluster, name))
         return json.dumps(groups, separators=(",", ":"))
 
     def options(self) -> dict[str, str]:
@@ -97,42 +104,6 @@ class DriverConfigReporter:
 
     # -- groups ------------------------------------------------------------------------------------
 
-    def _connection(self) -> _Group:
-        cluster = self.cluster
-        group: _Group = {}
-        if cluster.connect_timeout is not None:
-            group["connect"] = {"timeout-ms": _ms(cluster.connect_timeout)}
-        group["requests"] = {
-            "in-flight": {"max": MAX_STREAMS},
-            "orphaned": {"max": int(MAX_STREAMS * ORPHAN_SHARE)},
-        }
-        group["pool"] = {"shard-aware": {"enabled": _uses_shard_ports(cluster)}}
-        group["socket"] = _socket(cluster.sockopts or ())
-        group["reconnection"] = {"policy": _reconnection(cluster.reconnection_policy)}
-        context = cluster.ssl_context
-        if context is not None or cluster.ssl_options is not None:
-            checks = bool((cluster.ssl_options or {}).get("check_hostname", False))
-            if isinstance(context, ssl.SSLContext):
-                checks = context.check_hostname
-            group["tls"] = {"hostname-verification": checks}
-        return group
-
-    def _control_plane(self) -> _Group:
-        cluster = self.cluster
-        timeout: _Group = {}
-        if cluster.control_connection_timeout is not None:
-            timeout["client-side-ms"] = _ms(cluster.control_connection_timeout)
-        server_side = cluster.metadata_request_timeout
-        if isinstance(server_side, datetime.timedelta):
-            server_side = server_side.total_seconds()
-        if server_side is None:
-            server_side = cluster.control_connection_timeout
-        if server_side:
-            timeout["server-side-ms"] = _ms(server_side)
-        queries = {"queries": {"system": {"timeout": timeout}}} if timeout else {}
-        wait = _ms(cluster.max_schema_agreement_wait)
-        return {**queries, "schema": {"agreement": {"timeout-ms": wait}}}
-
     def _query(self) -> _Group:
         profile = self.cluster.profile_manager.profiles[EXEC_PROFILE_DEFAULT]
         defaults: _Group = {"consistency": consistency_value_to_name(profile.consistency_level)}
@@ -143,8 +114,6 @@ class DriverConfigReporter:
         if profile.request_timeout is not None:
             defaults["request"] = {"timeout-ms": _ms(profile.request_timeout)}
         defaults["page"] = {"size": 5000}
-        if type(self.cluster.timestamp_generator) is MonotonicTimestampGenerator:
-            defaults["client-timestamps"] = True
         group: _Group = {
             "defaults": defaults,
             "retry": _retry(profile.retry_policy),
@@ -164,16 +133,8 @@ def _custom(policy: object) -> _Group:
     return {"type": "custom", "name": type(policy).__name__}
 
 
-def _uses_shard_ports(cluster: Any) -> bool:
-    options, routes = cluster.shard_aware_options, cluster.client_routes_config
-    return not (
-        (options is not None and (options.disable or options.disable_shardaware_port))
-        or (routes is not None and not routes.advanced_shard_awareness)
-    )
-
-
-def _socket(options: Sequence[Any]) -> _Group:
-    given: Mapping[tuple[int, int], Any] = {(one[0], one[1]): one[2] for one in options}
+def _socket(options: Sequence[Any] | None, before: object) -> _Group:
+    given: Mapping[tuple[int, int], Any] = {(one[0], one[1]): one[2] for one in options or ()}
 
     def is_on(level: int, name: int, otherwise: bool = False) -> bool:
         return bool(given.get((level, name), otherwise))
@@ -200,7 +161,7 @@ def _socket(options: Sequence[Any]) -> _Group:
     return group
 
 
-def _reconnection(policy: object) -> _Group:
+def _reconnection(policy: object, before: object) -> _Group:
     group: _Group
     if type(policy) is ExponentialReconnectionPolicy:
         group = {
@@ -268,6 +229,79 @@ def _speculation(policy: object) -> _Group:
         "delay-ms": _ms(policy.delay),
         "max-executions": policy.max_attempts,
     }
+
+
+# -- the settings of the cluster, each at the place that their table names -------------------------
+
+
+def _timeout(seconds: float | None, before: object) -> int | None:
+    return None if seconds is None else _ms(seconds)
+
+
+def _system_timeout(seconds: float | None, before: object) -> _Group | None:
+    if seconds is None:
+        return None
+    # Servers are given the same time, unless another setting says how long.
+    return {"client-side-ms": _ms(seconds), **({"server-side-ms": _ms(seconds)} if seconds else {})}
+
+
+def _server_timeout(timeout: datetime.timedelta | float | None, before: object) -> object:
+    if timeout is None:
+        return before
+    seconds = timeout.total_seconds() if isinstance(timeout, datetime.timedelta) else timeout
+    return _ms(seconds) if seconds else None
+
+
+def _checks_names(tls: Any, before: object) -> object:
+    """Of the options of the older style, and then of the context, which counts more."""
+    if isinstance(tls, ssl.SSLContext):
+        return tls.check_hostname
+    if isinstance(tls, Mapping):
+        return bool(tls.get("check_hostname", False))
+    return before if tls is None else bool(before)
+
+
+def _uses_shard_ports(options: Any, before: object) -> bool:
+    """Of the options for shards, and then of the routes of a private network."""
+    if options is None:
+        return before is not False
+    if hasattr(options, "disable_shardaware_port"):
+        return not (options.disable or options.disable_shardaware_port)
+    return before is not False and bool(options.advanced_shard_awareness)
+
+
+def _has_timestamps(generator: object, before: object) -> bool | None:
+    return True if type(generator) is MonotonicTimestampGenerator else None
+
+
+# By the last parts of the place: called with the value and with what stands there already, they
+# return what to report; None for nothing.
+_FORMS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "timeout-ms": _timeout,
+    "timeout": _system_timeout,
+    "server-side-ms": _server_timeout,
+    "socket": _socket,
+    "policy": _reconnection,
+    "hostname-verification": _checks_names,
+    "enabled": _uses_shard_ports,
+    "client-timestamps": _has_timestamps,
+}
+
+
+def _place(groups: _Group, place: str, value: object) -> None:
+    """Put a setting at its place, ``connection.connect.timeout-ms`` say."""
+    *outer, key = place.split(".")
+    group = groups
+    for name in outer:
+        group = group.get(name, {})
+    said = _FORMS[key](value, group.get(key))
+    if said is None:
+        group.pop(key, None)
+        return
+    group = groups
+    for name in outer:
+        group = group.setdefault(name, {})
+    group[key] = said
 
 
 __getattr__ = lazy_names(__name__)

@@ -65,7 +65,7 @@ class ControlConnection:
 
         :param connection: the connection to ask on; None for the control connection.
         :param preloaded_results: accepted for programs that pass it; versions are asked for anew.
-        :param wait_time: seconds; None for `Cluster.max_schema_agreement_wait`.
+        :param wait_time: seconds; None for the setting of the cluster.
         :raises ConnectionException: if the cluster is not connected.
         """
         core = self._core()

@@ -400,7 +400,7 @@ class Session(SessionBase):
 
         Each host is asked itself.
 
-        :param wait_time: seconds; None for `Cluster.max_schema_agreement_wait`.
+        :param wait_time: seconds; None for the setting of the cluster.
         :param scope: which hosts to ask, a value of `SchemaAgreementScope`; by default the whole
             cluster.
         :returns: False if that takes too long.

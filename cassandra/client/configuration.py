@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import enum
 import uuid
 import weakref
@@ -12,37 +11,22 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._impl import implementation
 from cassandra._imports import import_module
-from cassandra._secrets import HiddenAttribute, Secret, hidden_setting, hidden_settings
+from cassandra._misspelt import class_attribute, refuse_misspelt
 from cassandra.auth import PlainTextAuthProvider
-from cassandra.client.contact_points import checked_contact_points, endpoint_of
+from cassandra.client.contact_points import endpoint_of
 from cassandra.client.identity import Identity
 from cassandra.client.implementation import warn_of_fallback
-from cassandra.client.metadata_settings import MetadataSettings
+from cassandra.client.metadata_switches import MetadataSwitches
 from cassandra.client.observing import ObservedByCluster
 from cassandra.client.pool_sizes import PoolSizes
-from cassandra.client.settings.checks import (
-    TIMES,
-    as_timedelta,
-    check_auth_provider,
-    check_callable,
-    check_compression,
-    check_encryption,
-    check_instance,
-    check_page_size,
-    check_seconds,
-    check_throttler,
-    check_waiting,
-    checked_keyspaces,
-    checked_port,
-    instead_of,
-)
+from cassandra.client.settings.checks import instance
 from cassandra.client.settings.for_engine import settings_of
-from cassandra.client.settings.old_style import DefaultRetryPolicy, LoadBalancing
-from cassandra.client.settings.table import Defaults
+from cassandra.client.settings.names import instead_of
+from cassandra.client.settings.setting import ConstructorOnly
+from cassandra.client.settings.table import ClusterSettings
 from cassandra.client.settings.tls import tls_client
-from cassandra.client.shard_awareness import ShardAwareness, ShardAwareOptions
+from cassandra.client.shard_awareness import ShardAwareness
 from cassandra.client.user_types import UserTypes
-from cassandra.engine.control.query_fallback import fallback_of
 from cassandra.engine.endpoint import DefaultEndPointFactory, EndPoint
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile, ProfileManager
 from cassandra.engine.settings import Settings
@@ -55,13 +39,11 @@ from cassandra.versions import ProtocolVersion
 
 if TYPE_CHECKING:
     from cassandra.client.cloud import Cloud
-    from cassandra.client.cluster_settings import (
-        ContactPoints,
-    )
     from cassandra.client.session import SessionBase
     from cassandra.diagnostics.report import ClusterReport
     from cassandra.engine.control.client_routes import ClientRoutes
     from cassandra.engine.core import Core
+    from cassandra.metrics import Metrics
     from cassandra.policies.balancing import HostStateListener, LoadBalancingPolicy
     from cassandra.policies.speculation import SpeculativeExecutionPolicy
 
@@ -81,12 +63,10 @@ class ConfigMode(enum.Enum):
 
 
 class ClusterBase(
-    Defaults, MetadataSettings, PoolSizes, Identity, ShardAwareness, ObservedByCluster
+    MetadataSwitches, PoolSizes, ShardAwareness, Identity, ObservedByCluster, ClusterSettings
 ):
     """The part of both `Cluster` classes that checks their settings and keeps them.
 
-    :param contact_points: as `Defaults.contact_points`.
-    :param settings: the other settings by name.
     :raises TypeError: if a setting is unknown, or is of a wrong type.
     :raises ValueError: if a value is out of range, or two settings exclude each other.
     :raises UnsupportedOperation: if this driver does not speak the protocol version.
@@ -94,50 +74,51 @@ class ClusterBase(
     :raises OSError: if a file that a setting names cannot be read.
     """
 
-    load_balancing_policy = LoadBalancing()
-    default_retry_policy = DefaultRetryPolicy()
-    # The program reads its own mapping; what shows the cluster's attributes does not.
-    ssl_options = HiddenAttribute["Mapping[str, Any] | None"](None)
+    metrics: Metrics | None = None
+    """The cluster's `cassandra.metrics.Metrics`; None if they are not enabled."""
+
+    _live: dict[str, Any]
+    """The settings that may change, which the engine looks up each time."""
 
     _cloud: Cloud | None = None
     _client_routes: ClientRoutes | None = None
     _core: Core | None = None
 
-    def __init__(self, contact_points: ContactPoints = NOT_SET, **settings: Any) -> None:
-        settings = hidden_settings(settings)  # first: an error shows local variables
-        given: object = contact_points
-        if given is None:  # stands for the default, as in most settings
-            contact_points = NOT_SET
-        if contact_points is not NOT_SET:
-            self.contact_points = checked_contact_points(contact_points)
-        profiles = settings.pop("execution_profiles", None)
-        if profiles is NOT_SET or not profiles:
-            profiles = None
+    def _configure(self, given: dict[str, Any]) -> None:
+        """Take the settings; called by the constructor.
+
+        :param given: the settings that a program gives, by name. Those that may hold secrets are
+            `Secret`.
+        """
+        for name in given:
+            if name not in self._table:
+                raise TypeError(f"Cluster has no setting {name!r}{instead_of(name, self._table)}")
+        # What stands for the default: None, in some settings.
+        for name in [name for name, value in given.items() if value is None]:
+            if self._table[name].none_is_default:
+                del given[name]
+        self._live = {}
         self.metadata = Metadata()
         self._session_id = uuid.uuid4()
-        for name, value in settings.items():
-            # Methods and internals are attributes, too: setting one by its name must not pass.
-            if (
-                name.startswith("_")
-                or not hasattr(ClusterBase, name)
-                or (callable(getattr(type(self), name, None)) and name not in _CALLABLE_SETTINGS)
-            ):
-                raise TypeError(f"Cluster has no setting {name!r}{instead_of(name)}")
-            # For other settings None is a value: it means to go without.
-            if value is not NOT_SET and not (value is None and name in _NONE_IS_DEFAULT):
-                setattr(self, name, value)
-        self._has_named_version = settings.get("protocol_version") not in (None, NOT_SET)
+        profiles = given.pop("execution_profiles", None) or None
+        for name, setting in self._table.items():
+            if name in given:
+                setattr(self, name, given[name])
+            elif not isinstance(setting, ConstructorOnly):
+                setting.take_default(self)
+        self._has_named_version = "protocol_version" in given
         self._user_types = UserTypes(self.metadata)
         self._listeners: list[HostStateListener] = []
         self.profile_manager = ProfileManager()
         self.config_mode = self._choose_mode(profiles)
         self._check()
-        self._open_bundle(contact_points is not NOT_SET)
-        self._take_routes(contact_points is not NOT_SET)
+        has_contact_points = "contact_points" in given
+        self._open_bundle(has_contact_points)
+        self._take_routes(has_contact_points)
         if self.ssl_session_cache is NOT_SET:
             self.ssl_session_cache = SSLSessionCache()
         self._make_tls()
-        self._make_sizes()
+        self._make_sizes(self.connections_per_host)
         self._make_profiles(profiles)
         if self.metrics_enabled:
             # Imported only if it is switched on: most programs go without.
@@ -152,6 +133,10 @@ class ClusterBase(
         if self._cloud is None:
             self._named_endpoints = [endpoint_of(one, self.port) for one in self.contact_points]
         self.endpoints_resolved: list[EndPoint] = self._resolve(self._named_endpoints)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Make the parts that a face has of its own."""
 
     def __repr__(self) -> str:
         # Of one whose constructor has failed, in a debugger or a traceback, too.
@@ -174,22 +159,27 @@ class ClusterBase(
     def __setattr__(self, name: str, value: object) -> None:
         """Set a setting, or whatever attribute a program keeps here.
 
-        After `connect`, those that `LIVE` and `OF_TLS` name follow a change; the others have done
-        their work by then.
+        :raises AttributeError: if the name is a misspelt setting, most likely.
         """
-        value = hidden_setting(name, value)
-        if name == "auth_provider":  # a wrong one would be told by the server, at the next login
-            check_auth_provider(value)
+        setting = self._table.get(name)
+        if setting is None:
+            refuse_misspelt(self, name, self._table)
+        elif not hasattr(type(class_attribute(type(self), name)), "__set__"):
+            # A subclass of the program's has a default of its own there, which the setting is
+            # behind.
+            setting.__set__(self, setting.hidden(value))
+            return
+        else:
+            value = setting.hidden(value)  # before what follows: an error shows local variables
         super().__setattr__(name, value)
-        core = self._core
-        if core is not None and name in OF_TLS:
+
+    def _follow_tls(self) -> None:
+        """Let connections from now on speak TLS as the settings say."""
+        if self._core is not None:
             self._make_tls()
-            core.settings.tls = self._tls
-        if core is not None and name in LIVE:
-            if name in TIMES:
-                check_seconds(name, value, TIMES[name])
-            setattr(core.settings, name, value)
-            core.settings.metadata_request_timeout = self._metadata_timeout()
+
+    def _follow_tokens(self) -> None:
+        self.metadata.token_metadata_enabled = self.token_metadata_enabled
 
     def _open_bundle(self, has_contact_points: bool) -> None:
         """Take the settings of the bundle of `cloud`."""
@@ -226,10 +216,11 @@ class ClusterBase(
     def _make_tls(self) -> None:
         # At construction, so that a wrong option or a missing file is an error there.
         # A subclass may have options of its own as an attribute of the class.
-        options = _SSL_OPTIONS.secret_of(self) or Secret(self.ssl_options)
-        self._tls = tls_client(self.ssl_context, options, self.ssl_session_cache)
+        options = self._table["ssl_options"].secret_of(self)
+        tls = tls_client(self.ssl_context, options, self.ssl_session_cache)
         if self._client_routes is not None:
-            import_module("cassandra.client.routes").check_names(self._tls)
+            import_module("cassandra.client.routes").check_names(tls)
+        self._live["tls"] = tls
 
     # -- checks ------------------------------------------------------------------------------------
 
@@ -237,7 +228,7 @@ class ClusterBase(
         legacy = []
         for name in ("load_balancing_policy", "default_retry_policy"):
             if getattr(self, name) is not None:
-                check_instance(name, getattr(self, name))
+                instance(name, getattr(self, name))
                 legacy.append(name)
         if profiles is not None and legacy:
             raise ValueError(
@@ -268,40 +259,9 @@ class ClusterBase(
             policy.check_supported()
 
     def _check(self) -> None:
-        if self.scylla_cloud is not None:
-            raise NotImplementedError(
-                "scylla_cloud is not supported: pass contact_points, ssl_context and auth_provider"
-            )
-        fallback_of(self.allow_control_connection_query_fallback)  # which checks it
-        if self.shard_aware_options is not None:
-            self.shard_aware_options = ShardAwareOptions(self.shard_aware_options)
-        self.port = checked_port(self.port)
         if self._has_named_version:
             ProtocolVersion.check_supported(self.protocol_version, self.allow_beta_protocol_version)
-        check_compression(self.compression)
-        check_auth_provider(self.auth_provider)
-        check_encryption(self.column_encryption_policy)
-        check_throttler(self.request_throttler)
-        check_waiting(self.max_waiting_requests)
         self._check_identity()
-        for name in ("reconnection_policy", "address_translator"):
-            check_instance(name, getattr(self, name))
-        check_callable("conviction_policy_factory", self.conviction_policy_factory)
-        if self.timestamp_generator is not None:
-            check_callable("timestamp_generator", self.timestamp_generator)
-        if not self.executor_threads > 0:
-            raise ValueError(f"executor_threads must be 1 or more, but is {self.executor_threads}")
-        check_page_size(self.schema_metadata_page_size)
-        self.schema_metadata_keyspaces = checked_keyspaces(self.schema_metadata_keyspaces)
-        for name, least in TIMES.items():
-            check_seconds(name, getattr(self, name), least)
-        self._metadata_timeout()  # which checks it
-
-    def _metadata_timeout(self) -> datetime.timedelta | None:
-        timeout = self.metadata_request_timeout
-        if timeout is None:
-            timeout = self.control_connection_timeout
-        return as_timedelta("metadata_request_timeout", timeout)
 
     # -- profiles and types ------------------------------------------------------------------------
 
@@ -408,60 +368,10 @@ class ClusterBase(
 
         :returns: a `cassandra.diagnostics.report.ClusterReport`.
         """
-        names = import_module("cassandra.client.cluster_settings").ClusterSettings.__annotations__
         # Imported only if it is asked for.
         diagnostics = import_module("cassandra.diagnostics.report")
-        made: ClusterReport = diagnostics.report_of(self, ClusterBase, tuple(names))
+        made: ClusterReport = diagnostics.report_of(self, self._table)
         return made
 
     def _settings(self) -> Settings:
         return settings_of(self)
-
-
-_SSL_OPTIONS: HiddenAttribute[Mapping[str, Any] | None] = vars(ClusterBase)["ssl_options"]
-
-# Settings that the engine reads each time it needs them.
-OF_TLS = ("ssl_context", "ssl_options", "ssl_session_cache")
-
-LIVE = frozenset(
-    {
-        "auth_provider",
-        "conviction_policy_factory",
-        "control_connection_timeout",
-        "max_schema_agreement_wait",
-        "metadata_request_timeout",
-        "prepare_on_all_hosts",
-        "reconnection_policy",
-        "reprepare_on_up",
-        "schema_event_refresh_window",
-        "schema_metadata_page_size",
-        "schema_read_timeout",
-        "sockopts",
-        "status_event_refresh_window",
-        "topology_event_refresh_window",
-    }
-)
-
-# Settings that nobody can go without.
-_NONE_IS_DEFAULT = frozenset(
-    {
-        "address_translator",
-        "allow_control_connection_query_fallback",
-        "connections_per_host",
-        "conviction_policy_factory",
-        "executor_threads",
-        "idle_heartbeat_timeout",
-        "max_schema_agreement_wait",
-        "port",
-        "protocol_version",
-        "reconnection_policy",
-        "schema_event_refresh_window",
-        "schema_metadata_page_size",
-        "status_event_refresh_window",
-        "topology_event_refresh_window",
-    }
-)
-
-_CALLABLE_SETTINGS = frozenset(
-    {"conviction_policy_factory", "timestamp_generator", "connection_class", "ssl_context"}
-)

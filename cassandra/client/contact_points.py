@@ -10,7 +10,7 @@ from cassandra.engine.endpoint import DefaultEndPoint, EndPoint, is_ip_address
 from cassandra.errors import UnresolvableContactPoints
 
 if TYPE_CHECKING:
-    from cassandra.client.cluster_settings import ContactPoint, ContactPoints
+    from cassandra.client.settings.table import ContactPoint, ContactPoints
 
 __all__ = ["checked_contact_points", "endpoint_of", "resolved"]
 

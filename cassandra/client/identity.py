@@ -1,4 +1,4 @@
-"""Settings of a cluster by which a program names itself, and some that only have to be refused."""
+"""Settings of a cluster by which a program names itself."""
 
 from __future__ import annotations
 
@@ -6,34 +6,13 @@ import uuid
 
 from cassandra._imports import import_module
 from cassandra.application_info import ApplicationInfo
+from cassandra.client.settings.table import ClusterSettings
 
 __all__ = ["Identity", "scylla_options"]
 
 
-class Identity:
+class Identity(ClusterSettings):
     """A base of `ClusterBase`."""
-
-    application_name: str | None = None
-    """The program's name, sent to the server as APPLICATION_NAME; None for none."""
-
-    application_version: str | None = None
-    """The program's version, sent as APPLICATION_VERSION; None for none."""
-
-    client_id: object = None
-    """An id of this client, a UUID say, sent as CLIENT_ID; None for none."""
-
-    monitor_reporting_enabled: bool = False
-    """Must be False: DataStax Enterprise's Insights are not supported."""
-
-    monitor_reporting_interval: float = 30
-    """Seconds between the reports that are not made; accepted for programs that set it."""
-
-    driver_config_reporting_enabled: bool = True
-    """True tells ScyllaDB these settings with the control connection, as JSON (DRIVER_CONFIG).
-
-    An operator sees them in ``system.clients``. False leaves them out; `session_id`, which says
-    which connections belong together, is sent in any case. Cassandra is told neither.
-    """
 
     _session_id: uuid.UUID
 
@@ -43,11 +22,6 @@ class Identity:
         return self._session_id
 
     def _check_identity(self) -> None:
-        if self.monitor_reporting_enabled:
-            raise NotImplementedError(
-                "monitor_reporting_enabled=True is not supported: Insights are DataStax "
-                "Enterprise's own, and this driver does not report to them"
-            )
         self._application()
 
     def _application(self) -> ApplicationInfo:

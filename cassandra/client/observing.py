@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from cassandra.client.settings.table import ClusterSettings
 from cassandra.observers import RequestObserver, checked_observers
 
 if TYPE_CHECKING:
@@ -14,30 +15,20 @@ if TYPE_CHECKING:
 __all__ = ["ObservedByCluster", "ObservedBySession"]
 
 
-class ObservedByCluster:
+class ObservedByCluster(ClusterSettings):
     """The observers of all requests of a cluster."""
 
     _core: Core | None = None
-    _request_observers: tuple[RequestObserver, ...] = ()
+    _observing: tuple[RequestObserver, ...] = ()
+    """Those that the engine knows."""
 
-    @property
-    def request_observers(self) -> Sequence[RequestObserver]:
-        """Observers of all requests, each a `cassandra.observers.RequestObserver`.
-
-        It may be changed after `connect`, also by `add_request_observer`.
-        """
-        return self._request_observers
-
-    @request_observers.setter
-    def request_observers(self, observers: Sequence[RequestObserver]) -> None:
-        wanted = checked_observers(observers, "cluster")
-        before, self._request_observers = self._request_observers, wanted
+    def _follow_observers(self) -> None:
+        """Have the engine tell those that are observers now, and no others."""
         core = self._core
         if core is not None:
-            for one in before:
+            for one in self._observing:
                 core.forget_observer(one)
-            for one in wanted:
-                core.observe_requests(one)
+            self._observe(core)
 
     def add_request_observer(self, observer: RequestObserver) -> None:
         """Have an observer told of all requests of all sessions from now on.
@@ -45,7 +36,7 @@ class ObservedByCluster:
         :param observer: see `cassandra.observers`.
         :raises TypeError: if it is not a `RequestObserver`.
         """
-        self.request_observers = (*self._request_observers, observer)
+        self.request_observers = (*self.request_observers, observer)
 
     def remove_request_observer(self, observer: RequestObserver) -> None:
         """Undo `add_request_observer`. Requests under way are told to the end.
@@ -53,11 +44,12 @@ class ObservedByCluster:
         :param observer: one that was registered.
         :raises ValueError: if it is not registered.
         """
-        self.request_observers = without(observer, self._request_observers)
+        self.request_observers = without(observer, self.request_observers)
 
     def _observe(self, core: Core) -> None:
-        """Register the observers with a new engine."""
-        for one in self._request_observers:
+        """Register the observers with an engine."""
+        self._observing = tuple(self.request_observers)
+        for one in self._observing:
             core.observe_requests(one)
 
 
@@ -86,7 +78,7 @@ class ObservedBySession:
 
 
 def without(
-    observer: RequestObserver, observers: tuple[RequestObserver, ...]
+    observer: RequestObserver, observers: Sequence[RequestObserver]
 ) -> tuple[RequestObserver, ...]:
     """Return `observers` without `observer`, which need not have an equality of its own.
 

@@ -28,18 +28,10 @@ class PoolSizes:
     32,768 requests at a time.
     """
 
-    connections_per_host: int | Mapping[int, int] = DEFAULT_MIN_CONNECTIONS_PER_LOCAL_HOST
-    """Connections of each session to a host: a number, or a mapping by `HostDistance`.
-
-    `set_core_connections_per_host` changes it later. Pools do not grow with the load, since a
-    connection carries up to 32,768 requests at a time.
-    """
-
     _core_connections: dict[int, int]
     _max_connections: dict[int, int]
 
-    def _make_sizes(self) -> None:
-        given = self.connections_per_host
+    def _make_sizes(self, given: int | Mapping[int, int]) -> None:
         by_distance = given if isinstance(given, Mapping) else dict.fromkeys(_CONNECTED, given)
         for distance, number in by_distance.items():
             _check("connections_per_host", distance, number)

@@ -26,7 +26,7 @@ class SchemaCalls(Generic[R]):
     the control connection does not answer.
     """
 
-    def _refresh_schema(self, target: Target, max_schema_agreement_wait: float | None) -> R:
+    def _refresh_schema(self, target: Target, max_wait: float | None) -> R:
         raise NotImplementedError
 
     def refresh_schema_metadata(self, max_schema_agreement_wait: float | None = None) -> R:

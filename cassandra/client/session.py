@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cassandra._misspelt import refuse_misspelt
 from cassandra.client.batches import BATCH_WARNING_INTERVAL
 from cassandra.client.checks import check_vector_type
 from cassandra.client.configuration import ClusterBase, ConfigMode
@@ -74,6 +75,15 @@ class SessionBase(RequestMaker, ObservedBySession):
 
     client_protocol_handler: Any = ProtocolHandler
     """The class that encodes and decodes messages: `ProtocolHandler`, or a subclass."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Set a setting, or whatever attribute a program keeps here.
+
+        :raises AttributeError: if the name is a misspelt setting, most likely.
+        """
+        if name not in _SETTINGS:
+            refuse_misspelt(self, name, _SETTINGS)
+        super().__setattr__(name, value)
 
     def __init__(self, cluster: ClusterBase, engine_session: EngineSession) -> None:
         self.cluster = cluster
@@ -257,3 +267,11 @@ class SessionBase(RequestMaker, ObservedBySession):
         has in flight.
         """
         return {host: pool.state() for host, pool in list(self._engine.pools.items())}
+
+
+_SETTINGS = frozenset(
+    name
+    for name, value in vars(SessionBase).items()
+    if not name.startswith("_")
+    and (name in SessionBase.__annotations__ or getattr(value, "fset", None) is not None)
+)

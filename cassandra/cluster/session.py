@@ -503,7 +503,7 @@ class Session(SessionBase, KnownSession):
 
         Each host is asked itself: one that has not heard of a change yet cannot answer for others.
 
-        :param wait_time: seconds; None for `Cluster.max_schema_agreement_wait`.
+        :param wait_time: seconds; None for the setting of the cluster.
         :param scope: which hosts to ask, a value of `SchemaAgreementScope`; by default the whole
             cluster.
         :returns: False if that takes too long.

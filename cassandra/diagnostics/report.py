@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import platform
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -19,14 +20,6 @@ __all__ = ["ClusterReport", "HostReport", "report_of"]
 
 # Values of other types may hold secrets, or show nothing that helps: their class is named.
 _PLAIN = (bool, int, float, str, type(None))
-# What the driver makes if a program gives none.
-_MADE = {
-    "default_retry_policy": "<RetryPolicy>",
-    "endpoint_factory": "<DefaultEndPointFactory>",
-    "load_balancing_policy": "<TokenAwarePolicy>",
-    "ssl_session_cache": "<SSLSessionCache>",
-    "timestamp_generator": "<MonotonicTimestampGenerator>",
-}
 _LONGEST = 200  # characters of an error, or of a setting
 
 
@@ -187,12 +180,11 @@ def _cells(host: HostReport) -> tuple[str, ...]:
     )
 
 
-def report_of(cluster: Any, defaults: type, names: tuple[str, ...]) -> ClusterReport:
+def report_of(cluster: Any, table: Mapping[str, Any]) -> ClusterReport:
     """Return the report of a cluster; any thread, at any time.
 
     :param cluster: a `cassandra.cluster.Cluster` or `cassandra.aio.Cluster`.
-    :param defaults: the class that has the defaults of its settings.
-    :param names: of the settings.
+    :param table: its settings by name, each with its default.
     """
     core = cluster._core
     gauges = ClusterGauges.of(cluster)
@@ -212,7 +204,7 @@ def report_of(cluster: Any, defaults: type, names: tuple[str, ...]) -> ClusterRe
         sessions=tuple(one.keyspace for one in sessions),
         prepared_statements=gauges.prepared_statements,
         tablets=gauges.tablets,
-        settings=_settings(cluster, defaults, names),
+        settings=_settings(cluster, table),
     )
 
 
@@ -236,15 +228,14 @@ def _host(gauges: HostGauges, sessions: list[Any], is_control: bool) -> HostRepo
     )
 
 
-def _settings(cluster: Any, defaults: type, names: tuple[str, ...]) -> dict[str, Any]:
+def _settings(cluster: Any, table: Mapping[str, Any]) -> dict[str, Any]:
     found = {}
-    for name in names:
+    for name, setting in table.items():
         value = getattr(cluster, name, None)
-        default = getattr(defaults, name, None)
-        if isinstance(default, property) or value is default:
+        if value is setting.default:
             continue
         shown = _plain(value)
-        if shown not in (_plain(default), _MADE.get(name)):
+        if shown not in (_plain(setting.default), setting.shown_default):
             found[name] = shown
     return found
 

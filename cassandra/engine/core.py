@@ -87,7 +87,9 @@ class Core(Observers):
         self.hosts = HostWatch(
             metadata, settings, self.sessions, self.listeners, self._background, self._probe
         )
-        self.query_fallback = QueryFallback(settings.query_fallback, metadata, self._connection)
+        self.query_fallback = QueryFallback(
+            settings.allow_control_connection_query_fallback, metadata, self._connection
+        )
         self.agreement = Agreement(
             settings, metadata, self.internal_queries.rows, self._required, lambda: self.closed
         )
@@ -125,6 +127,7 @@ class Core(Observers):
     def _new_control(self) -> ControlConnection:
         settings, metadata = self.settings, self.metadata
         by_host_id = metadata.get_host_by_host_id
+        assert settings.endpoint_factory is not None  # the cluster makes one
         resolver = EndpointResolver(settings.endpoint_factory, self.connector, by_host_id)
         return ControlConnection(
             settings,
@@ -172,15 +175,10 @@ class Core(Observers):
         except BaseException:
             await self.close()
             raise
-        settings = self.settings
-        if settings.idle_heartbeat_interval > 0:
-            self.spawn(
-                beat(
-                    self._connections,
-                    settings.idle_heartbeat_interval,
-                    settings.idle_heartbeat_timeout,
-                )
-            )
+        interval = self.settings.idle_heartbeat_interval
+        # None and 0 switch heartbeats off.
+        if interval:
+            self.spawn(beat(self._connections, interval, self.settings.idle_heartbeat_timeout))
 
     async def close(self) -> None:
         """Close everything; requests in flight get an error that says so."""

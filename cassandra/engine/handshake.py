@@ -62,6 +62,8 @@ log = logging.getLogger("cassandra.connection")
 
 GOODBYE_TIMEOUT = 0.5  # seconds
 
+NO_LIMIT = 3600.0  # seconds, for a setting that is None or 0: the loop counts with a number
+
 # Known to need no thread; a subclass may do anything.
 _NEVER_BLOCKING = frozenset({PlainTextAuthProvider, PlainTextAuthenticator})
 
@@ -96,11 +98,7 @@ class Connector:
         self._encrypted: set[Connection] = set()
         self._all_gone = asyncio.Event()
         self._local_ports = ShardAwarePortGenerator(*settings.local_ports)
-        self.version = (
-            settings.protocol_version
-            or settings.first_protocol_version
-            or ProtocolVersion.MAX_SUPPORTED
-        )
+        self.version = settings.protocol_version
 
     def close(self) -> None:
         """Let go of the threads for calls that may block."""
@@ -156,7 +154,7 @@ class Connector:
 
     def _downgrade(self, version: int, error: ProtocolVersionUnsupported) -> None:
         # A version that the program has named is meant: no other one is tried.
-        if self._settings.protocol_version is not None:
+        if self._settings.only_version is not None:
             raise error
         lower = ProtocolVersion.get_lower_supported(version)
         if not lower:
@@ -170,8 +168,8 @@ class Connector:
     async def _open_in_time(
         self, endpoint: EndPoint, version: int, target: ShardTarget | None, is_control: bool
     ) -> Connection:
-        timeout = self._settings.connect_timeout
-        connection = Connection(endpoint, version, self._loop, self._settings.sockopts)
+        timeout = self._settings.connect_timeout or NO_LIMIT
+        connection = Connection(endpoint, version, self._loop, self._settings.sockopts or ())
         connection.is_control_connection = is_control
         try:
             await asyncio.wait_for(self._open(endpoint, connection, target), timeout)
@@ -222,7 +220,7 @@ class Connector:
         if endpoint.socket_family == getattr(socket, "AF_UNIX", None):
             await self._loop.create_unix_connection(lambda: connection, address, **tls)
             return
-        deadline = self._loop.time() + self._settings.connect_timeout
+        deadline = self._loop.time() + (self._settings.connect_timeout or NO_LIMIT)
         addresses = await self._addresses(endpoint, address, port)
         for later in range(len(addresses) - 1, -1, -1):
             connecting = self._connect_to_address(connection, addresses[~later], port, tls, target)
@@ -301,7 +299,7 @@ class _Handshake:
         self._authenticator: Any = None
         self._protocol = ProtocolConnection(
             connection.version,
-            compression=settings.compression,
+            compression=settings.compression or False,
             startup_options=settings.startup_options,
             cql_version=settings.cql_version,
             allow_beta=settings.allow_beta_protocol_version,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cassandra._misspelt import refuse_misspelt
 from cassandra.consistency import ConsistencyLevel
 from cassandra.observers import RequestObserver, checked_observers
 from cassandra.policies.balancing import DCAwareRoundRobinPolicy, LoadBalancingPolicy
@@ -121,6 +122,12 @@ class ExecutionProfile(_Attributes):
         self.request_observers = request_observers
 
     def __setattr__(self, name: str, value: object) -> None:
+        """Set a setting, or whatever attribute a program keeps here.
+
+        :raises AttributeError: if the name is a misspelt setting, most likely.
+        """
+        if name not in _SETTINGS:
+            refuse_misspelt(self, name, _SETTINGS, _attributes)
         if name == "request_observers":
             value = checked_observers(value, "profile")
         super().__setattr__(name, value)
@@ -158,6 +165,9 @@ class ExecutionProfile(_Attributes):
                 )
             setattr(copy, name, value)
         return copy
+
+
+_SETTINGS = frozenset(ExecutionProfile.__annotations__) | frozenset(_Attributes.__annotations__)
 
 
 class ProfileManager:

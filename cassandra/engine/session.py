@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -195,13 +196,13 @@ class EngineSession(ObservedSession):
 
     def _new_pool(self, host: Host, distance: int) -> HostPool:
         settings = self.core.settings
-        size = settings.connections_per_host(distance)
+        size = settings.connections_to(distance)
         owner = PoolOwner(
             self._open_connection,
             self._on_failure,
             self.core.spawn,
             settings.reconnection_policy.new_schedule,
-            settings.max_waiting_requests,
+            math.inf if settings.max_waiting_requests is None else settings.max_waiting_requests,
         )
         if not settings.shard_aware:
             return HostPool(host, distance, size, owner)
@@ -220,7 +221,7 @@ class EngineSession(ObservedSession):
             self._resize(pool)
 
     def _resize(self, pool: HostPool) -> None:
-        pool.resize(self.core.settings.connections_per_host(pool.distance))
+        pool.resize(self.core.settings.connections_to(pool.distance))
 
     def follow_distances(self) -> None:
         """An event may have changed how far hosts are: open pools to those that are wanted now,
@@ -452,7 +453,7 @@ class EngineSession(ObservedSession):
         """Ask each host in `scope` that a pool is open to for its schema version, until all give
         one; false after `max_wait` seconds.
         """
-        wait = self.core.settings.max_schema_agreement_wait if max_wait is None else max_wait
+        wait = self.core.agreement.longest_wait if max_wait is None else max_wait
         return await wait_for_one_version(
             lambda: self._schema_versions(scope), wait, self.core.loop.time
         )

@@ -23,6 +23,7 @@ LAYERS: list[set[str]] = [
         "_foreign",
         "_histogram",
         "_lazy",
+        "_misspelt",
         "_steps",
         "_patterns",
         "_forks",

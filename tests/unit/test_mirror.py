@@ -61,7 +61,8 @@ GUARDED_BY = {
     "_impl.py": "test_twins.py",
     # The faces: the same tests run on both.
     "aio/columnar.py": "client/test_columnar.py",
-    "client/cluster_settings.py": "drop_in/test_names.py",
+    "client/settings/docstrings.py": "drop_in/test_settings.py",
+    "client/settings/texts.py": "drop_in/test_settings.py",
     "client/settings/for_engine.py": "drop_in/test_settings.py",
     "client/filling.py": "test_concurrent.py",
     "client/observing.py": "test_observers.py",

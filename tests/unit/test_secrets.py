@@ -12,8 +12,6 @@ from cassandra._secrets import (
     HiddenAttribute,
     Secret,
     SecretKey,
-    hidden_setting,
-    hidden_settings,
 )
 
 WORD = "correct-horse"
@@ -62,11 +60,3 @@ def test_a_hidden_attribute_is_read_and_set_as_any_other() -> None:
     assert attribute.secret_of(holder).reveal() == WORD
     assert attribute.secret_of(Holder()) is None
     assert copy.deepcopy(holder).password == pickle.loads(pickle.dumps(holder)).password == WORD
-
-
-def test_settings_that_may_hold_secrets() -> None:
-    settings = {"ssl_options": {"password": WORD}, "port": 1, "auth_provider": None}
-    assert WORD not in repr(hidden_settings(settings))
-    assert hidden_settings(settings)["port"] == 1
-    assert hidden_setting("ssl_options", None) is None
-    assert hidden_setting("password", WORD).reveal() == WORD

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import inspect
 import json
 import re
 import subprocess
@@ -15,8 +14,8 @@ from typing import Any
 import pytest
 
 from cassandra import aio
-from cassandra.client.cluster_settings import ClusterSettings, LaterSettings
 from cassandra.client.configuration import ClusterBase
+from cassandra.client.settings.table import ClusterSettings
 from cassandra.cluster import Cluster
 
 ROOT = Path(__file__).parents[2]
@@ -108,33 +107,7 @@ def test_pyright_finds_each_mistake(tmp_path: Path) -> None:
     assert set(pyright_errors(tmp_path, WRONG)) == marked(WRONG)
 
 
-# -- the settings are written down once for the blocking face, once for asyncio's ------------------
-
-# Attributes of a cluster that a program reads, but does not set at the start.
-NOT_SETTINGS = {"metrics", "session_id", "contact_points", "uses_profiles"}
-
-
-def test_both_faces_have_the_same_settings() -> None:
-    keywords = inspect.signature(Cluster.__init__).parameters
-    spelled = {n: p.annotation for n, p in keywords.items() if p.kind is p.POSITIONAL_OR_KEYWORD}
-    del spelled["self"], spelled["contact_points"]
-    typed = dict(inspect.get_annotations(ClusterSettings))
-    ours = [name for name in typed if name not in LaterSettings.__annotations__]
-    assert list(spelled) == ours
-    for name in ours:
-        assert typed[name].__forward_arg__ == spelled[name], name
-
-
-def test_every_setting_is_an_attribute_with_a_default() -> None:
-    names = {*ClusterSettings.__annotations__}
-    own = {
-        name
-        for kind in ClusterBase.__mro__
-        for name in vars(kind)
-        if not name.startswith("_") and not inspect.isfunction(vars(kind)[name])
-    }
-    callables = {"conviction_policy_factory"}
-    assert names - {"execution_profiles"} == (own | callables) - NOT_SETTINGS
+# -- the settings of a cluster ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("face", [Cluster, aio.Cluster])
@@ -146,7 +119,7 @@ def test_an_unknown_setting_is_an_error(face: Any) -> None:
 @pytest.mark.parametrize("face", [Cluster, aio.Cluster])
 def test_settings_that_are_not_given_keep_their_defaults(face: Any) -> None:
     cluster = face()
-    for name in {*ClusterSettings.__annotations__} - {"execution_profiles"}:
+    for name in ClusterSettings._table.keys() - {"execution_profiles"}:
         if name not in ("timestamp_generator", "endpoint_factory", "ssl_session_cache"):
             kept, default = getattr(cluster, name), getattr(ClusterBase(), name)
             # Policies are objects of their own, which compare by identity.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from cassandra.client.settings.checks import check_instance
+from cassandra.client.settings.checks import instance
+from cassandra.client.settings.setting import Setting
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, default_lbp_factory
 from cassandra.policies.retry import RetryPolicy
 
@@ -17,55 +18,44 @@ __all__ = ["DefaultRetryPolicy", "LoadBalancing"]
 P = TypeVar("P")
 
 
-class _OldStyle(Generic[P]):
-    """An attribute of a cluster that is a policy of its default profile.
+class _OldStyle(Setting["P | None", P], Generic[P]):
+    """A setting that is a policy of the cluster's default profile.
 
     Of the class it is None, the setting's default. Setting it chooses the older style, which
     excludes execution profiles.
     """
 
-    setting: str
+    of_profile: str
+    """The name of the profile's own setting."""
 
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
+    def _read(self, holder: ClusterBase) -> P:
+        profile = self._profile(holder)
+        kept: Any = vars(holder).get(self.name)
+        return kept if profile is None else getattr(profile, self.of_profile)  # type: ignore[no-any-return]
 
-    @overload
-    def __get__(self, cluster: None, owner: Any) -> None: ...
-
-    @overload
-    def __get__(self, cluster: ClusterBase, owner: Any) -> P: ...
-
-    def __get__(self, cluster: ClusterBase | None, owner: Any) -> P | None:
-        if cluster is None:
-            return None
-        profile = self._profile(cluster)
-        kept: P | None = (
-            vars(cluster).get(self.name) if profile is None else getattr(profile, self.setting)
-        )
-        return kept
-
-    def __set__(self, cluster: ClusterBase, policy: P | None) -> None:
-        profile = self._profile(cluster)
+    def _write(self, holder: ClusterBase, value: Any) -> None:
+        profile = self._profile(holder)
         # The constructor's: profiles are made later, and of it.
         if profile is None:
-            vars(cluster)[self.name] = policy
+            vars(holder)[self.name] = value
             return
-        if cluster.uses_profiles:
+        if holder.uses_profiles:
             raise ValueError(
                 f"Cluster.{self.name} cannot be set if execution profiles are used: "
-                f"set {self.setting} of a profile"
+                f"set {self.of_profile} of a profile"
             )
-        chosen = self.checked(policy)
-        cluster.use_old_style()
-        for one in (profile, *cluster.profiles_of_sessions()):
-            setattr(one, self.setting, chosen)
-        self.adopt(cluster, chosen)
+        chosen = self.chosen(value)
+        holder.use_old_style()
+        for one in (profile, *holder.profiles_of_sessions()):
+            setattr(one, self.of_profile, chosen)
+        vars(holder)[self.name] = chosen
+        self.adopt(holder, chosen)
 
     def _profile(self, cluster: ClusterBase) -> Any:
         manager = vars(cluster).get("profile_manager")
         return manager.profiles.get(EXEC_PROFILE_DEFAULT) if manager is not None else None
 
-    def checked(self, policy: P | None) -> P:
+    def chosen(self, policy: P | None) -> P:
         """Return `policy`, or the default one for None."""
         raise NotImplementedError
 
@@ -76,13 +66,13 @@ class _OldStyle(Generic[P]):
 class LoadBalancing(_OldStyle["LoadBalancingPolicy"]):
     """The load balancing policy of the default profile."""
 
-    setting = "load_balancing_policy"
+    of_profile = "load_balancing_policy"
 
-    def checked(self, policy: LoadBalancingPolicy | None) -> LoadBalancingPolicy:
-        chosen = policy if policy is not None else default_lbp_factory()
-        check_instance(self.name, chosen)
-        chosen.check_supported()
-        return chosen
+    def chosen(self, policy: LoadBalancingPolicy | None) -> LoadBalancingPolicy:
+        made = policy if policy is not None else default_lbp_factory()
+        instance(self.name, made)
+        made.check_supported()
+        return made
 
     def adopt(self, cluster: ClusterBase, policy: LoadBalancingPolicy) -> None:
         cluster.adopt_policy(policy)
@@ -91,9 +81,9 @@ class LoadBalancing(_OldStyle["LoadBalancingPolicy"]):
 class DefaultRetryPolicy(_OldStyle[RetryPolicy]):
     """The retry policy of the default profile."""
 
-    setting = "retry_policy"
+    of_profile = "retry_policy"
 
-    def checked(self, policy: RetryPolicy | None) -> RetryPolicy:
-        chosen = policy if policy is not None else RetryPolicy()
-        check_instance(self.name, chosen)
-        return chosen
+    def chosen(self, policy: RetryPolicy | None) -> RetryPolicy:
+        made = policy if policy is not None else RetryPolicy()
+        instance(self.name, made)
+        return made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
@@ -77,6 +78,15 @@ class InternalQueries:
         rows: list[dict[str, Any]] = (await self.query(connection, query)).decode(dict_factory)
         return rows
 
+    def _server_timeout(self) -> datetime.timedelta | None:
+        """Return the time that a server may take for a query of the schema tables."""
+        timeout = self._settings.metadata_request_timeout
+        if timeout is None:
+            timeout = self._settings.control_connection_timeout
+        if timeout is None or isinstance(timeout, datetime.timedelta):
+            return timeout
+        return datetime.timedelta(seconds=timeout)
+
     async def pages(self, connection: Connection, query: str) -> AsyncIterator[Any]:
         """Give the result of `query` page by page, as ROWS messages.
 
@@ -84,7 +94,7 @@ class InternalQueries:
 
         :raises ProtocolError: if the server gives a page that it has given before.
         """
-        timeout = self._settings.metadata_request_timeout
+        timeout = self._server_timeout()
         features = connection.features
         # USING TIMEOUT is ScyllaDB's: Cassandra would refuse the statement. Only ScyllaDB tells of
         # shards.

@@ -67,6 +67,11 @@ class Agreement:
         self._control = control
         self._is_over = is_over
 
+    @property
+    def longest_wait(self) -> float:
+        """Seconds to wait if nobody says how long."""
+        return self._settings.max_schema_agreement_wait
+
     async def wait(self, connection: Connection, max_wait: float | None = None) -> bool:
         """Ask until one version is left among live nodes; return False if that takes too long.
 
@@ -75,9 +80,9 @@ class Agreement:
 
         :param connection: the one to ask on, while it is open. The coordinator of a change has the
             new version for certain; other nodes may not have it yet.
-        :param max_wait: seconds; None for `Settings.max_schema_agreement_wait`.
+        :param max_wait: seconds; None for `longest_wait`.
         """
-        wait = self._settings.max_schema_agreement_wait if max_wait is None else max_wait
+        wait = self.longest_wait if max_wait is None else max_wait
         # Programs that want no wait say so by 0 or less.
         if wait <= 0:
             return False

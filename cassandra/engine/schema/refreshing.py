@@ -193,16 +193,15 @@ class SchemaRefresher:
         """
         self._metadata.replace_schema(self._metadata.schema.at(None))
 
-    async def refresh(self, target: Target, max_schema_agreement_wait: float | None = None) -> None:
+    async def refresh(self, target: Target, max_wait: float | None = None) -> None:
         """Wait until the nodes agree on the schema, then read `target` again.
 
         It is read even if reading is switched off.
 
-        :param max_schema_agreement_wait: seconds; 0 or less for no wait.
+        :param max_wait: seconds; None for the setting of the cluster, 0 or less for no wait.
         :raises DriverException: if they do not agree in time; also the errors of the reading.
         """
-        wait = self._settings.max_schema_agreement_wait
-        wait = wait if max_schema_agreement_wait is None else max_schema_agreement_wait
+        wait = self._settings.max_schema_agreement_wait if max_wait is None else max_wait
         connection = self._control()
         if wait > 0 and not await self._agree(connection, wait):
             raise DriverException(

@@ -209,9 +209,12 @@ def test_bad_settings_of_tls(
 
 
 def test_the_name_to_expect_stands_beside_a_context(face: Any) -> None:
-    assert face(ssl_context=CONTEXT, ssl_options={"server_hostname": "db"})._tls.source is CONTEXT
-    assert face(ssl_context=lambda: CONTEXT, ssl_options={})._tls is not None
-    assert face()._tls is None
+    assert (
+        face(ssl_context=CONTEXT, ssl_options={"server_hostname": "db"})._settings().tls.source
+        is CONTEXT
+    )
+    assert face(ssl_context=lambda: CONTEXT, ssl_options={})._settings().tls is not None
+    assert face()._settings().tls is None
 
 
 def test_startup_options_name_the_driver() -> None:

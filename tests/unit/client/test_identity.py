@@ -7,12 +7,12 @@ import uuid
 
 import pytest
 
-from cassandra.client.identity import Identity, scylla_options
+from cassandra.client.identity import scylla_options
 from cassandra.cluster import Cluster
 
 
 def test_the_application() -> None:
-    identity = Identity()
+    identity = Cluster()
     options: dict[str, str] = {}
     identity._application().add_startup_options(options)
     assert options == {}
@@ -22,15 +22,10 @@ def test_the_application() -> None:
 
 
 def test_what_is_refused_at_once() -> None:
-    identity = Identity()
-    identity._check_identity()
-    identity.application_version = 5  # type: ignore[assignment]
     with pytest.raises(TypeError, match="application_version must be a str or None, but is 5"):
-        identity._check_identity()
-    identity.application_version = None
-    identity.monitor_reporting_enabled = True
+        Cluster(application_version=5)  # type: ignore[arg-type]
     with pytest.raises(NotImplementedError, match="Insights"):
-        identity._check_identity()
+        Cluster(monitor_reporting_enabled=True)
 
 
 def test_options_for_scylladb() -> None:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from cassandra.client.cluster_settings import ClusterSettings
+from cassandra.client.settings.table import ClusterSettings
 
 HERE = Path(__file__).parent
 LINE = re.compile(r"(?P<name>[\w.]+)(\((?P<parameters>.*)\))? (?P<whose>\w+)")
@@ -123,7 +123,7 @@ def missing_parameters(one: Name) -> list[str]:
                 and given[place].name == name
                 and given[place].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
                 and (given[place].default is not inspect.Parameter.empty or wanted == name)
-            ) or (one.name == "Cluster" and name in ClusterSettings.__annotations__)
+            ) or (one.name == "Cluster" and name in ClusterSettings._table)
         if not there:
             missing.append(wanted)
     return missing

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
-import itertools
 import re
 import socket
-import textwrap
 from collections import namedtuple
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
 import cassandra
 from cassandra import aio
-from cassandra.client.cluster_settings import ClusterSettings
-from cassandra.client.identity import Identity
-from cassandra.client.metadata_settings import MetadataSettings
-from cassandra.client.observing import ObservedByCluster
-from cassandra.client.pool_sizes import PoolSizes
-from cassandra.client.settings.table import Defaults
+from cassandra.client.settings.table import ClusterSettings
+from cassandra.client.settings.texts import texts
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.errors import (
     ConnectionException,
@@ -43,7 +35,6 @@ from cassandra.pool import Host
 from cassandra.query import TraceUnavailable
 from cassandra.testing.fake import FakeCluster, FakeNode, Opcode, Udt, rows, silence
 from cassandra.versions import ProtocolVersion
-from tests import setting_fields
 
 FACES = [Cluster, aio.Cluster]
 
@@ -106,23 +97,19 @@ async def test_a_version_by_attribute_is_the_first_one(face: Any, node: FakeNode
 
 
 def test_none_is_the_default_or_off(face: Any) -> None:
-    given = [
-        name
-        for name in inspect.signature(Cluster).parameters
-        if name not in ("contact_points", "settings")
-    ]
+    given = ClusterSettings._table.keys() - {"contact_points", "request_observers"}
     cluster = face(**dict.fromkeys(given))
     settings = cluster._settings()
     assert cluster.port == 9042
     assert isinstance(cluster.reconnection_policy, ExponentialReconnectionPolicy)
     assert isinstance(settings.reconnection_policy, ExponentialReconnectionPolicy)
-    assert settings.idle_heartbeat_interval == 0
+    assert settings.idle_heartbeat_interval is None
     assert settings.idle_heartbeat_timeout == 30
     assert settings.max_schema_agreement_wait == 10
     assert settings.schema_metadata_page_size == 1000
     assert settings.schema_event_refresh_window == 2
     assert callable(settings.conviction_policy_factory)
-    assert settings.connect_timeout > 60
+    assert settings.connect_timeout is None
     assert not settings.compression
 
 
@@ -141,6 +128,7 @@ async def test_no_heartbeats(face: Any, node: FakeNode) -> None:
 WITHOUT_EFFECT = {
     "executor_threads",
     "connection_class",
+    "monitor_reporting_interval",
     "allow_control_connection_query_fallback",
 }
 # NotImplementedError says what to do instead.
@@ -150,12 +138,10 @@ REFUSED = {"scylla_cloud"}
 def test_every_setting_is_read_somewhere() -> None:
     root = Path(cassandra.__file__).parent
     sources = {path: path.read_text() for path in root.rglob("*.py")}
-    settings = {*inspect.signature(Cluster).parameters, *Defaults.__annotations__}
     unread = {
         name
-        for name in settings - {"contact_points", "settings", "execution_profiles"}
-        if not name.startswith("_")
-        and not any(f".{name}" in text or f', "{name}"' in text for text in sources.values())
+        for name in ClusterSettings._table.keys() - {"contact_points", "execution_profiles"}
+        if not any(f".{name}" in text or f', "{name}"' in text for text in sources.values())
     }
     assert unread <= WITHOUT_EFFECT | REFUSED
     for name in REFUSED:
@@ -392,32 +378,11 @@ async def test_the_wait_for_a_trace(face: Any, node: FakeNode) -> None:
 # -- every setting is explained --------------------------------------------------------------------
 
 
-def explained(kind: type) -> set[str]:
-    """The attributes and properties of a class that have a docstring."""
-    (node,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
-    assert isinstance(node, ast.ClassDef)
-    found = {name for name, value in vars(kind).items() if isinstance(value, property)}
-    for before, after in itertools.pairwise(node.body):
-        if isinstance(before, ast.AnnAssign) and isinstance(after, ast.Expr):
-            assert isinstance(before.target, ast.Name)
-            found.add(before.target.id)
-    return found
-
-
-def test_the_reference_explains_every_setting() -> None:
-    kinds = (Defaults, Identity, PoolSizes, MetadataSettings, ObservedByCluster)
-    settings = {*ClusterSettings.__annotations__} - {"execution_profiles"}
-    assert settings - set().union(*map(explained, kinds)) == set()
-
-
-@pytest.mark.parametrize("face", setting_fields.FACES)
-def test_both_faces_have_the_text_of_every_setting(face: ModuleType) -> None:
-    path = setting_fields.file_of(face)
-    # `python -m tests.setting_fields` writes it.
-    assert path.read_text() == setting_fields.with_fields(face)
-    fields = re.findall(r":param (\w+):", face.Cluster.__doc__)
-    assert {*fields} == {*ClusterSettings.__annotations__, "contact_points", "settings"}
-    assert len({*fields}) == len(fields)
+@pytest.mark.parametrize("face", FACES)
+def test_both_faces_have_the_text_of_every_setting(face: Any) -> None:
+    fields = re.findall(r":param (\w+):", face.__doc__)
+    assert fields == [*ClusterSettings._table, "settings"]
+    assert all(texts().get(name) for name in ClusterSettings._table)
 
 
 def test_the_text_of_a_setting_has_its_default_and_its_unit() -> None:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Coroutine
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
+from cassandra.client.settings.table import ClusterSettings
 from cassandra.engine.endpoint import DefaultEndPoint
 from cassandra.engine.settings import Settings
 from cassandra.metadata.host import Host
@@ -33,9 +34,12 @@ def host(address: str, is_up: bool | None = True) -> Host:
 
 
 def settings(**changed: Any) -> Settings:
-    """Settings of the engine, with those that have no default."""
-    usual = {"endpoints": [], "conviction_policy_factory": SimpleConvictionPolicy}
-    return Settings(**usual | changed)
+    """Settings of the engine: those of the table with their defaults, and its own."""
+    table = ClusterSettings._table
+    values = {name: setting.default for name, setting in table.items()} | {"tls": None}
+    own = {name: value for name, value in changed.items() if name not in values}
+    live = {name: changed.get(name, value) for name, value in values.items()}
+    return Settings({}, live, **{"endpoints": [], **own})
 
 
 def connection(address: str = "10.0.0.1", **attributes: Any) -> Any:

@@ -232,5 +232,5 @@ def test_options_of_a_subclass_are_used(face: Any, authority: Authority) -> None
         ssl_options = {"ca_certs": authority.path}
 
     cluster = Own(["127.0.0.1"])
-    assert cluster._tls is not None, "it would connect without TLS"
+    assert cluster._settings().tls is not None, "it would connect without TLS"
     assert cluster.ssl_options == {"ca_certs": authority.path}

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from cassandra.auth import PlainTextAuthProvider
-from cassandra.client.settings import checks as checks
+from cassandra.client.settings import checks
 from cassandra.policies import ColumnEncryptionPolicy
 
 
 @pytest.mark.parametrize("value", [None, 0, 1, 0.5, 1e9])
 def test_seconds_that_are_taken(value: Any) -> None:
-    checks.check_seconds("timeout", value, 0.0)
+    assert checks.seconds("timeout", value) == value
 
 
 @pytest.mark.parametrize(
@@ -30,77 +30,109 @@ def test_seconds_that_are_taken(value: Any) -> None:
 )
 def test_seconds_that_are_refused(value: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
-        checks.check_seconds("timeout", value, 0.0)
+        checks.seconds("timeout", value)
 
 
-def test_a_least_value_below_zero() -> None:
-    checks.check_seconds("window", -1, -math.inf)
-    assert checks.TIMES["connect_timeout"] == 0.0
-    assert checks.TIMES["max_schema_agreement_wait"] == -math.inf
+def test_a_time_that_may_be_negative() -> None:
+    assert checks.seconds_or_negative("window", -1) == -1
+    with pytest.raises(ValueError, match="but is nan"):
+        checks.seconds_or_negative("window", math.nan)
 
 
 def test_times() -> None:
-    second = datetime.timedelta(seconds=1)
-    assert checks.as_timedelta("t", None) is None
-    assert checks.as_timedelta("t", second) is second
-    assert checks.as_timedelta("t", 1) == checks.as_timedelta("t", 1.0) == second
+    for taken in (None, 1, 1.5, datetime.timedelta(seconds=1)):
+        assert checks.timedelta("t", taken) is taken
     with pytest.raises(ValueError, match="t must not be negative"):
-        checks.as_timedelta("t", -1)
+        checks.timedelta("t", -1)
 
 
 def test_ports() -> None:
-    assert [checks.checked_port(port) for port in (1, "9042", 65535)] == [1, 9042, 65535]
+    assert [checks.tcp_port("port", port) for port in (1, "9042", 65535)] == [1, 9042, 65535]
     for wrong in (0, 65536, "0", True, None, 1.5):
         with pytest.raises(ValueError, match=f"from 1 to 65535, but is {wrong!r}"):
-            checks.checked_port(wrong)
+            checks.tcp_port("port", wrong)
 
 
 def test_objects_by_what_they_can_do() -> None:
-    checks.check_auth_provider(None)
-    checks.check_auth_provider(PlainTextAuthProvider("u", "p"))
+    provider = PlainTextAuthProvider("u", "p")
+    assert checks.auth_provider("auth_provider", None) is None
+    assert checks.auth_provider("auth_provider", provider) is provider
     with pytest.raises(TypeError, match="is of type dict; PlainTextAuthProvider"):
-        checks.check_auth_provider({"username": "u", "password": "secret"})
-    checks.check_encryption(None)
-    checks.check_encryption(ColumnEncryptionPolicy())
-    with pytest.raises(TypeError, match="column_encryption_policy must be"):
-        checks.check_encryption("aes")
+        checks.auth_provider("auth_provider", {"username": "u", "password": "secret"})
+    checks.encryption("policy", None)
+    checks.encryption("policy", ColumnEncryptionPolicy())
+    with pytest.raises(TypeError, match="policy must be a ColumnEncryptionPolicy"):
+        checks.encryption("policy", "aes")
 
 
 def test_page_sizes() -> None:
-    checks.check_page_size(1)
+    assert checks.rows("page", 1) == 1
     for wrong in (0, -1, True, 1.0, None):
-        with pytest.raises(ValueError, match="schema_metadata_page_size"):
-            checks.check_page_size(wrong)
+        with pytest.raises(ValueError, match="page must be a number of rows"):
+            checks.rows("page", wrong)
 
 
 def test_keyspaces_are_copied() -> None:
     names = ["a", "b"]
-    found = checks.checked_keyspaces(names)
+    found = checks.names_or_all("keyspaces", names)
     names.clear()
     assert found == ("a", "b")
-    assert checks.checked_keyspaces(None) is None
-    assert checks.checked_keyspaces([]) == ()
+    assert checks.names_or_all("keyspaces", None) is None
+    assert checks.names_or_all("keyspaces", []) == ()
     wrong: Any
     for wrong in ("ab", [1]):
-        with pytest.raises(TypeError, match="schema_metadata_keyspaces must be a list of names"):
-            checks.checked_keyspaces(wrong)
+        with pytest.raises(TypeError, match="keyspaces must be a list of names"):
+            checks.names_or_all("keyspaces", wrong)
 
 
 def test_compression(monkeypatch: pytest.MonkeyPatch) -> None:
     for taken in (None, True, False, "lz4", "snappy"):
-        checks.check_compression(taken)
+        checks.compression("compression", taken)
     with pytest.raises(TypeError, match="but is 5"):
-        checks.check_compression(5)
+        checks.compression("compression", 5)
     with pytest.raises(ValueError, match="'lz4' or 'snappy', but is 'zstd'"):
-        checks.check_compression("zstd")
+        checks.compression("compression", "zstd")
     monkeypatch.setattr(checks, "available_compressions", lambda: ("lz4",))
-    checks.check_compression("lz4")
+    checks.compression("compression", "lz4")
     with pytest.raises(ValueError, match=r"needs the package 'python-snappy'.*turbocql\[snappy\]"):
-        checks.check_compression("snappy")
+        checks.compression("compression", "snappy")
 
 
 @pytest.mark.parametrize("count", [-1, 1.5, True, "many"])
 def test_requests_that_may_wait_are_a_number_or_none(count: Any) -> None:
-    with pytest.raises(ValueError, match="max_waiting_requests must be a number of requests"):
-        checks.check_waiting(count)
-    checks.check_waiting(None)
+    with pytest.raises(ValueError, match="limit must be a number of requests"):
+        checks.count_or_unlimited("limit", count)
+    assert checks.count_or_unlimited("limit", None) is None
+
+
+def test_a_function_or_none() -> None:
+    assert checks.function("factory", None) is None
+    assert checks.function("factory", int) is int
+    with pytest.raises(ValueError, match="factory must be callable, but is 5"):
+        checks.function("factory", 5)
+
+
+def test_an_instance() -> None:
+    policy = ColumnEncryptionPolicy()
+    assert checks.instance("policy", policy) is policy
+    with pytest.raises(TypeError, match=r"but is the class ColumnEncryptionPolicy: write "):
+        checks.instance("policy", ColumnEncryptionPolicy)
+    with pytest.raises(TypeError, match=r"throttler must be an instance"):
+        checks.throttler("throttler", ColumnEncryptionPolicy)
+    with pytest.raises(TypeError, match=r"must be a cassandra\.throttling\.RequestThrottler"):
+        checks.throttler("throttler", policy)
+
+
+def test_what_is_refused_altogether() -> None:
+    assert checks.must_be_none("pass another")("cloud", None) is None
+    with pytest.raises(NotImplementedError, match="cloud is not supported: pass another"):
+        checks.must_be_none("pass another")("cloud", {})
+    assert checks.must_be_false("it is theirs")("reports", 0) == 0
+    with pytest.raises(NotImplementedError, match="reports=True is not supported: it is theirs"):
+        checks.must_be_false("it is theirs")("reports", True)
+
+
+def test_a_number_from_one_on() -> None:
+    assert checks.positive("threads", 1) == 1
+    with pytest.raises(ValueError, match="threads must be 1 or more, but is 0"):
+        checks.positive("threads", 0)

@@ -129,11 +129,12 @@ async def test_what_the_cluster_said_while_the_control_connection_moved_is_not_m
         at = core.control.host
         assert at is not None
         other = next(host for host in cluster.metadata.all_hosts() if host is not at)
-        reconnection, core.settings.reconnection_policy = core.settings.reconnection_policy, Never()
+        reconnection = cluster.reconnection_policy
+        cluster.reconnection_policy = Never()  # type: ignore[assignment]
         await thread(nodes.stop_node, nodes.node_at(other.address), False)
         await until_on_loop(lambda: other.state == "forced down")
         await thread(nodes.start_node, nodes.node_at(other.address), False)
-        core.settings.reconnection_policy = reconnection
+        cluster.reconnection_policy = reconnection
         await thread(nodes.node_at(at.address).drop_connections)
         await events.expect("up", other.address)
 
@@ -588,7 +589,7 @@ async def test_an_address_of_a_name_that_cannot_be_reached_does_not_hide_the_oth
         async with connected(node) as (cluster, _):
             core = cluster._core
             assert core is not None
-            core.settings.connect_timeout = 1.0
+            vars(core.settings)["connect_timeout"] = 1.0
             core.connector._loop = Resolver(core.loop, [unreachable, node.address])  # type: ignore[assignment]
             connection = await core.open_connection(DefaultEndPoint("db.example", node.port))
             connection.close()
@@ -599,7 +600,7 @@ async def test_when_no_address_of_a_name_answers_the_error_names_it() -> None:
         async with connected(node) as (cluster, _):
             core = cluster._core
             assert core is not None
-            core.settings.connect_timeout = 0.1
+            vars(core.settings)["connect_timeout"] = 0.1
             core.connector._loop = Resolver(core.loop, ["192.0.2.1", "192.0.2.1", "127.0.0.99"])  # type: ignore[assignment]
             failure = await fails(core.open_connection(DefaultEndPoint("db.example", node.port)))
             assert isinstance(failure, ConnectionException)

@@ -596,7 +596,7 @@ async def test_a_refresh_that_cannot_be_done_says_so() -> None:
         async with connected(node, max_schema_agreement_wait=0) as (cluster, _):
             assert cluster._core is not None
             # Only now: a busy machine may take longer to connect.
-            cluster._core.settings.control_connection_timeout = 0.05
+            cluster.control_connection_timeout = 0.05
             node.prime(re.compile("system_schema.tables"), error(ErrorCode.INVALID))
             with pytest.raises(InvalidRequest):
                 await cluster.refresh_schema_metadata()

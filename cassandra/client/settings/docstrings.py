@@ -1,0 +1,44 @@
+"""Docstrings of the table's settings and of the `Cluster` classes, made when somebody looks.
+
+They have the texts of the table, which are read from its source: few programs ask for them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cassandra._imports import import_module
+
+__all__ = ["TextOfSetting", "WithFields"]
+
+
+class WithFields:
+    """The docstring of a class whose constructor takes the settings of a cluster.
+
+    :param text: the part that is written by hand.
+    """
+
+    def __init__(self, text: str | None) -> None:
+        self._text = text or ""
+
+    def __get__(self, instance: object, owner: Any = None) -> str:
+        fields: str = import_module("cassandra.client.settings.texts").fields()
+        return f"{self._text.rstrip()}\n\n{fields}\n    "
+
+
+class TextOfSetting:
+    """The docstring of the class of settings, and of each setting.
+
+    :param text: that of the class.
+    """
+
+    def __init__(self, text: str | None) -> None:
+        self._text = text
+
+    def __get__(self, instance: Any, owner: Any = None) -> str | None:
+        if instance is None:
+            return self._text
+        text: str | None = (
+            import_module("cassandra.client.settings.texts").texts().get(instance.name)
+        )
+        return text

@@ -1,0 +1,13 @@
+"""Settings that do not exist: what the error says of them."""
+
+from __future__ import annotations
+
+from cassandra.client.settings.names import instead_of
+
+NAMES = ("connect_timeout", "port", "sockopts")
+
+
+def test_a_name_that_is_near() -> None:
+    assert instead_of("conect_timeout", NAMES) == "; did you mean 'connect_timeout'?"
+    assert instead_of("colour", NAMES) == ""
+    assert "ExecutionProfile(request_timeout=...)" in instead_of("default_timeout", NAMES)

@@ -1,0 +1,145 @@
+"""One table makes the constructor, the attributes and the checks of the settings."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+
+from cassandra.client.settings import checks
+from cassandra.client.settings.setting import ConstructorOnly, Plain, Setting, settings_table
+from cassandra.query.settings import NOT_SET
+
+
+@settings_table
+class Table:
+    port: Setting[int | str | None, int] = Setting(
+        default=9042, check=checks.tcp_port, none_is_default=True
+    )
+    window: Plain[float | None] = Setting(default=2, check=checks.seconds, is_live=True)
+    names: Plain[dict[str, int] | None] = Setting(default=None, then="_follow_names")
+    password: Plain[Any] = Setting(default=None, is_secret=True)
+    first: ConstructorOnly[int, int] = ConstructorOnly(default=None)
+    colour: Plain[str | None] = Setting(default="red", kw_only=True)
+
+
+class Holder(Table):
+    def _configure(self, given: dict[str, Any]) -> None:
+        self.given = given
+        self._live: dict[str, Any] = {}
+        self.followed: list[Any] = []
+        for name, setting in Table._table.items():  # type: ignore[attr-defined]
+            if not isinstance(setting, ConstructorOnly):
+                if name in given:
+                    setattr(self, name, given[name])
+                else:
+                    setting.take_default(self)
+
+    def _follow_names(self) -> None:
+        self.followed.append(self.names)
+
+
+def setting(name: str) -> Any:
+    return Table._table[name]  # type: ignore[attr-defined]
+
+
+def test_the_constructor_has_a_parameter_for_each() -> None:
+    parameters = inspect.signature(Holder).parameters
+    assert list(parameters) == [
+        "port",
+        "window",
+        "names",
+        "password",
+        "first",
+        "colour",
+        "settings",
+    ]
+    assert {one.default for one in parameters.values()} == {NOT_SET, inspect.Parameter.empty}
+    assert parameters["colour"].kind is inspect.Parameter.KEYWORD_ONLY
+    assert parameters["port"].annotation == "int | str | None"
+    assert parameters["names"].annotation == "dict[str, int] | None"
+    with pytest.raises(TypeError, match="multiple values for argument 'port'"):
+        Holder(1, port=2)  # type: ignore[misc]
+    with pytest.raises(TypeError, match="positional argument"):
+        Holder(1, 2, None, None, 5, "blue")  # type: ignore[call-arg]
+
+
+def test_only_what_is_given_is_told() -> None:
+    assert Holder().given == {}
+    assert Holder("9043", colour=None).given == {"port": "9043", "colour": None}
+    # The table's owner says what is unknown; values of such are not shown, and so not passed on.
+    assert Holder(pass_word="secret").given == {"pass_word": None}  # type: ignore[call-arg]
+
+
+def test_values_are_checked_and_kept() -> None:
+    holder = Holder()
+    assert (holder.port, holder.window, holder.colour, Holder.port) == (9042, 2, "red", 9042)
+    holder.port = "9043"
+    assert holder.port == 9043
+    with pytest.raises(ValueError, match="port must be a number from 1 to 65535, but is 0"):
+        holder.port = 0
+    assert holder.port == 9043
+    del holder.port
+    assert holder.port == 9042
+
+
+def test_the_engine_sees_those_that_are_live() -> None:
+    holder = Holder()
+    assert holder._live == {"window": 2}
+    holder.window = 3
+    assert holder._live == {"window": 3}
+    del holder.window
+    assert holder._live == {"window": 2}
+    holder.port = 1
+    assert "port" not in holder._live
+    assert [setting(name).may_change for name in ("port", "window", "names")] == [False, True, True]
+
+
+def test_something_follows_a_change() -> None:
+    holder = Holder(names={"a": 1})
+    holder.names = None
+    assert holder.followed == [{"a": 1}, None]
+
+
+def test_a_secret_is_not_shown() -> None:
+    holder = Holder(password={"key": "hush"})
+    assert holder.password == {"key": "hush"}
+    assert "hush" not in repr(vars(holder))
+    assert setting("password").secret_of(holder).reveal() == {"key": "hush"}
+    assert setting("password").secret_of(Holder()).reveal() is None
+    with pytest.raises(ValueError, match="port") as failed:
+        Holder(port=0, password=["hidden"])
+    for frame in failed.traceback[1:]:
+        assert "hidden" not in repr(frame.frame.f_locals)
+
+
+def test_a_subclass_may_have_a_default_of_its_own() -> None:
+    class Mine(Holder):
+        port = 9999
+        window = 1
+
+    assert (Mine().port, Mine().window, Mine()._live) == (9999, 1, {"window": 1})
+    assert Mine(port=5).port == 5
+
+    class Wrong(Holder):
+        port = 0
+
+    with pytest.raises(ValueError, match="but is 0"):
+        Wrong()
+
+
+def test_an_attribute_of_the_class_may_be_patched(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = Holder()
+    monkeypatch.setattr(Holder, "port", 9999)
+    assert (before.port, Holder().port, Holder(port=7).port) == (9999, 9999, 7)
+    monkeypatch.undo()
+    assert (before.port, Holder().port) == (9042, 9042)
+
+
+def test_one_that_is_for_the_constructor_alone() -> None:
+    assert Holder(first=5).given == {"first": 5}
+    with pytest.raises(AttributeError, match="'first': it is for the constructor"):
+        Holder().first  # noqa: B018
+    with pytest.raises(AttributeError, match="'first': it is for the constructor"):
+        Holder().first = 5

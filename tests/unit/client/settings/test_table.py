@@ -1,0 +1,139 @@
+"""The table of a cluster's settings is the one place that knows them."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cassandra
+from cassandra import aio
+from cassandra.client.settings.setting import ConstructorOnly
+from cassandra.client.settings.table import ClusterSettings
+from cassandra.cluster import Cluster
+from cassandra.testing.fake import FakeNode
+
+FACES = [Cluster, aio.Cluster]
+TABLE = ClusterSettings._table
+MOST_FILES = 4
+
+# Words that name more than the setting: what the protocol, a host, a profile, a statement, a module
+# or another public function has under the same name.
+OTHERS_TOO = {
+    "allow_beta_protocol_version", "auth_provider", "client_routes_config", "cloud",
+    "column_encryption_policy", "compression", "connect_timeout", "connection_class",
+    "contact_points", "cql_version", "execution_profiles", "load_balancing_policy", "port",
+    "protocol_version", "request_observers", "request_throttler", "schema_metadata_enabled",
+    "ssl_context", "ssl_options", "ssl_session_cache", "timestamp_generator",
+    "token_metadata_enabled",
+}  # fmt: skip
+
+
+def sources() -> dict[Path, str]:
+    root = Path(cassandra.__file__).parent
+    found = [path for kind in ("py", "pyx", "pxi", "pxd", "h") for path in root.rglob(f"*.{kind}")]
+    return {path.relative_to(root): path.read_text() for path in found}
+
+
+def test_a_setting_is_named_in_few_files() -> None:
+    texts = sources()
+    files = {
+        name: sorted(str(path) for path, text in texts.items() if re.search(rf"\b{name}\b", text))
+        for name in TABLE
+    }
+    many = {name for name, paths in files.items() if len(paths) > MOST_FILES}
+    assert many == OTHERS_TOO, {name: files[name] for name in many ^ OTHERS_TOO}
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_the_faces_do_not_name_settings(face: Any) -> None:
+    text = Path(inspect.getsourcefile(face) or "").read_text()
+    named = {name for name in TABLE if re.search(rf"\b{name}\b", text)}
+    # Words of their own prose and of their keyspaces' checks.
+    assert named <= {"contact_points", "execution_profiles", "cloud"}
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_the_constructor_has_all_settings_in_their_order(face: Any) -> None:
+    parameters = inspect.signature(face).parameters
+    assert list(parameters) == [*TABLE, "settings"]
+    assert list(inspect.signature(face.__init__).parameters) == ["self", *TABLE, "settings"]
+    by_position = [name for name, one in TABLE.items() if not one.kw_only]
+    assert by_position[:3] == ["contact_points", "port", "compression"]
+    later = [name for name, one in TABLE.items() if one.kw_only]
+    assert [*TABLE] == by_position + later
+    assert later == sorted(later)
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_none_stands_for_the_default_or_is_a_value(face: Any) -> None:
+    given = {name for name, one in TABLE.items() if not isinstance(one, ConstructorOnly)}
+    cluster = face(**dict.fromkeys(given - {"request_observers"}))
+    for name in given:
+        if TABLE[name].none_is_default:
+            assert getattr(cluster, name) is not None, name
+
+
+async def value(outcome: Any) -> Any:
+    return await outcome if inspect.isawaitable(outcome) else outcome
+
+
+@pytest.mark.parametrize("face", FACES)
+async def test_what_is_live_reaches_the_engine_and_the_rest_does_not(face: Any) -> None:
+    with FakeNode() as node:
+        cluster = face([node.address], port=node.port)
+        try:
+            await value(cluster.connect())
+            engine = cluster._core.settings
+            for name, one in TABLE.items():
+                if not isinstance(one, ConstructorOnly) and name != "ssl_options":
+                    assert getattr(engine, name) is getattr(cluster, name), name
+            cluster.reprepare_on_up = False
+            cluster.idle_heartbeat_timeout = 77
+            assert engine.reprepare_on_up is False
+            assert engine.idle_heartbeat_timeout == 30
+        finally:
+            await value(cluster.shutdown())
+
+
+@pytest.mark.parametrize("face", FACES)
+async def test_a_subclass_with_defaults_of_its_own_follows_changes(face: Any) -> None:
+    kind = type("Ours", (face,), {"max_schema_agreement_wait": 3, "connect_timeout": 2})
+    with FakeNode() as node:
+        cluster = kind([node.address], port=node.port)
+        try:
+            await value(cluster.connect())
+            engine = cluster._core.settings
+            assert (engine.max_schema_agreement_wait, engine.connect_timeout) == (3, 2)
+            cluster.max_schema_agreement_wait = 4
+            assert engine.max_schema_agreement_wait == cluster.max_schema_agreement_wait == 4
+        finally:
+            await value(cluster.shutdown())
+
+
+def test_a_subclass_may_have_a_property_in_the_place_of_a_setting() -> None:
+    class Ours(Cluster):
+        @property
+        def connect_timeout(self) -> float:  # type: ignore[override]
+            return 1.25
+
+    assert Ours()._settings().connect_timeout == 1.25
+
+
+def test_an_instance_may_be_patched(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster(max_schema_agreement_wait=5)
+    monkeypatch.setattr(cluster, "max_schema_agreement_wait", 1)
+    monkeypatch.setattr(cluster, "port", 1)
+    assert cluster._settings().max_schema_agreement_wait == 1
+    monkeypatch.undo()
+    assert (cluster._settings().max_schema_agreement_wait, cluster.port) == (5, 9042)
+
+
+def test_each_has_its_text_where_python_shows_it() -> None:
+    for name, one in TABLE.items():
+        assert one.__doc__, name
+    assert "One setting" not in str(TABLE["port"].__doc__)
+    assert (type(TABLE["port"]).__doc__ or "").startswith("A setting")
