@@ -21,6 +21,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from cassandra._observer import ObserverBase
+
 if TYPE_CHECKING:
     from cassandra import observed
     from cassandra.engine.happy_path import Attempt, RequestBase
@@ -37,7 +39,7 @@ BRIEF_EVENTS = ("on_latency", "on_refusal", "on_failure")
 _HEADER_SIZE = 9  # of a frame: native_protocol_v5.spec, section 2
 
 
-class RequestObserver:
+class RequestObserver(ObserverBase):
     """Is told of requests. Override the methods that you need: the others cost nothing.
 
     The methods that have a request run in a copy of the context of the code that asked for it, so

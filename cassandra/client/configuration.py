@@ -274,6 +274,13 @@ class ClusterBase(
         """Note that old-style settings are used: profiles are refused from now on."""
         self.config_mode = ConfigMode.LEGACY
 
+    def default_of_profiles(self, name: str) -> Any:
+        """Return what an execution profile has if its constructor is not told otherwise.
+
+        :param name: the setting of the profile.
+        """
+        return getattr(ExecutionProfile(), name)
+
     def profiles_of_sessions(self) -> list[ExecutionProfile]:
         """Return the default profiles of the open sessions, which are copies of the cluster's."""
         return []

@@ -10,7 +10,12 @@ from cassandra.engine.endpoint import DefaultEndPoint, EndPoint, is_ip_address
 from cassandra.errors import UnresolvableContactPoints
 
 if TYPE_CHECKING:
-    from cassandra.client.settings.table import ContactPoint, ContactPoints
+    from collections.abc import Iterable
+
+    ContactPoint = str | tuple[str, int] | EndPoint
+    """A name, an address, an (address, port) pair or an end point."""
+
+    ContactPoints = Iterable[ContactPoint]
 
 __all__ = ["checked_contact_points", "endpoint_of", "resolved"]
 

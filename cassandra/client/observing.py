@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from cassandra.client.settings.table import ClusterSettings
 from cassandra.observers import RequestObserver, checked_observers
@@ -21,6 +21,10 @@ class ObservedByCluster(ClusterSettings):
     _core: Core | None = None
     _observing: tuple[RequestObserver, ...] = ()
     """Those that the engine knows."""
+
+    def _registered(self) -> tuple[RequestObserver, ...]:
+        # The setting was checked when it was set.
+        return cast("tuple[RequestObserver, ...]", tuple(self.request_observers))
 
     def _follow_observers(self) -> None:
         """Have the engine tell those that are observers now, and no others."""
@@ -44,11 +48,11 @@ class ObservedByCluster(ClusterSettings):
         :param observer: one that was registered.
         :raises ValueError: if it is not registered.
         """
-        self.request_observers = without(observer, self.request_observers)
+        self.request_observers = without(observer, self._registered())
 
     def _observe(self, core: Core) -> None:
         """Register the observers with an engine."""
-        self._observing = tuple(self.request_observers)
+        self._observing = self._registered()
         for one in self._observing:
             core.observe_requests(one)
 

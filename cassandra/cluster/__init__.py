@@ -17,7 +17,7 @@ from cassandra.client.pool_sizes import (
     DEFAULT_MIN_CONNECTIONS_PER_REMOTE_HOST,
     DEFAULT_MIN_REQUESTS,
 )
-from cassandra.client.shard_awareness import ShardAwareOptions
+from cassandra.client.settings.shard_options import ShardAwareOptions
 from cassandra.cluster.cluster import Cluster
 from cassandra.cluster.response_future import ResponseFuture
 from cassandra.cluster.result_set import ResultSet

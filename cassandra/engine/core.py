@@ -87,9 +87,8 @@ class Core(Observers):
         self.hosts = HostWatch(
             metadata, settings, self.sessions, self.listeners, self._background, self._probe
         )
-        self.query_fallback = QueryFallback(
-            settings.allow_control_connection_query_fallback, metadata, self._connection
-        )
+        fallback = settings.allow_control_connection_query_fallback
+        self.query_fallback = QueryFallback(fallback, metadata, self._connection)
         self.agreement = Agreement(
             settings, metadata, self.internal_queries.rows, self._required, lambda: self.closed
         )

@@ -24,6 +24,7 @@ LAYERS: list[set[str]] = [
         "_histogram",
         "_lazy",
         "_misspelt",
+        "_observer",
         "_steps",
         "_patterns",
         "_forks",

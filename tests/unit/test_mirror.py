@@ -62,6 +62,7 @@ GUARDED_BY = {
     # The faces: the same tests run on both.
     "aio/columnar.py": "client/test_columnar.py",
     "client/settings/docstrings.py": "drop_in/test_settings.py",
+    "client/settings/shard_options.py": "client/test_shard_awareness.py",
     "client/settings/texts.py": "drop_in/test_settings.py",
     "client/settings/for_engine.py": "drop_in/test_settings.py",
     "client/filling.py": "test_concurrent.py",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from cassandra._secrets import Secret
@@ -83,7 +83,7 @@ def tcp_port(name: str, port: object) -> int:
     return int(str(port))
 
 
-def auth_provider(name: str, provider: Any) -> Any:
+def auth_provider(name: str, provider: object) -> Any:
     """Accept None, or what makes authenticators.
 
     :raises TypeError: if it is something else. The message does not show it.
@@ -97,7 +97,7 @@ def auth_provider(name: str, provider: Any) -> Any:
     return provider
 
 
-def instance(name: str, value: Any) -> Any:
+def instance(name: str, value: object) -> Any:
     """Accept any object.
 
     :raises TypeError: if it is a class: one without its brackets, most likely.
@@ -110,7 +110,7 @@ def instance(name: str, value: Any) -> Any:
     return value
 
 
-def function(name: str, value: Any) -> Any:
+def function(name: str, value: object) -> Any:
     """Accept what can be called, or None.
 
     :raises ValueError: if it is something else.
@@ -120,7 +120,7 @@ def function(name: str, value: Any) -> Any:
     return value
 
 
-def encryption(name: str, policy: Any) -> Any:
+def encryption(name: str, policy: object) -> Any:
     """Accept None, or what says which columns are encrypted.
 
     :raises TypeError: if it is something else.
@@ -132,7 +132,7 @@ def encryption(name: str, policy: Any) -> Any:
     return policy
 
 
-def throttler(name: str, value: Any) -> Any:
+def throttler(name: str, value: object) -> Any:
     """Accept None, or what lets requests begin.
 
     :raises TypeError: if it is something else.
@@ -155,7 +155,7 @@ def count_or_unlimited(name: str, count: object) -> Any:
     return count
 
 
-def positive(name: str, count: Any) -> Any:
+def positive(name: str, count: float) -> Any:
     """Accept a number from 1 on.
 
     :raises ValueError: if it is less.
@@ -176,7 +176,7 @@ def rows(name: str, size: object) -> int:
     return size
 
 
-def names_or_all(name: str, names: Any) -> tuple[str, ...] | None:
+def names_or_all(name: str, names: Iterable[str] | None) -> tuple[str, ...] | None:
     """Accept a list of names, or None; return a copy, since the program may change its own later.
 
     :raises TypeError: if it is not a list of names.

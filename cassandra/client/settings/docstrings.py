@@ -21,7 +21,7 @@ class WithFields:
     def __init__(self, text: str | None) -> None:
         self._text = text or ""
 
-    def __get__(self, instance: object, owner: Any = None) -> str:
+    def __get__(self, instance: object, owner: type | None = None) -> str:
         fields: str = import_module("cassandra.client.settings.texts").fields()
         return f"{self._text.rstrip()}\n\n{fields}\n    "
 
@@ -35,7 +35,7 @@ class TextOfSetting:
     def __init__(self, text: str | None) -> None:
         self._text = text
 
-    def __get__(self, instance: Any, owner: Any = None) -> str | None:
+    def __get__(self, instance: Any, owner: type | None = None) -> str | None:
         if instance is None:
             return self._text
         text: str | None = (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from cassandra._version import DRIVER_NAME, __version__
 from cassandra.client.identity import scylla_options
 from cassandra.client.settings.setting import ConstructorOnly
-from cassandra.client.shard_awareness import ShardAwareOptions
+from cassandra.client.settings.shard_options import ShardAwareOptions
 from cassandra.engine.settings import Settings
 
 if TYPE_CHECKING:

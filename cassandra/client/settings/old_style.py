@@ -2,88 +2,86 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from cassandra.client.settings.checks import instance
 from cassandra.client.settings.setting import Setting
-from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, default_lbp_factory
-from cassandra.policies.retry import RetryPolicy
 
 if TYPE_CHECKING:
-    from cassandra.client.configuration import ClusterBase
-    from cassandra.policies.balancing import LoadBalancingPolicy
+    from cassandra.bases import ProfileBase
 
-__all__ = ["DefaultRetryPolicy", "LoadBalancing"]
+__all__ = ["OldStyle"]
 
-P = TypeVar("P")
+Given = TypeVar("Given")
+Kept = TypeVar("Kept")
 
 
-class _OldStyle(Setting["P | None", P], Generic[P]):
+class Holder(Protocol):
+    """The methods of a cluster that these settings call."""
+
+    @property
+    def uses_profiles(self) -> bool:
+        """True if profiles were given or added."""
+
+    def use_old_style(self) -> None:
+        """Refuse profiles from now on."""
+
+    def default_of_profiles(self, name: str) -> Any:
+        """Return what a profile has that is not told otherwise."""
+
+    def profiles_of_sessions(self) -> Sequence[ProfileBase]:
+        """Return the copies of the default profile that sessions have."""
+
+    def adopt_policy(self, policy: Any) -> None:
+        """Have the engine tell a policy of load balancing of the hosts."""
+
+
+class OldStyle(Setting[Given, Kept]):
     """A setting that is a policy of the cluster's default profile.
 
     Of the class it is None, the setting's default. Setting it chooses the older style, which
     excludes execution profiles.
+
+    :param of_profile: the name of the profile's own setting.
+    :param settings: those of every `Setting`.
     """
 
-    of_profile: str
-    """The name of the profile's own setting."""
+    def __init__(self, *, of_profile: str, **settings: Any) -> None:
+        super().__init__(check=instance, **settings)
+        self.of_profile = of_profile
 
-    def _read(self, holder: ClusterBase) -> P:
-        profile = self._profile(holder)
-        kept: Any = vars(holder).get(self.name)
-        return kept if profile is None else getattr(profile, self.of_profile)  # type: ignore[no-any-return]
+    def _read(self, holder: object) -> Kept:
+        of_cluster: Kept = vars(holder).get(self.name)  # type: ignore[assignment]
+        of_profile: Kept = getattr(self._profile(holder), self.of_profile, of_cluster)
+        return of_profile
 
-    def _write(self, holder: ClusterBase, value: Any) -> None:
+    def _write(self, holder: object, value: Any) -> None:
         profile = self._profile(holder)
         # The constructor's: profiles are made later, and of it.
         if profile is None:
             vars(holder)[self.name] = value
             return
-        if holder.uses_profiles:
+        cluster = cast("Holder", holder)
+        if cluster.uses_profiles:
             raise ValueError(
                 f"Cluster.{self.name} cannot be set if execution profiles are used: "
                 f"set {self.of_profile} of a profile"
             )
-        chosen = self.chosen(value)
-        holder.use_old_style()
-        for one in (profile, *holder.profiles_of_sessions()):
+        chosen = value if value is not None else cluster.default_of_profiles(self.of_profile)
+        plans = hasattr(chosen, "check_supported")  # as policies of load balancing do
+        if plans:
+            chosen.check_supported()
+        cluster.use_old_style()
+        for one in (profile, *cluster.profiles_of_sessions()):
             setattr(one, self.of_profile, chosen)
         vars(holder)[self.name] = chosen
-        self.adopt(holder, chosen)
+        if plans:
+            cluster.adopt_policy(chosen)
 
-    def _profile(self, cluster: ClusterBase) -> Any:
-        manager = vars(cluster).get("profile_manager")
-        return manager.profiles.get(EXEC_PROFILE_DEFAULT) if manager is not None else None
-
-    def chosen(self, policy: P | None) -> P:
-        """Return `policy`, or the default one for None."""
-        raise NotImplementedError
-
-    def adopt(self, cluster: ClusterBase, policy: P) -> None:
-        """Do the rest that it takes for the policy to act."""
-
-
-class LoadBalancing(_OldStyle["LoadBalancingPolicy"]):
-    """The load balancing policy of the default profile."""
-
-    of_profile = "load_balancing_policy"
-
-    def chosen(self, policy: LoadBalancingPolicy | None) -> LoadBalancingPolicy:
-        made = policy if policy is not None else default_lbp_factory()
-        instance(self.name, made)
-        made.check_supported()
-        return made
-
-    def adopt(self, cluster: ClusterBase, policy: LoadBalancingPolicy) -> None:
-        cluster.adopt_policy(policy)
-
-
-class DefaultRetryPolicy(_OldStyle[RetryPolicy]):
-    """The retry policy of the default profile."""
-
-    of_profile = "retry_policy"
-
-    def chosen(self, policy: RetryPolicy | None) -> RetryPolicy:
-        made = policy if policy is not None else RetryPolicy()
-        instance(self.name, made)
-        return made
+    def _profile(self, holder: object) -> ProfileBase | None:
+        manager = vars(holder).get("profile_manager")
+        profile: ProfileBase | None = (
+            manager.default if manager is not None and manager.profiles else None
+        )
+        return profile

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
+from cassandra._imports import import_module
 from cassandra._misspelt import class_attribute
 from cassandra._secrets import Secret
 from cassandra.client.settings.docstrings import TextOfSetting
@@ -24,13 +25,30 @@ else:
         return lambda decorator: decorator
 
 
-__all__ = ["ConstructorOnly", "Plain", "Setting", "settings_table"]
+__all__ = ["ConstructorOnly", "Later", "Plain", "Setting", "settings_table"]
 
 Given = TypeVar("Given")  # what a program may set
 Kept = TypeVar("Kept")  # what it reads
 T = TypeVar("T", bound=type)
 
 Check = Callable[[str, Any], Any]
+
+
+class Later:
+    """A default that is imported when somebody asks for it.
+
+    :param module: the module that has it.
+    :param name: its name there.
+    """
+
+    def __init__(self, module: str, name: str) -> None:
+        self._module = module
+        self._name = name
+
+    def load(self) -> object:
+        """Return it."""
+        found: object = getattr(import_module(self._module), self._name)
+        return found
 
 
 class Setting(Generic[Given, Kept]):
@@ -59,7 +77,7 @@ class Setting(Generic[Given, Kept]):
     def __init__(
         self,
         *,
-        default: Any,
+        default: object,
         check: Check | None = None,
         none_is_default: bool = False,
         is_live: bool = False,
@@ -69,7 +87,7 @@ class Setting(Generic[Given, Kept]):
         made: str | None = None,
         reported: str | None = None,
     ) -> None:
-        self.default = default
+        self._default = default
         self._check = check
         self.none_is_default = none_is_default
         self.is_live = is_live
@@ -83,31 +101,38 @@ class Setting(Generic[Given, Kept]):
         self.name = name
 
     @overload
-    def __get__(self, holder: None, owner: Any) -> Kept: ...
+    def __get__(self, holder: None, owner: type | None) -> Kept: ...
 
     @overload
-    def __get__(self, holder: object, owner: Any) -> Kept: ...
+    def __get__(self, holder: object, owner: type | None) -> Kept: ...
 
-    def __get__(self, holder: Any, owner: Any) -> Kept:
+    def __get__(self, holder: object, owner: type | None) -> Kept:
         if holder is None:
             value: Kept = self.default
             return value
         return self._read(holder)
 
-    def __set__(self, holder: Any, value: Given) -> None:
+    def __set__(self, holder: object, value: Given) -> None:
         value = self.hidden(value)  # first: an error shows local variables
         self._write(holder, self.checked(value))
 
-    def __delete__(self, holder: Any) -> None:
+    def __delete__(self, holder: object) -> None:
         vars(holder).pop(self.name, None)
         self._publish(holder)
+
+    @property
+    def default(self) -> Any:
+        """Its value if a program gives none."""
+        if isinstance(self._default, Later):
+            self._default = self._default.load()
+        return self._default
 
     @property
     def may_change(self) -> bool:
         """True if a change after `connect` acts."""
         return self.is_live or self._then is not None
 
-    def hidden(self, value: Any) -> Any:
+    def hidden(self, value: object) -> Any:
         """Return `value`, as a `Secret` if it may hold a password.
 
         :param value: what a program gives.
@@ -116,7 +141,7 @@ class Setting(Generic[Given, Kept]):
             return Secret(value)
         return value
 
-    def checked(self, value: Any) -> Any:
+    def checked(self, value: object) -> Any:
         """Return the value to keep.
 
         :param value: what a program gives.
@@ -125,7 +150,7 @@ class Setting(Generic[Given, Kept]):
         """
         return value if self._check is None else self._check(self.name, value)
 
-    def take_default(self, holder: Any) -> None:
+    def take_default(self, holder: object) -> None:
         """Check the default, if a subclass of the program's has one of its own.
 
         :param holder: the cluster.
@@ -139,11 +164,11 @@ class Setting(Generic[Given, Kept]):
             vars(holder)[self.name] = checked
         self._follow(holder)
 
-    def _read(self, holder: Any) -> Kept:
+    def _read(self, holder: object) -> Kept:
         value: Any = vars(holder).get(self.name, self.default)
         return value.reveal() if isinstance(value, Secret) else value  # type: ignore[no-any-return]
 
-    def _write(self, holder: Any, value: Any) -> None:
+    def _write(self, holder: object, value: object) -> None:
         # Under its own name: a program that patches the attribute of the class, or has one of its
         # own in a subclass, reads what was set here all the same.
         vars(holder)[self.name] = (
@@ -153,18 +178,19 @@ class Setting(Generic[Given, Kept]):
         )
         self._follow(holder)
 
-    def _follow(self, holder: Any) -> None:
+    def _follow(self, holder: object) -> None:
         """Do what follows a change."""
         self._publish(holder)
         if self._then is not None:
             getattr(holder, self._then)()
 
-    def _publish(self, holder: Any) -> None:
+    def _publish(self, holder: object) -> None:
         """Let the engine see the value, if it reads it each time."""
         if self.is_live:
-            holder._live[self.name] = getattr(holder, self.name)
+            live: dict[str, object] = vars(holder)["_live"]
+            live[self.name] = getattr(holder, self.name)
 
-    def secret_of(self, holder: Any) -> Secret[Kept]:
+    def secret_of(self, holder: object) -> Secret[Kept]:
         """Return the value without revealing it.
 
         :param holder: the cluster.
@@ -180,10 +206,10 @@ Plain = Setting[Kept, Kept]
 class ConstructorOnly(Setting[Given, Kept]):
     """A parameter of the constructor that is no attribute."""
 
-    def __get__(self, holder: Any, owner: Any) -> Kept:
+    def __get__(self, holder: object, owner: type | None) -> Kept:
         raise AttributeError(f"Cluster has no attribute {self.name!r}: it is for the constructor")
 
-    def __set__(self, holder: Any, value: Given) -> None:
+    def __set__(self, holder: object, value: Given) -> None:
         self.__get__(holder, None)
 
 

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import datetime
 import ssl
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+from cassandra._imports import import_module
+from cassandra._observer import ObserverBase
 from cassandra.client.contact_points import checked_contact_points
 from cassandra.client.pool_sizes import DEFAULT_MIN_CONNECTIONS_PER_LOCAL_HOST
 from cassandra.client.settings import checks
-from cassandra.client.settings.old_style import DefaultRetryPolicy, LoadBalancing
-from cassandra.client.settings.setting import ConstructorOnly, Plain, Setting, settings_table
-from cassandra.client.shard_awareness import ShardAwareOptions
-from cassandra.engine.connection import Connection
+from cassandra.client.settings.old_style import OldStyle
+from cassandra.client.settings.setting import ConstructorOnly, Later, Plain, Setting, settings_table
+from cassandra.client.settings.shard_options import ShardAwareOptions
 from cassandra.engine.control.query_fallback import ControlConnectionQueryFallback, fallback_of
-from cassandra.observers import RequestObserver, checked_observers
 from cassandra.policies.conviction import SimpleConvictionPolicy
 from cassandra.policies.reconnection import ExponentialReconnectionPolicy
 from cassandra.policies.translation import IdentityTranslator
@@ -30,9 +30,10 @@ from cassandra.versions import ProtocolVersion
 
 if TYPE_CHECKING:
     from cassandra.auth import AuthProvider
+    from cassandra.bases import ProfileBase
+    from cassandra.client.contact_points import ContactPoint, ContactPoints
     from cassandra.client_routes import ClientRoutesConfig
-    from cassandra.engine.endpoint import EndPoint, EndPointFactory
-    from cassandra.engine.profile import ExecutionProfile
+    from cassandra.engine.endpoint import EndPointFactory
     from cassandra.metadata.host import Host
     from cassandra.policies.balancing import LoadBalancingPolicy
     from cassandra.policies.conviction import ConvictionPolicy
@@ -41,11 +42,6 @@ if TYPE_CHECKING:
     from cassandra.policies.retry import RetryPolicy
     from cassandra.policies.translation import AddressTranslator
     from cassandra.throttling import RequestThrottler
-
-    ContactPoint = str | tuple[str, int] | EndPoint
-    """A name, an address, an (address, port) pair or an end point."""
-
-    ContactPoints = Iterable[ContactPoint]
 
     SocketOption = tuple[int, int, int | bytes] | tuple[int, int, None, int]
     """Arguments for ``socket.setsockopt``."""
@@ -60,11 +56,13 @@ class ApplicationInfo(Protocol):
         """Add to the options that are sent in STARTUP."""
 
 
-def _contact_points(name: str, points: Any) -> Any:
+def _contact_points(name: str, points: ContactPoints) -> Any:
     return checked_contact_points(points)
 
 
-def _shard_options(name: str, options: Any) -> ShardAwareOptions | None:
+def _shard_options(
+    name: str, options: ShardAwareOptions | Mapping[str, Any] | None
+) -> ShardAwareOptions | None:
     return None if options is None else ShardAwareOptions(options)
 
 
@@ -72,8 +70,12 @@ def _query_fallback(name: str, fallback: object) -> ControlConnectionQueryFallba
     return fallback_of(fallback)
 
 
-def _observers(name: str, observers: object) -> tuple[RequestObserver, ...]:
-    return checked_observers(observers, "cluster")
+def _observers(name: str, observers: object) -> tuple[ObserverBase, ...]:
+    # Imported here: observers know the engine, and the engine knows this table.
+    checked: tuple[ObserverBase, ...] = import_module("cassandra.observers").checked_observers(
+        observers, "cluster"
+    )
+    return checked
 
 
 @settings_table
@@ -121,8 +123,8 @@ class ClusterSettings:
     None if the servers ask for no login.
     """
 
-    load_balancing_policy: Setting[LoadBalancingPolicy | None, LoadBalancingPolicy] = LoadBalancing(
-        default=None, made="TokenAwarePolicy"
+    load_balancing_policy: Setting[LoadBalancingPolicy | None, LoadBalancingPolicy] = OldStyle(
+        default=None, of_profile="load_balancing_policy", made="TokenAwarePolicy"
     )
     """The load balancing policy of all requests; None for the default one.
 
@@ -138,8 +140,8 @@ class ClusterSettings:
     )
     """Gives the delays between tries to reach a host that is down."""
 
-    default_retry_policy: Setting[RetryPolicy | None, RetryPolicy] = DefaultRetryPolicy(
-        default=None, made="RetryPolicy"
+    default_retry_policy: Setting[RetryPolicy | None, RetryPolicy] = OldStyle(
+        default=None, of_profile="retry_policy", made="RetryPolicy"
     )
     """The retry policy of statements that have none; None for `RetryPolicy`.
 
@@ -159,7 +161,9 @@ class ClusterSettings:
     metrics_enabled: Plain[bool] = Setting(default=False)
     """True counts requests and errors in `metrics`; if it is off, requests pay nothing for it."""
 
-    connection_class: Plain[type[object] | None] = Setting(default=Connection)
+    connection_class: Plain[type[object] | None] = Setting(
+        default=Later("cassandra.engine.connection", "Connection")
+    )
     """The kind of connection, of which there is one.
 
     If it has a ``factory`` of its own, that is called for each connection, in a thread.
@@ -306,10 +310,8 @@ class ClusterSettings:
     reprepare_on_up: Plain[bool] = Setting(default=True, is_live=True)
     """True prepares known statements on a host that comes up, before it gets requests."""
 
-    execution_profiles: ConstructorOnly[Mapping[Any, ExecutionProfile] | None, None] = (
-        ConstructorOnly(
-            default=None,
-        )
+    execution_profiles: ConstructorOnly[Mapping[Any, ProfileBase] | None, None] = ConstructorOnly(
+        default=None,
     )
     """Each `ExecutionProfile` by its name, which may be any key of a dict.
 
@@ -475,7 +477,7 @@ class ClusterSettings:
     monitor_reporting_interval: Plain[float] = Setting(default=30, kw_only=True)
     """Seconds between the reports that are not made; accepted for programs that set it."""
 
-    request_observers: Plain[Sequence[RequestObserver]] = Setting(
+    request_observers: Plain[Sequence[ObserverBase]] = Setting(
         default=(),
         check=_observers,
         then="_follow_observers",

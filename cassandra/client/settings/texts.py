@@ -6,7 +6,6 @@ import ast
 import inspect
 import textwrap
 from functools import cache
-from typing import Any
 
 from cassandra.client.settings import table
 
@@ -81,7 +80,7 @@ def _described(name: str) -> str:
     return f"{text} Default: {default}." if default else text
 
 
-def _default(value: Any, code: ast.expr | None) -> str:
+def _default(value: object, code: ast.expr | None) -> str:
     """Return a default as text; an empty one if the setting's own text has to say it."""
     if isinstance(value, type):
         return value.__name__

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from cassandra.client.shard_awareness import ShardAwareness, ShardAwareOptions
+from cassandra.client.settings.shard_options import ShardAwareOptions
+from cassandra.client.shard_awareness import ShardAwareness
 from cassandra.engine.pools.shards import ShardPool
 from tests.unit.engine.partners import host
 
