@@ -192,6 +192,23 @@ class Session(SessionBase, KnownSession):
             row_type,
         ).result()
 
+    @overload
+    def execute_async(
+        self,
+        query: Query,
+        parameters: Parameters = None,
+        trace: bool = False,
+        custom_payload: Mapping[str, bytes | None] | None = None,
+        timeout: float | None = NOT_SET,
+        execution_profile: ExecutionProfile | str = EXEC_PROFILE_DEFAULT,
+        paging_state: bytes | None = None,
+        host: Host | None = None,
+        execute_as: str | None = None,
+        *,
+        row_type: type[T],
+    ) -> ResponseFuture[T]: ...
+
+    @overload
     def execute_async(
         self,
         query: Query,
@@ -204,7 +221,21 @@ class Session(SessionBase, KnownSession):
         host: Host | None = None,
         execute_as: str | None = None,
         row_type: type[Any] | None = None,
-    ) -> ResponseFuture:
+    ) -> ResponseFuture[Any]: ...
+
+    def execute_async(
+        self,
+        query: Query,
+        parameters: Parameters = None,
+        trace: bool = False,
+        custom_payload: Mapping[str, bytes | None] | None = None,
+        timeout: float | None = NOT_SET,
+        execution_profile: ExecutionProfile | str = EXEC_PROFILE_DEFAULT,
+        paging_state: bytes | None = None,
+        host: Host | None = None,
+        execute_as: str | None = None,
+        row_type: type[Any] | None = None,
+    ) -> ResponseFuture[Any]:
         """Execute `query` and return its `ResponseFuture` at once.
 
         The parameters are those of `execute`. Mistakes in the call itself, a wrong parameter say,
