@@ -27,6 +27,31 @@ SANITIZERS = ["-fsanitize=address,undefined"]
 # Used once for a table or a schema: what -O3 adds to them is time to build.
 COLD = ("arrow_capsules", "column_rows")
 
+# What Cython is told about all modules; every tool that translates or builds them asks this file.
+# `bind` and `codecs` alone begin with a directive of their own (nonecheck off) and say why: here it
+# would also reach the functions of .pxd files that they share with others. Cython does not notice
+# a change of this table: delete the .c files first.
+DIRECTIVES: dict[str, bool | int] = {
+    "language_level": 3,
+    # On: an index out of range and an attribute of None are errors, not reads of foreign memory.
+    "boundscheck": True,
+    "nonecheck": True,
+    # No code counts from the end of a sequence, and bounds are checked whatever the sign.
+    "wraparound": False,
+    # It looks at typed memory views, and there are none: buffers are held by Py_buffer.
+    "initializedcheck": False,
+    # Every divisor is a constant or is known not to be zero. Where what is divided may be negative
+    # (days, ticks), the code beside it rounds down by itself.
+    "cdivision": True,
+    # Functions have signatures that inspect can read, as their twins do; docstrings repeat none.
+    "binding": True,
+    "embedsignature": False,
+    # A copy of a pointer is no copy: classes say themselves how they are pickled.
+    "auto_pickle": False,
+    # docs/twins.rst, "Threads": who writes what, and what guards it.
+    "freethreading_compatible": True,
+}
+
 # A compiler of one of the larger modules takes half a gigabyte, and the largest alone takes a
 # third of the whole time: more processors would not help.
 MOST_AT_ONCE = 4
@@ -119,20 +144,7 @@ def extensions() -> list[Extension]:
     built: list[Extension] = cythonize(
         modules,
         nthreads=translators(),
-        compiler_directives={
-            "language_level": 3,
-            "boundscheck": True,
-            "nonecheck": True,
-            "wraparound": False,
-            "initializedcheck": False,
-            "cdivision": True,
-            "embedsignature": False,
-            "binding": True,
-            # A copy of a pointer is no copy: classes say themselves how they are pickled.
-            "auto_pickle": False,
-            # docs/twins.rst, "Threads": who writes what, and what guards it.
-            "freethreading_compatible": True,
-        },
+        compiler_directives=DIRECTIVES,
     )
     return built
 

@@ -12,10 +12,11 @@ import importlib
 import os
 import time
 from types import ModuleType
+from typing import Any
 
 from cassandra._threads import Lock, get_ident
 
-__all__ = ["import_module"]
+__all__ = ["Deferred", "import_module"]
 
 PATIENCE = 5.0  # seconds that a fork waits at most
 
@@ -40,6 +41,28 @@ def import_module(name: str) -> ModuleType:
     finally:
         with _lock:
             _importers.remove(thread)
+
+
+class Deferred:
+    """A module that is imported when the first of its names is asked for.
+
+    Type checkers must see the module itself, so that they know its names and their types::
+
+        if TYPE_CHECKING:
+            from cassandra.bulk import scan
+        else:
+            scan = Deferred("cassandra.bulk.scan")
+
+    :param name: the module's full name.
+    """
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(self._name), name)
 
 
 def _before_fork() -> None:

@@ -5,9 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cassandra._imports import import_module
+from cassandra._imports import Deferred, import_module
+
+if TYPE_CHECKING:
+    from cassandra._compat import reexports
+else:
+    reexports = Deferred("cassandra._compat.reexports")
 
 __all__ = ["LazyAttribute", "lazy_base", "lazy_names"]
 
@@ -108,5 +113,5 @@ def _is_submodule(module: str, name: str) -> bool:
 
 def _reexported(module: str) -> Mapping[str, str]:
     """Return the homes of names that `module` has only because programs import them from there."""
-    table: dict[str, dict[str, str]] = import_module("cassandra._compat.reexports").REEXPORTS
-    return {name: home for home, names in table.get(module, {}).items() for name in names.split()}
+    homes = reexports.REEXPORTS.get(module, {})
+    return {name: home for home, names in homes.items() for name in names.split()}

@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False
-# cython: initializedcheck=False, cdivision=True, binding=True
 """Arrow's C data interface in PyCapsules, compiled.
 
 `cassandra.protocol.columnar.arrow_capsules` is the Python twin, and says how it works.

@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False
-# cython: initializedcheck=False, cdivision=True, binding=True
 """Private bases of classes whose attributes compiled code reads: the compiled twin of
 `cassandra.bases`.
 

@@ -1,5 +1,4 @@
-# cython: language_level=3, boundscheck=True, nonecheck=False, wraparound=False
-# cython: initializedcheck=False, cdivision=True, binding=True
+# cython: nonecheck=False
 """Binding: the compiled twin of `cassandra.protocol.bind`.
 
 Values go from Python objects into one C buffer, with no bytes object each.

@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False
-# cython: initializedcheck=False, cdivision=True, binding=True
 """The bound statement of a prepared one: the compiled twin of `cassandra.query.binding`.
 
 Settings are copied from field to field. Changes of these classes after their import have no effect;

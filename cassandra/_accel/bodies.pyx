@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False
-# cython: initializedcheck=False, cdivision=True, binding=True
 """Bodies of QUERY, EXECUTE, BATCH and PREPARE: the compiled twin of `cassandra.protocol.bodies`.
 
 A small body is gathered on the stack and becomes a bytes object at its end. A larger one is written

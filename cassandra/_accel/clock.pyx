@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False
-# cython: initializedcheck=False, cdivision=True, binding=True
 """A clock of microseconds that never repeats: the compiled twin of `cassandra.clock`."""
 
 from libc.stdint cimport int64_t

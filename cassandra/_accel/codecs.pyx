@@ -1,5 +1,4 @@
-# cython: language_level=3, boundscheck=True, nonecheck=False, wraparound=False
-# cython: initializedcheck=False, cdivision=True, binding=True
+# cython: nonecheck=False
 """Codecs of all CQL types, compiled; `cassandra.cqltypes.codecs` is the reference.
 
 Theory of operation. A codec is immutable; containers hold the codecs of their elements, so

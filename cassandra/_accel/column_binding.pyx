@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False
-# cython: initializedcheck=False, cdivision=True, binding=True
 """Tables to the bytes of their rows, compiled; `cassandra.query.tables.column_binding` is its
 reference.
 

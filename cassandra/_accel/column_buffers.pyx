@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False
-# cython: initializedcheck=False, cdivision=True, binding=True
 """Column plans: the compiled twin of `cassandra.protocol.columnar.column_buffers`.
 
 A cell is 8 bytes: its offset in the page, and its size (-1 for a null). Columns are built from

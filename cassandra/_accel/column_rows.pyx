@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False
-# cython: initializedcheck=False, cdivision=True, binding=True
 """The columns of tables out of pages of system_schema.columns, compiled.
 
 `cassandra.metadata.schema.column_rows` is its reference and explains it.

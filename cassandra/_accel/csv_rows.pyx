@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False
-# cython: initializedcheck=False, cdivision=True, binding=True
 """Fields of CSV to the bytes of bound rows, compiled; see `cassandra.bulk.csv_rows`.
 
 Lines are parted as the csv module does it when it is strict. Fields that are written in the usual

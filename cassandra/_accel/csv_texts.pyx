@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False
-# cython: initializedcheck=False, cdivision=True, binding=True
 """Pages of rows as lines of CSV, compiled; `cassandra.bulk.csv_texts` is its reference.
 
 Numbers, texts, booleans, UUIDs, blobs, days and moments become texts without a Python object each.

@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False
-# cython: initializedcheck=False, cdivision=True, binding=True
 """Frames: the compiled twin of `cassandra.protocol.frame`, which tells how they are read.
 
 What differs here: a body that has begun is received straight into the bytes object that will be

@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False
-# cython: initializedcheck=False, cdivision=True, binding=True
 """Rows of one load as requests, compiled; `cassandra.bulk.grouping` is its reference.
 
 What is needed of the block is read first: code of the program may run later (an owner's look-up,

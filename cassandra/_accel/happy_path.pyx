@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False
-# cython: initializedcheck=False, cdivision=True, binding=True
 """The way of a request that goes well: the compiled twin of `cassandra.engine.happy_path`.
 
 The Python twin tells how it works. What differs here: streams in use are bits, and responders

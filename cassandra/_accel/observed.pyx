@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False
-# cython: initializedcheck=False, cdivision=True, binding=True
 """How far a request is, for its observers, compiled: `cassandra.observed` explains it.
 
 `happy_path` calls the methods of C; those of Python are for the engine's other parts.

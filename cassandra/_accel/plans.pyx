@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False
-# cython: initializedcheck=False, cdivision=True, binding=True
 """Query plans over the replicas of a partition: the compiled twin of `cassandra.policies.plans`.
 
 A plan holds numbers of hosts, and makes a host of one when it is asked for it: most plans are asked

@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False
-# cython: initializedcheck=False, cdivision=True, binding=True
 """The token ring and its parts' owners: the compiled twin of `cassandra.metadata.placement.ring`.
 
 Here replicas are found by walking along the ring from each token, as the server does it. A row of

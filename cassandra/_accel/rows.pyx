@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False
-# cython: initializedcheck=False, cdivision=True, binding=True
 """Row plans: the compiled twin of `cassandra.protocol.rows`.
 
 Rows are built straight from the page, each value by its codec.

@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False
-# cython: initializedcheck=False, cdivision=True, binding=True
 """ScyllaDB's tablets: the compiled twin of `cassandra.metadata.placement.tablets`.
 
 A table's tablets lie in chunks of up to 256, side by side as numbers: about 40 bytes each with

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from cassandra._compat.refusal import INSIGHTS, holder, refuse, refusing
-from cassandra._imports import import_module
+from cassandra._imports import Deferred
 from cassandra.consistency import ConsistencyLevel
 from cassandra.query.statement import SimpleStatement
+
+if TYPE_CHECKING:
+    from cassandra._compat import profiles
+else:
+    profiles = Deferred("cassandra._compat.profiles")
 
 __all__ = ["GraphOptions", "graph_object_row_factory", "hand_over"]
 
@@ -272,7 +277,6 @@ class DseGraph:
             graph_protocol=graph_protocol,
             graph_language=DseGraph.DSE_GRAPH_QUERY_LANGUAGE,
         )
-        profiles = import_module("cassandra._compat.profiles")
         return profiles.GraphExecutionProfile(graph_options=options, **kwargs)
 
     @staticmethod

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, overload
 
-from cassandra._imports import import_module
+from cassandra._imports import Deferred
 from cassandra.aio.concurrent import outcomes
 from cassandra.aio.result import ResultSet
 from cassandra.client.checks import (
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from cassandra.aio.cluster import Cluster
     from cassandra.aio.concurrent import ExecutionResult, PlacedResult
+    from cassandra.bulk import load as bulk_load, scan as bulk_scan, unload as bulk_unload
     from cassandra.bulk.options import LoadSettings
     from cassandra.bulk.report import LoadReport
     from cassandra.bulk.scan import AsyncScan, ScanOptions
@@ -48,6 +49,10 @@ if TYPE_CHECKING:
     from cassandra.metadata.host import Host
 else:
     from cassandra._impl import happy_path
+
+    bulk_load = Deferred("cassandra.bulk.load")
+    bulk_scan = Deferred("cassandra.bulk.scan")
+    bulk_unload = Deferred("cassandra.bulk.unload")
 
 __all__ = ["Session"]
 
@@ -336,10 +341,7 @@ class Session(SessionBase):
         :param options: see `cassandra.bulk.scan.ScanOptions`.
         :returns: an asynchronous iterable of rows, which can also be read as Arrow batches.
         """
-        made: AsyncScan = import_module("cassandra.bulk.scan").AsyncScan(
-            self, table, columns, where, options
-        )
-        return made
+        return bulk_scan.AsyncScan(self, table, columns, where, options)
 
     async def count(
         self, table: str, where: str | None = None, **options: Unpack[ScanOptions]
@@ -350,9 +352,7 @@ class Session(SessionBase):
         :param where: a condition in CQL, with ``?`` for the option `parameters`; None for all rows.
         :param options: see `cassandra.bulk.scan.ScanOptions`.
         """
-        run = import_module("cassandra.bulk.scan").acount
-        total: int = await run(self, table, where, **options)
-        return total
+        return await bulk_scan.acount(self, table, where, **options)
 
     async def unload(
         self,
@@ -378,8 +378,7 @@ class Session(SessionBase):
         :returns: a `cassandra.bulk.unload.UnloadReport`.
         :raises FileExistsError: if the folder is not empty.
         """
-        run = import_module("cassandra.bulk.unload").aunload
-        report: UnloadReport = await run(
+        return await bulk_unload.aunload(
             self,
             table,
             target,
@@ -389,7 +388,6 @@ class Session(SessionBase):
             compression=compression,
             **options,
         )
-        return report
 
     async def wait_for_schema_agreement(
         self,
@@ -426,9 +424,7 @@ class Session(SessionBase):
         :raises ValueError: if the source cannot be read, or has other columns than the table.
         :raises TypeError: if there is no such option.
         """
-        bulk = import_module("cassandra.bulk.load")
-        made: LoadReport = await bulk.aload(self, target, source, bulk.load_options(options))
-        return made
+        return await bulk_load.aload(self, target, source, bulk_load.load_options(options))
 
     async def shutdown(self) -> None:
         """Close the session's connections.

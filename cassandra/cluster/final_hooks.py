@@ -10,14 +10,15 @@ from collections.abc import Callable
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
-from cassandra._imports import import_module
+from cassandra._imports import Deferred
 
 if TYPE_CHECKING:
+    from cassandra._compat import tracers
     from cassandra.cluster.response_future import ResponseFuture
+else:
+    tracers = Deferred("cassandra._compat.tracers")
 
 __all__ = ["FinalMethod", "finish_wrapped"]
-
-_HOME = "cassandra._compat.tracers"
 
 
 class FinalMethod:
@@ -34,7 +35,7 @@ class FinalMethod:
         wrapped = (future._hooks or {}).get(self._name) if future is not None else None
         if wrapped is not None:
             return wrapped
-        function = getattr(import_module(_HOME), self._function)
+        function = getattr(tracers, self._function)
         return function if future is None else MethodType(function, future)
 
     def __set__(self, future: ResponseFuture, function: Callable[..., Any]) -> None:
@@ -47,4 +48,4 @@ class FinalMethod:
 
 def finish_wrapped(future: ResponseFuture) -> None:
     """Complete `future` by its own methods, which a tracer has wrapped."""
-    import_module(_HOME).finish_wrapped(future)
+    tracers.finish_wrapped(future)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
 from cassandra._forks import renew_in_child
 from cassandra._threads import GreenEvent, Lock, at_home, get_ident, green_library
@@ -24,6 +24,8 @@ from cassandra.query.trace import QueryTrace
 if TYPE_CHECKING:
     import uuid
 
+    from typing_extensions import TypeVar
+
     from cassandra.client.paging import NextPage
     from cassandra.client.requests import Query
     from cassandra.cluster.session import Session
@@ -32,8 +34,15 @@ if TYPE_CHECKING:
     from cassandra.engine.request import Request
     from cassandra.metadata.host import Host
     from cassandra.query.prepared import PreparedStatement
+
+    # A future whose rows are of no known type need not say so.
+    R = TypeVar("R", default=Any)
 else:
+    from typing import TypeVar
+
     from cassandra._impl import happy_path
+
+    R = TypeVar("R")
 
 __all__ = ["ResponseFuture"]
 
@@ -73,7 +82,7 @@ def _due(callbacks: _Callbacks | None) -> deque[_Callback] | None:
     return callbacks.due if callbacks is not None else None
 
 
-class ResponseFuture:
+class ResponseFuture(Generic[R]):
     """An execution in flight, made by `Session.execute_async`. Safe to use from any thread.
 
     `result` waits for it. Callbacks are called in the engine's thread, or at once if it is over
@@ -254,7 +263,7 @@ class ResponseFuture:
 
     # -- waiting -----------------------------------------------------------------------------------
 
-    def result(self) -> ResultSet[Any]:
+    def result(self) -> ResultSet[R]:
         """Wait for the outcome: a `ResultSet`, or the error, which is raised at each call."""
         if not self._done:
             self._wait()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 from weakref import ref
 
-from cassandra._imports import import_module
+from cassandra._imports import Deferred
 from cassandra.client.checks import (
     check_keyspace,
     check_vectors,
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
+    from cassandra.bulk import load as bulk_load, scan as bulk_scan, unload as bulk_unload
     from cassandra.bulk.options import LoadSettings
     from cassandra.bulk.report import LoadReport
     from cassandra.bulk.scan import Scan, ScanOptions
@@ -47,6 +48,10 @@ if TYPE_CHECKING:
     from cassandra.metadata.host import Host
 else:
     from cassandra._impl import happy_path
+
+    bulk_load = Deferred("cassandra.bulk.load")
+    bulk_scan = Deferred("cassandra.bulk.scan")
+    bulk_unload = Deferred("cassandra.bulk.unload")
 
 __all__ = ["Session"]
 
@@ -187,6 +192,23 @@ class Session(SessionBase, KnownSession):
             row_type,
         ).result()
 
+    @overload
+    def execute_async(
+        self,
+        query: Query,
+        parameters: Parameters = None,
+        trace: bool = False,
+        custom_payload: Mapping[str, bytes | None] | None = None,
+        timeout: float | None = NOT_SET,
+        execution_profile: ExecutionProfile | str = EXEC_PROFILE_DEFAULT,
+        paging_state: bytes | None = None,
+        host: Host | None = None,
+        execute_as: str | None = None,
+        *,
+        row_type: type[T],
+    ) -> ResponseFuture[T]: ...
+
+    @overload
     def execute_async(
         self,
         query: Query,
@@ -199,7 +221,21 @@ class Session(SessionBase, KnownSession):
         host: Host | None = None,
         execute_as: str | None = None,
         row_type: type[Any] | None = None,
-    ) -> ResponseFuture:
+    ) -> ResponseFuture[Any]: ...
+
+    def execute_async(
+        self,
+        query: Query,
+        parameters: Parameters = None,
+        trace: bool = False,
+        custom_payload: Mapping[str, bytes | None] | None = None,
+        timeout: float | None = NOT_SET,
+        execution_profile: ExecutionProfile | str = EXEC_PROFILE_DEFAULT,
+        paging_state: bytes | None = None,
+        host: Host | None = None,
+        execute_as: str | None = None,
+        row_type: type[Any] | None = None,
+    ) -> ResponseFuture[Any]:
         """Execute `query` and return its `ResponseFuture` at once.
 
         The parameters are those of `execute`. Mistakes in the call itself, a wrong parameter say,
@@ -443,8 +479,7 @@ class Session(SessionBase, KnownSession):
         :param options: see `cassandra.bulk.scan.ScanOptions`.
         :returns: an iterable of rows, which can also be read as Arrow batches.
         """
-        made: Scan = import_module("cassandra.bulk.scan").Scan(self, table, columns, where, options)
-        return made
+        return bulk_scan.Scan(self, table, columns, where, options)
 
     def count(self, table: str, where: str | None = None, **options: Unpack[ScanOptions]) -> int:
         """Count the rows of a table, by ranges of tokens in parallel.
@@ -453,9 +488,7 @@ class Session(SessionBase, KnownSession):
         :param where: a condition in CQL, with ``?`` for the option `parameters`; None for all rows.
         :param options: see `cassandra.bulk.scan.ScanOptions`.
         """
-        run = import_module("cassandra.bulk.scan").count
-        total: int = run(self, table, where, **options)
-        return total
+        return bulk_scan.count(self, table, where, **options)
 
     def unload(
         self,
@@ -481,8 +514,7 @@ class Session(SessionBase, KnownSession):
         :returns: a `cassandra.bulk.unload.UnloadReport`.
         :raises FileExistsError: if the folder is not empty.
         """
-        run = import_module("cassandra.bulk.unload").unload
-        report: UnloadReport = run(
+        return bulk_unload.unload(
             self,
             table,
             target,
@@ -492,7 +524,6 @@ class Session(SessionBase, KnownSession):
             compression=compression,
             **options,
         )
-        return report
 
     def wait_for_schema_agreement(
         self,
@@ -533,9 +564,7 @@ class Session(SessionBase, KnownSession):
         :raises TypeError: if there is no such option.
         """
         self._refuse_on_loop("Session.load()", "the session of cassandra.aio")
-        bulk = import_module("cassandra.bulk.load")
-        made: LoadReport = bulk.load(self, target, source, bulk.load_options(options))
-        return made
+        return bulk_load.load(self, target, source, bulk_load.load_options(options))
 
     # -- life --------------------------------------------------------------------------------------
 

@@ -8,15 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
-from cassandra._imports import import_module
+from cassandra._imports import Deferred
 from cassandra._lazy import lazy_base
 
 if TYPE_CHECKING:
+    from cassandra._compat import engine as compat_engine
     from cassandra._compat.engine import KnownConnection, KnownPool
     from cassandra.engine.connection import Connection
     from cassandra.engine.endpoint import EndPoint
     from cassandra.engine.settings import Settings
 else:
+    compat_engine = Deferred("cassandra._compat.engine")
     KnownConnection = lazy_base(
         "KnownConnection",
         "cassandra._compat.engine",
@@ -46,9 +48,7 @@ async def open_by_factory(
     """
     if _has_no_factory_of_its_own(settings.connection_class):
         return await open_one(endpoint, *details)
-    through_factory = import_module("cassandra._compat.engine").open_by_factory
-    made: Connection = await through_factory(open_one, settings, endpoint, *details)
-    return made
+    return await compat_engine.open_by_factory(open_one, settings, endpoint, *details)
 
 
 def _has_no_factory_of_its_own(connection_class: Any) -> bool:

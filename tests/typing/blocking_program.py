@@ -110,6 +110,10 @@ def rows(session: Session, prepared: PreparedStatement) -> Iterator[Order]:
     for line in session.execute(prepared, {"order": 1}, timeout=None, row_type=Line):
         assert_type(line.text, str)
     assert_type(session.execute(prepared, [1]), ResultSet[Any])
+    later = session.execute_async(prepared, (1,), row_type=Order)
+    assert_type(later, ResponseFuture[Order])
+    assert_type(later.result(), ResultSet[Order])
+    assert_type(session.execute_async(prepared, [1]).result(), ResultSet[Any])
 
 
 def statements(session: Session) -> None:

@@ -54,6 +54,7 @@ def calls(session: Session) -> None:
     session.execute("SELECT 1", host="10.0.0.1")  # error
     session.execute("SELECT 1", execution_profile=5)  # error
     session.execute("SELECT 1", row_type=Order(1))  # error
+    session.execute_async("SELECT 1", row_type=Order(1))  # error
     session.execute("SELECT 1", paging_state="page")  # error
     session.execute("SELECT 1", time_out=5)  # error
     session.execute_async("SELECT 1", timeout="5")  # error

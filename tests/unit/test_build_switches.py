@@ -7,6 +7,7 @@ from __future__ import annotations
 import importlib.util
 import multiprocessing
 import os
+import re
 import runpy
 import shutil
 import subprocess
@@ -93,6 +94,18 @@ def test_the_documented_c_api_alone(
     monkeypatch.setenv("TURBOCQL_PLAIN_C", value)
     macros = [("TURBOCQL_PLAIN_C", "1")] if value else []
     assert all(module.rest["define_macros"] == macros for module in run_setup())
+
+
+def test_directives_of_cython_stand_in_one_place() -> None:
+    files = sorted((ROOT / "cassandra" / "_accel").glob("*.p[yx][xdi]"))
+    own = {
+        f"{one.name}: {line}"
+        for one in files
+        for line in one.read_text().splitlines()
+        if re.match(r"#\s*cython\s*:", line)
+    }
+    # setup.py says why these are here.
+    assert own == {"bind.pyx: # cython: nonecheck=False", "codecs.pyx: # cython: nonecheck=False"}
 
 
 PROJECT = """

@@ -38,6 +38,7 @@ ACROSS = {
     "test_benchmarks_start.py": "the scripts of benchmarks/",
     "test_build_switches.py": "setup.py",
     "test_build_wheels.py": "tools/build_wheels",
+    "test_changes.py": "changes/, the fragments of the change log",
     "test_compiled_objects.py": "that copies of compiled objects are good or refused",
     "test_careless_callers.py": "that nothing public makes the process die",
     "test_chaos_network.py": "tests/chaos",

@@ -26,11 +26,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypeVar
 
 from cassandra._forks import renew_in_child
-from cassandra._imports import import_module
+from cassandra._imports import Deferred
 from cassandra._threads import RLock
 
 if TYPE_CHECKING:
+    from cassandra.metadata.schema import build
     from cassandra.metadata.schema.pages import ColumnPages
+else:
+    build = Deferred("cassandra.metadata.schema.build")
 
 __all__ = [
     "NOTHING",
@@ -60,16 +63,6 @@ _making = RLock()
 def _renew_lock() -> None:
     global _making
     _making = RLock()
-
-
-_builders: Any = None
-
-
-def _build(function: str, *args: Any) -> Any:
-    global _builders
-    if _builders is None:
-        _builders = import_module("cassandra.metadata.schema.build")
-    return getattr(_builders, function)(*args)
 
 
 def _refused(mapping: object, *arguments: object, **named: object) -> NoReturn:
@@ -205,7 +198,7 @@ class _Source:
             with _making:
                 found = self._object
                 if found is None:
-                    found = self._object = _build(self.builder, self)
+                    found = self._object = getattr(build, self.builder)(self)
                     self.forget_rows()
         return found
 
@@ -320,7 +313,7 @@ class TableSource(_Source):
         other = TableSource(self.keyspace, self.name, self.names, self.row, self.virtual)
         other.views = views
         # A page gives each table's rows once: the first object has them.
-        other._object = _build("with_views", self.object(), views)
+        other._object = build.with_views(self.object(), views)
         return other
 
 
@@ -376,7 +369,7 @@ class KeyspaceSource(_Source):
             if self._object is None or successor._object is not None:
                 return
             try:
-                successor._object = _build("renewed_keyspace", self._object, successor)
+                successor._object = build.renewed_keyspace(self._object, successor)
             except Exception:
                 # The new source makes an object of its own: only those held already stay behind.
                 log.exception("the metadata of keyspace %s cannot be renewed", self.name)

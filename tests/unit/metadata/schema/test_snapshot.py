@@ -243,13 +243,13 @@ def test_an_object_is_made_once_also_where_threads_ask_for_it_together(
     found: list[Any] = []
     other = threading.Thread(target=lambda: found.append(source.object()))
 
-    def build(function: str, of: Any) -> Any:
+    def build(of: Any) -> Any:
         if not other.ident:
             other.start()
             other.join(0.05)  # it has to wait for this one
         return object()
 
-    monkeypatch.setattr("cassandra.metadata.schema.snapshot._build", build)
+    monkeypatch.setattr("cassandra.metadata.schema.build.keyspace", build)
     found.append(source.object())
     other.join()
     assert found[0] is found[1] is source.object()

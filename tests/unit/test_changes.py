@@ -1,0 +1,83 @@
+"""Fragments of the change log: their names are such that a release finds them, and their texts are
+sentences.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CHANGES = ROOT / "changes"
+PROJECT = (ROOT / "pyproject.toml").read_text()  # tomllib came with Python 3.11
+TYPES = re.findall(r'\[\[tool\.towncrier\.type\]\]\ndirectory = "(\w+)"', PROJECT)
+
+pytestmark = pytest.mark.skipif(
+    not CHANGES.is_dir(), reason="a source distribution has no fragments"
+)
+
+
+def mistakes_in(name: str, text: str) -> list[str]:
+    """Return what is wrong with a fragment, by its file's name and its text."""
+    found = []
+    named = re.fullmatch(r"\+[a-z0-9]+(?:-[a-z0-9]+)*\.(\w+)\.rst", name)
+    if named is None:
+        found.append("is not named +WHAT.TYPE.rst")
+    elif named[1] not in TYPES:
+        found.append(f"is of the type {named[1]}, which is not one of {', '.join(TYPES)}")
+    if not text.endswith(".\n"):
+        found.append("does not end with a full stop and a new line")
+    if text != text.lstrip() or "\n\n" in text:
+        found.append("is not one paragraph")
+    if any(len(line) > 98 for line in text.splitlines()):  # it is indented by two
+        found.append("has a line of more than 98 characters")
+    return found
+
+
+def test_fragments_are_as_their_readme_says() -> None:
+    files = [one for one in CHANGES.iterdir() if one.name != "README.rst"]
+    found = {one.name: mistakes_in(one.name, one.read_text()) for one in files}
+    assert {name: wrong for name, wrong in found.items() if wrong} == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("+rows.feature.rst", "A result has rows.\n"),
+        ("+rows-2.fix.rst", "A result has rows,\nand they are\nsound.\n"),
+    ],
+)
+def test_good_fragments(name: str, text: str) -> None:
+    assert mistakes_in(name, text) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "mistake"),
+    [
+        ("+rows.improvement.rst", "A result has rows.\n", "type improvement"),
+        ("rows.feature.rst", "A result has rows.\n", r"\+WHAT"),
+        ("+rows.rst", "A result has rows.\n", r"\+WHAT"),
+        ("+rows.feature.md", "A result has rows.\n", r"\+WHAT"),
+        ("+rows.feature.rst", "A result has rows\n", "full stop"),
+        ("+rows.feature.rst", "", "full stop"),
+        ("+rows.feature.rst", "A result.\n\nIt has rows.\n", "paragraph"),
+        ("+rows.feature.rst", "A " + 50 * "re" + "sult.\n", "98"),
+    ],
+)
+def test_bad_fragments(name: str, text: str, mistake: str) -> None:
+    (found,) = mistakes_in(name, text)
+    assert re.search(mistake, found)
+
+
+def test_the_readme_explains_each_type() -> None:
+    explained = re.findall(r"\* - ``(\w+)``", (CHANGES / "README.rst").read_text())
+    assert explained == TYPES
+
+
+def test_releases_have_a_place_in_the_change_log() -> None:
+    text = (ROOT / "CHANGELOG.rst").read_text()
+    marker = re.search(r'^start_string = "(.+)\\n"$', PROJECT, re.MULTILINE)
+    assert marker is not None
+    assert text.count(marker[1] + "\n") == 1
