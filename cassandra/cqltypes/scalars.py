@@ -146,6 +146,7 @@ class TimeUUIDType(DateType):
     def my_timestamp(self) -> float:
         """Return the seconds since 1970 of this value."""
         ticks: int = self.val.time
+        # Version 1 counts steps of 100 ns since 1582-10-15: these many lie before 1970.
         return (ticks - 0x01B21DD213814000) / 1e7
 
     # A program that replaces those of DateType means timestamps.

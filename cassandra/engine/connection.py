@@ -578,6 +578,8 @@ class Connection(KnownConnection, bases.ConnectionBase, asyncio.BufferedProtocol
                 try:
                     responder.on_connection_lost(self, cause)
                 except BaseException as fault:
+                    # One request that fails in its own code must not keep the others from hearing
+                    # of the end.
                     log.exception(
                         "a request on %s could not be told that its connection is lost",
                         self.endpoint,

@@ -93,6 +93,7 @@ class Connector:
         self._free = asyncio.Semaphore(settings.max_simultaneous_opens)
         self._executor: ThreadPoolExecutor | None = None
         # What was handed to the threads and is perhaps not over.
+        # Weak, so that nobody has to take out those that are over.
         self._calls: WeakSet[Future[Any]] = WeakSet()
         # Those with TLS whose transports are not closed yet.
         self._encrypted: set[Connection] = set()
@@ -146,6 +147,7 @@ class Connector:
         # A cluster that comes back would otherwise get all TLS handshakes and logins at once.
         async with self._free:
             while True:
+                # Read once for each try: another connection may lower it while this one waits.
                 version = self.version
                 try:
                     return await self._open_in_time(endpoint, version, target, is_control)
@@ -339,6 +341,7 @@ class _Handshake:
             )
 
     async def _exchange(self, send: Send) -> tuple[int, int, bytes]:
+        # Without a time limit of its own: `_open_in_time` has one for all steps together.
         responder = FutureResponder(asyncio.get_running_loop().create_future())
         self._connection.send(responder, send.opcode, send.flags, send.body)
         return await responder.future

@@ -81,9 +81,12 @@ SOURCE = [
     ),
     Difference(
         key="unknown-arguments",
-        what="Arguments by names that no driver documents are a ``TypeError``.",
+        what=(
+            "Arguments by names that no driver documents are a ``TypeError``, and attributes of a "
+            "cluster, session or profile that are a misspelt setting an ``AttributeError``."
+        ),
         why="A setting that is misspelled would have no effect.",
-        do="Correct the name, or leave the argument out.",
+        do="Correct the name, which the error does too, or leave it out.",
         matchers=(UnknownSetting(BREAKS),),
     ),
     Difference(

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Planner", "Router", "make_query_plan", "replica_plan", "rotated"]
 
+# Ints of Python have no width: the compiled twin drops what goes beyond 64 bits by itself.
 _MASK = (1 << 64) - 1
 _TIERS = 4
 _FEW = 64  # hosts
@@ -117,6 +118,8 @@ class Router:
         state ^= state >> 7
         state ^= (state << 17) & _MASK
         self._state = state
+        # The multiplier of xorshift64*: it makes the upper bits better than those of the bare
+        # state.
         return state * 0x2545F4914F6CDD1D & _MASK
 
 
@@ -177,6 +180,8 @@ class Planner:
         key = query.routing_key
         if key is None:
             return None
+        # Lightweight transactions on one partition contend least if all clients go to the same
+        # replica first.
         if query.consistency_level in _SERIAL or query.is_lwt():
             return router.plan(key, False, self._child, working_keyspace, query)
         return router.plan(
@@ -218,6 +223,7 @@ def replica_plan(
     query: Statement,
 ) -> Iterator[Host]:
     """Yield the replicas that are not down, then the other hosts of the child policy's plan."""
+    # Lazily: most requests end at the first host, and the plan of the child is never made.
     tried = set()
     for host in replicas:
         if host.is_up is not False:

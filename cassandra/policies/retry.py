@@ -269,6 +269,7 @@ class ExponentialBackoffRetryPolicy(RetryPolicy):
         received_responses: int,
         retry_num: int,
     ) -> Decision:
+        # The coordinator writes the log before any part of the batch: nothing is applied yet.
         if write_type == WriteType.BATCH_LOG:
             return self._again(self.RETRY, consistency, retry_num)
         return self.RETHROW, None

@@ -236,6 +236,8 @@ class SchemaRefresher:
 
     async def _work(self) -> None:
         while self._wanted:
+            # A new dict for the next round: what is asked for from now on may have changed after
+            # this round has read it.
             wanted, self._wanted = self._wanted, {}
             try:
                 await self._round(wanted)
@@ -248,6 +250,7 @@ class SchemaRefresher:
     async def _round(
         self, wanted: Mapping[Target, tuple[Connection | None, list[asyncio.Future[None]]]]
     ) -> None:
+        # One iterator for all readers: each takes the next group as soon as it is free.
         groups = iter(grouped(wanted).items())
 
         async def read_groups() -> None:
@@ -288,6 +291,7 @@ class SchemaRefresher:
 
 def _complete(waiting: Iterable[asyncio.Future[None]], error: Exception | None) -> None:
     for future in waiting:
+        # Its caller was cancelled, or has been told within the round.
         if future.done():
             continue
         if error is None:

@@ -128,6 +128,7 @@ class ProtocolException(ErrorMessageSub):
     @property
     def is_beta_protocol_error(self) -> bool:
         """True if the protocol version is a beta that the client did not opt in to."""
+        # The protocol has no code of its own for it: only the text of the server tells.
         return "USE_BETA flag is unset" in str(self.message)
 
     def to_exception(self) -> Exception:
@@ -195,6 +196,7 @@ class TruncateError(RequestExecutionException):
 
 
 def _read_responses(cursor: Cursor) -> dict[str, Any]:
+    # The keys are names of parameters: `to_exception` hands `info` on to the public classes.
     return {
         "consistency": cursor.short(),
         "received_responses": cursor.int32(),

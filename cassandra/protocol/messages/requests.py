@@ -266,6 +266,7 @@ class BatchMessage(MessageType):
     opcode = opcodes.BATCH
     name = "BATCH"
 
+    # As in `_QueryMessage`: the positions of the constructor are public.
     now_in_seconds: int | None = None
 
     def __init__(
