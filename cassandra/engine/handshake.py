@@ -92,8 +92,8 @@ class Connector:
         self._loop = loop
         self._free = asyncio.Semaphore(settings.max_simultaneous_opens)
         self._executor: ThreadPoolExecutor | None = None
-        # What was handed to the threads and is perhaps not over.
-        # Weak, so that nobody has to take out those that are over.
+        # What was handed to the threads and is perhaps not over. Weak, so that nobody has to take
+        # out what is.
         self._calls: WeakSet[Future[Any]] = WeakSet()
         # Those with TLS whose transports are not closed yet.
         self._encrypted: set[Connection] = set()

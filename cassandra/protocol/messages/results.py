@@ -403,12 +403,10 @@ def _read_prepared(
     count = cursor.int32()
     if version >= 4:
         pk_count = cursor.int32()
-        # Each index is a [short]. A damaged count must not begin a loop of two thousand million.
         if pk_count < 0 or pk_count * 2 > len(cursor.data) - cursor.pos:
             raise ProtocolError(f"{pk_count} partition key indexes are more than the message holds")
         message.pk_indexes = [cursor.short() for _ in range(pk_count)]
     if features is not None and features.lwt_info is not None:
-        # ScyllaDB may tell a mask of the uppermost bit as a positive number; an [int] is signed.
         message.is_lwt = features.lwt_info.get_lwt_flag(flags & 0xFFFFFFFF)
     bound = read_columns(cursor, count, bool(flags & ROWS_GLOBAL_TABLES_SPEC), user_types)
     message.bind_metadata = list(bound.columns)
