@@ -28,6 +28,7 @@ def refuse_misspelt(
     :param attributes: gives the object's own attributes.
     """
     kind = type(holder)
+    # A private name is the program's own affair, and a name of the class is spelt as it should be.
     if name.startswith("_") or class_attribute(kind, name) is not None:
         return
     # Most attributes are like no setting: difflib is not imported for them.

@@ -35,6 +35,8 @@ __all__ = [
 ]
 
 
+# Attributes that only Python reads are not here: they are those of the classes themselves, and a
+# program may add more.
 class ColumnBase:
     """A column of a table: `cassandra.metadata.ColumnMetadata`."""
 
@@ -77,6 +79,7 @@ class TableBase(ColumnarBase):
     )
 
 
+# The happy path reads all six of a statement for each request.
 class SettingsBase:
     """The settings that a prepared statement hands on: `cassandra.query.settings`."""
 
@@ -96,6 +99,7 @@ class StatementBase(SettingsBase):
     __slots__ = ("_routing_key", "_serial_consistency_level", "keyspace", "table")
 
 
+# Bound values are one block of bytes, which the frame takes as it is.
 class BoundBase(StatementBase):
     """A bound statement."""
 
@@ -119,6 +123,7 @@ class PreparedBase(SettingsBase):
     )
 
 
+# Made once for calls that give no options, and shared by them.
 class CallBase:
     """The options of one call of `execute`."""
 
@@ -170,12 +175,14 @@ class ResultBase:
     )
 
 
+# Each query plan asks if a host is up.
 class HostBase:
     """A node of the cluster."""
 
     __slots__ = ("is_up",)
 
 
+# It grows with each change of the ring: plans that were made before are dropped.
 class MetadataBase:
     """The cluster's metadata."""
 
@@ -188,6 +195,7 @@ class PlanningBase:
     __slots__ = ("_planner",)
 
 
+# Values of columns, which codecs make and read by the million.
 class TimeBase:
     """`cassandra.util.Time`."""
 

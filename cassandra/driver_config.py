@@ -84,6 +84,8 @@ class DriverConfigReporter:
         }
         for name, setting in self.cluster._table.items():
             if setting.reported is not None:
+                # In the order of the table: a later setting may refine what an earlier one has
+                # said.
                 _place(groups, setting.reported, getattr(self.cluster, name))
         return json.dumps(groups, separators=(",", ":"))
 

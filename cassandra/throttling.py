@@ -113,6 +113,7 @@ class RequestThrottler:
         if self._loop is not None and self._loop is not loop and not self._loop.is_closed():
             raise ValueError(f"{self!r} belongs to another cluster: make one for each")
         self._loop = loop
+        # Requests of the former loop are gone with it.
         self._queues.clear()
         self.under_way = self.waiting = 0
 
@@ -140,6 +141,7 @@ class RequestThrottler:
         :returns: True if it may begin now.
         :raises RequestThrottled: if the queue is full.
         """
+        # Those that wait go first, even if there is room: a newcomer would overtake them.
         if not self.waiting and self.may_begin():
             self._begin()
             return True
@@ -197,6 +199,7 @@ class RequestThrottler:
         :param session: the engine's session, which is being closed.
         :param error: their error.
         """
+        # Copies: a request that fails withdraws itself, and the last one clears the queues.
         for queue in list(self._queues.values()):
             for request in list(queue):
                 if request.session is session:
@@ -212,9 +215,11 @@ class RequestThrottler:
             caller, queue = next(iter(self._queues.items()))
             request = queue.popleft()
             if queue:
+                # Behind all others: it has had its turn in this round.
                 self._queues.move_to_end(caller)
             else:
                 del self._queues[caller]
+            # One that was withdrawn is not counted any more.
             if not request.done:
                 self.waiting -= 1
                 return request
@@ -272,11 +277,13 @@ class RateLimitingThrottler(RequestThrottler):
 
     @property
     def _most(self) -> float:
+        # At least one, or none would ever begin at less than one in a burst.
         return max(1.0, self.max_requests_per_second * self.burst)
 
     def attach(self, loop: AbstractEventLoop) -> None:
         super().attach(loop)
         self._tokens = self._most
+        # Clocks of two loops have nothing to do with each other.
         self._counted_at = None
         self._timer = None
 
@@ -290,6 +297,7 @@ class RateLimitingThrottler(RequestThrottler):
         self._counted_at = now
         if self._tokens > 1 - 1e-9:  # or rounding would have it wait for nothing
             return True
+        # One timer serves all that wait: the queue is drained when it fires.
         if self._timer is None:
             lacking = (1 - self._tokens) / self.max_requests_per_second
             self._timer = loop.call_later(lacking, self._on_time)
@@ -357,6 +365,7 @@ class AdaptiveThrottler(ConcurrencyLimitingThrottler):
         if isinstance(error, _SIGNS):
             self._fall()
             return
+        # The last attempt alone: retries and speculation say little about the present load.
         latency = request.attempts[-1].latency if request.attempts else None
         if latency is None:
             return
@@ -367,12 +376,14 @@ class AdaptiveThrottler(ConcurrencyLimitingThrottler):
         self._slow = latency if slow is None else slow + (latency - slow) * 0.05
         if self._slow > self._fast * self.tolerance and self._slow > _NOTICEABLE:
             self._fall()
+        # A limit that is not used up says nothing: it would rise while nobody is busy.
         elif self.under_way + 1 >= self.max_concurrent_requests:
             self._set(min(self._limit + 1 / self._limit, float(self.most)))
 
     def _fall(self) -> None:
         assert self._loop is not None
         now = self._loop.time()
+        # Many requests notice the same overload: the limit falls once for all of them.
         if now >= self._next_fall:
             self._next_fall = now + self.patience
             self._set(max(self._limit * self.backoff, float(self.least)))

@@ -133,6 +133,7 @@ def rows_of_a_chunk(size: int, rows: int) -> int:
     :param size: the bytes of its columns.
     :param rows: how many rows it has.
     """
+    # At least one row: a single one may be larger than a chunk should be.
     return max(1, min(CHUNK_ROWS, CHUNK_BYTES * max(rows, 1) // max(size, 1)))
 
 
@@ -143,6 +144,7 @@ def slice_of(table: Any, start: int, count: int) -> Any:
     :param start: the number of the first one.
     :param count: how many at most.
     """
+    # By what a table can do: pandas need not be installed to ask.
     if hasattr(table, "iloc"):
         return table.iloc[start : start + count]
     if hasattr(table, "slice"):
@@ -152,6 +154,7 @@ def slice_of(table: Any, start: int, count: int) -> Any:
 
 def renamed(table: Any, reading: Reading) -> Any:
     """Return a table whose columns have the names of the bind markers."""
+    # The usual case: a renamed table is a copy, of its columns at least.
     if not reading.mapping:
         return table
     names = {reading.field(column): column.name for column in reading.columns}

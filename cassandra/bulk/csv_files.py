@@ -68,6 +68,7 @@ def csv_parts(path: str, reading: Reading) -> Iterator[Part]:
             first = file.read1(FIRST_BYTES)
         except (EOFError, OSError) as error:
             raise ValueError(f"{path}, line 1: {error}") from error
+        # The csv module reads the header, and the compiled reader goes on behind it.
         file.give_back(first)
         with text_of(file) as text:
             rows = _Rows(text, reading)
@@ -86,6 +87,7 @@ def csv_parts(path: str, reading: Reading) -> Iterator[Part]:
 def _after_lines(data: bytes, count: int) -> int:
     """Return where lines end; -1 if that is not sure."""
     if count == 0:
+        # Programs of Windows begin text files with a mark, which is no part of the first name.
         return len(codecs.BOM_UTF8) if data.startswith(codecs.BOM_UTF8) else 0
     end = next(islice(_LINE_END.finditer(data), count - 1, None), None)
     return end.end() if end is not None and end.end() < len(data) else -1
@@ -150,6 +152,7 @@ class _File:
         :param data: its bytes that were read already.
         :param line: how many lines were before these.
         """
+        # One chunk at a time, so that a file of any size takes the memory of a few chunks.
         assert self.reader is not None
         wanted = chunks.CHUNK_BYTES
         error: Exception | None = None
@@ -170,6 +173,7 @@ class _File:
             found = self.reader.read(data, 0, is_last, chunks.CHUNK_ROWS)
             if found is not None:
                 if found.block is None:
+                    # What the compiled reader does not know for certain is the csv module's to say.
                     text = io.StringIO(data[: found.end].decode(), newline="")
                     yield from self.parts_by_texts(_Rows(text, self._reading, line))
                 elif found.size:
@@ -200,6 +204,7 @@ class _File:
             lines = [line + 1 + one for one in found.lines]
         if cut:
             block, lines = block.take(range(cut, found.size)), lines[cut:]
+        # Nobody asks for the texts unless a row fails: they are not made here.
         raw = _RawRows(text, found.end, self._reading, cut)
         return Chunk(block, len(block), self._path, first + cut, lines, 0, raw)
 

@@ -78,6 +78,7 @@ class _ScanBase:
         where: str | None = None,
         options: ScanOptions | None = None,
     ) -> None:
+        # A copy, from which each option is taken: what is left over is unknown.
         given: dict[str, Any] = dict(options or {})
         self.session = session
         self.table = table
@@ -125,12 +126,14 @@ class _ScanBase:
         return queue
 
     def _send(self, statement: ScanStatement, queue: PageQueue, fetch: Fetch) -> None:
+        # On asyncio `execute` itself returns at once.
         send = getattr(self.session, "execute_async", None) or self.session.execute
         bound = statement.bind(queue.ranges[fetch.number], self.page_size, self.level)
         fetch.handle = send(bound, paging_state=fetch.state, **self._call)
 
     def _used(self, queue: PageQueue, fetch: Fetch, state: bytes | None) -> None:
         queue.used(fetch, state)
+        # After the page was used: one that was only read would be missing after a crash.
         if self.checkpoint is not None:
             queue.save(self.checkpoint, self._description)
 
@@ -174,6 +177,7 @@ class Batches:
         if self.schema is None:
             self._layout = plan.layout
             self.schema = self._columnar.arrow_schema(self._pyarrow, plan.layout)
+        # The table may be altered while it is read.
         self._columnar.check_same(self._layout, plan.layout)
         return self._columnar.arrow_batch(self._pyarrow, self.schema, message.columns(plan))
 
@@ -218,6 +222,7 @@ class Scan(_ScanBase):
                 return fetch.handle.result()
             except Exception as error:
                 fetch.attempts += 1
+                # From its own paging state: rows that were given do not come again.
                 delay = delay_before_retry(error, fetch.attempts)
                 if delay is None:
                     raise
@@ -276,6 +281,7 @@ class Scan(_ScanBase):
         :param options: those of `cassandra.cluster.ResultSet.to_polars`.
         """
         polars = columnar_module().polars_module()
+        # Polars has no type for months beside days and nanoseconds.
         return polars.from_arrow(self.to_arrow(**{"durations": "struct", **options}))
 
     def token_ranges(self) -> list[TokenRange]:
@@ -374,6 +380,7 @@ def count(session: Session, table: str, where: str | None = None, **options: Any
     :param where: a condition in CQL; None for all rows.
     :param options: see `ScanOptions`.
     """
+    # The servers count: each range gives one row with its number.
     pages = Scan(session, table, "count(*)", where, options).pages()  # type: ignore[arg-type]
     return sum(page.all_tuples()[0][0] for page in pages)
 

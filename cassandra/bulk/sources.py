@@ -48,6 +48,7 @@ def kind_of(path: str, wanted: str | None) -> str:
             raise ValueError(f"format must be 'csv', 'jsonl' or 'parquet', but is {wanted!r}")
         return wanted
     name = path.lower()
+    # rows.csv.gz is CSV: how it is compressed is found out when it is opened.
     for ending in _COMPRESSED:
         name = name.removesuffix(ending)
     found = _ENDINGS.get(os.path.splitext(name)[1])
@@ -72,6 +73,7 @@ def chunks_of(source: object, reading: Reading) -> Generator[Chunk, None, None]:
     paths = _paths_of(source)
     if paths is not None:
         for path in paths:
+            # Of all files before the first one is read: failing in the middle costs more.
             kind_of(path, reading.format)
         return _chunks_of_files(paths, reading)
     if isinstance(source, (bytes, bytearray, Mapping)):
@@ -98,7 +100,9 @@ def _paths_of(source: object) -> list[str] | None:
 def _expanded(path: str) -> list[str]:
     if os.path.exists(path):
         if os.path.isdir(path):
+            # Other tools leave markers there, _SUCCESS say, and hidden files.
             found = [entry.path for entry in os.scandir(path) if entry.name[:1] not in "._"]
+            # The same order each time: a checkpoint counts rows from the beginning.
             return sorted(one for one in found if not one.endswith("manifest.json"))
         return [path]
     found = sorted(glob.glob(path, recursive=True))
@@ -118,6 +122,7 @@ def _chunks(parts: Iterable[Part], skip: int, first: int = 0) -> Generator[Chunk
     at = 0
     for part in parts:
         end = at + part.size
+        # Parts that a checkpoint says are written are not even bound.
         if end > skip:
             yield part.made(max(skip - at, 0), first + at)._replace(position=end)
         at = end
@@ -185,6 +190,7 @@ def _chunks_of_files(paths: Sequence[str], reading: Reading) -> Generator[Chunk,
                 read += part.size
                 yield part
 
+        # Rows of files are counted from 1, as the lines of an editor are.
         for chunk in _chunks(counted(), max(reading.skip - done, 0), 1):
             yield chunk._replace(position=done + chunk.position)
         done += read

@@ -69,6 +69,7 @@ def _split(name: str) -> list[str]:
     while rest:
         if rest.startswith('"'):
             at = 1
+            # Two quotes in a row are one that belongs to the name.
             while (at := rest.find('"', at)) >= 0 and rest[at + 1 : at + 2] == '"':
                 at += 2
             if at < 0:
@@ -77,6 +78,7 @@ def _split(name: str) -> list[str]:
             rest = rest[at + 1 :]
         else:
             part, dot, tail = rest.partition(".")
+            # As CQL reads a name without quotes.
             parts.append(part.lower())
             rest = dot + tail
         if rest:
@@ -117,6 +119,7 @@ def plan_of(
             f"{', '.join(table.columns)}"
         )
     key = [column.name for column in (*table.partition_key, *table.clustering_key)]
+    # Static columns are written for a partition as a whole: its clustering columns may be missing.
     static = all(table.columns[name].is_static for name in names if name not in key)
     needed = (
         [column.name for column in table.partition_key]
@@ -129,6 +132,7 @@ def plan_of(
             f"column {missing[0]!r} of the primary key of {table.keyspace_name}.{table.name} is "
             "not among the columns that are written"
         )
+    # INSERT is refused for tables with counters: they are changed by UPDATE.
     if any(table.columns[name].cql_type == "counter" for name in names):
         return _counter_plan(table, names, key, counters, ttl or ttl_column)
     using = []
@@ -148,6 +152,7 @@ def plan_of(
         f"VALUES ({', '.join('?' * len(names))})"
     )
     text += f" USING {' AND '.join(using)}" if using else ""
+    # An INSERT may be sent again: it writes the same row.
     return Plan(text, tuple(names), True, False)
 
 

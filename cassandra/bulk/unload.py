@@ -82,6 +82,7 @@ class _Writer:
             raise ValueError(f"compression of {format} is None or 'gzip', not {compression!r}")
         self.folder = Path(target)
         self.folder.mkdir(parents=True, exist_ok=True)
+        # Files of an earlier unload would look like a part of this one.
         if any(self.folder.iterdir()):
             raise FileExistsError(f"the folder {os.fspath(self.folder)!r} is not empty")
         self.report = UnloadReport()
@@ -110,8 +111,10 @@ class _Writer:
             self._end_file()
 
     def _open(self, result: Page) -> None:
+        # Parquet compresses its own pages, and so its files have no further ending.
         ending = self._format + (".gz" if self._compression == "gzip" and not self._batches else "")
         self._path = self.folder / f"part-{len(self.report.files):05}.{ending}"
+        # Under its own name a file is complete, even if the process is killed.
         temporary = f"{self._path}.tmp"
         if self._batches is not None:
             self._write = self._parquet(temporary, result)
@@ -126,6 +129,7 @@ class _Writer:
 
         def write(page: Page) -> int:
             message = rows_message(page._message)
+            # From the bytes of the page to text, without a Python object for each value.
             file.write(csv_texts.csv_lines(names, message.metadata.codecs, *message.rows_body))
             return message.row_count
 
@@ -148,6 +152,7 @@ class _Writer:
 
         batches = self._batches
         assert batches is not None
+        # The schema is that of the first page: it must be known before the file is made.
         first = batches.batch(result)
         options = {"compression": self._compression} if self._compression else {}
         file = self._stack.enter_context(
@@ -259,12 +264,15 @@ async def aunload(
     try:
         async with aclosing(scan.pages()) as pages:
             async for page in pages:
+                # Writing to a disk may block, and compression takes its time: the loop goes on
+                # meanwhile.
                 await asyncio.to_thread(writer.add, page)
         return await asyncio.to_thread(writer.end, table)
     finally:
         writer.abandon()
 
 
+# Files have the columns as they are selected, and a part of a file cannot be continued.
 def _of_tuples(options: dict[str, Any]) -> dict[str, Any]:
     for name in ("row_type", "checkpoint"):
         if options.get(name) is not None:

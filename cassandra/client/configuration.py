@@ -97,15 +97,18 @@ class ClusterBase(
         for name in [name for name, value in given.items() if value is None]:
             if self._table[name].none_is_default:
                 del given[name]
+        # First of all: settings that are set below are published there.
         self._live = {}
         self.metadata = Metadata()
         self._session_id = uuid.uuid4()
+        # An empty mapping is as good as none: the default profile is made.
         profiles = given.pop("execution_profiles", None) or None
         for name, setting in self._table.items():
             if name in given:
                 setattr(self, name, given[name])
             elif not isinstance(setting, ConstructorOnly):
                 setting.take_default(self)
+        # Set as an attribute it is where to begin, and goes down as needed.
         self._has_named_version = "protocol_version" in given
         self._user_types = UserTypes(self.metadata)
         self._listeners: list[HostStateListener] = []

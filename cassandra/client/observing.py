@@ -29,6 +29,7 @@ class ObservedByCluster(ClusterSettings):
     def _follow_observers(self) -> None:
         """Have the engine tell those that are observers now, and no others."""
         core = self._core
+        # Before connect there is nobody to tell: `_observe` does it then.
         if core is not None:
             for one in self._observing:
                 core.forget_observer(one)

@@ -202,6 +202,7 @@ class EngineSession(ObservedSession):
             self._on_failure,
             self.core.spawn,
             settings.reconnection_policy.new_schedule,
+            # The pool compares with a number.
             math.inf if settings.max_waiting_requests is None else settings.max_waiting_requests,
         )
         if not settings.shard_aware:

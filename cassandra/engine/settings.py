@@ -48,6 +48,7 @@ class Settings(ClusterSettings):
     local_ports: tuple[int, int] = (DEFAULT_LOCAL_PORT_LOW, DEFAULT_LOCAL_PORT_HIGH)
 
     def __init__(self, values: Mapping[str, Any], live: Mapping[str, Any], **own: Any) -> None:
+        # A mistake of the driver's own code, which mypy does not see in keywords.
         unknown = sorted(own.keys() - Settings.__annotations__.keys())
         if unknown:
             raise TypeError(f"the engine has no setting {unknown[0]!r}")

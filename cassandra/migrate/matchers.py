@@ -100,6 +100,7 @@ class MissingName(Matcher):
         parts = fact.name.split(".")
         if parts[-1] in program.stored and not fact.is_import:
             return ""  # the program has put it there
+        # A program may have modules of its own below the package, backends of a framework say.
         if any(".".join(parts[:end]) in program.own_modules for end in range(2, len(parts) + 1)):
             return ""
         is_private = any(part.startswith("_") for part in parts)
@@ -138,6 +139,7 @@ class ModuleOf(Matcher):
 
     def match(self, fact: Fact, program: Program) -> str:
         """Return the module's name if it is one of these."""
+        # A module of others alone says nothing: it counts in programs that use the driver.
         if not isinstance(fact, Module) or not (self.is_alone or names.PACKAGE in program.imports):
             return ""
         known = any(fact.name == one or fact.name.startswith(one + ".") for one in self.names)
@@ -152,6 +154,7 @@ class PrivateAttribute(Matcher):
         """Return the class and the attribute."""
         if not isinstance(fact, Attribute) or fact.is_there is not False:
             return ""
+        # Names with two underscores around them are those of Python.
         if not fact.name.startswith("_") or fact.name.endswith("__"):
             return ""
         if fact.name in program.stored or fact.name in program.defined:
@@ -185,12 +188,15 @@ class Setting(Matcher):
         given = fact.keywords.get(self.name)
         if given is None and self.position is not None and len(fact.arguments) > self.position:
             given = fact.arguments[self.position]
+        # What is in `*args` cannot be read from the source.
         if given is None or isinstance(given, ast.Starred):
             return ""
         value = constant(given)
         if self.values:
             matches = named_text(given) in self.members or any(
-                type(value) is type(one) and value == one for one in self.values
+                # To Python, True equals 1.
+                type(value) is type(one) and value == one
+                for one in self.values
             )
         else:
             matches = not any(value is one for one in self.harmless)
@@ -228,6 +234,7 @@ class CallOf(Matcher):
         is_method = (
             not fact.callee
             and fact.method in self.methods
+            # A function of that name of the program itself may be the one that is called.
             and fact.method not in program.defined
             and isinstance(fact.node, ast.Call)
             and isinstance(fact.node.func, ast.Attribute)
@@ -327,5 +334,6 @@ class RemovedFromList(Matcher):
         if not isinstance(fact, Noticed) or not fact.kind.startswith(LIST_REMOVE):
             return ""
         column = fact.kind.removeprefix(LIST_REMOVE)
+        # In a program with two models, the column of one may be a set.
         is_list = column in program.lists and column not in program.other_columns
         return fact.shown if is_list else ""

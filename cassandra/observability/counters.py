@@ -116,12 +116,15 @@ class RequestCounters(RequestObserver):
     def hosts(self) -> Mapping[Host, HostCounters]:
         """The counters of each host that a request was sent to; a copy."""
         with self._lock:
+            # The loop may add a host while the caller goes through it.
             return dict(self._hosts)
 
     def _of(self, host: Host) -> HostCounters:
+        # Without the lock first: nearly all requests go to hosts that are known.
         found = self._hosts.get(host)
         if found is None:
             with self._lock:
+                # Another thread may have been quicker: its counters are the ones that count.
                 found = self._hosts.setdefault(host, HostCounters(self._bounds))
         return found
 
@@ -199,8 +202,10 @@ class RequestCounters(RequestObserver):
         error = request.error
         name = "success" if error is None else type(error).__name__
         self.requests[name] = self.requests.get(name, 0) + 1
+        # It is over, and so it has one.
         assert request.latency is not None
         self.durations.record(request.latency)
+        # Each attempt sends the same frame.
         size = request.request_size
         for attempt in request.attempts:
             self._of(attempt.host).bytes_out += size
@@ -267,6 +272,7 @@ class ClusterGauges(NamedTuple):
         :param cluster: a `cassandra.cluster.Cluster` or `cassandra.aio.Cluster`.
         """
         core = cluster._core
+        # A copy: the loop may open and close sessions meanwhile.
         sessions = list(core.sessions) if core is not None else []
         metadata = cluster.metadata
         throttler = cluster.request_throttler
@@ -294,6 +300,7 @@ def _gauges_of(host: Host, sessions: Sequence[Any], core: Any) -> HostGauges:
         host=host,
         is_up=bool(host.is_up),
         connections=len(connections),
+        # Orphans hold their streams, but nobody waits for them.
         in_flight=used - orphans,
         streams_free=sum(one.streams.limit for one in connections) - used,
         orphans=orphans,

@@ -12,6 +12,8 @@ from cassandra._imports import import_module
 __all__ = ["TextOfSetting", "WithFields"]
 
 
+# Python asks for the `__doc__` of a class through a descriptor that stands there, so that nothing
+# is read or made when the driver is imported.
 class WithFields:
     """The docstring of a class whose constructor takes the settings of a cluster.
 
@@ -36,6 +38,7 @@ class TextOfSetting:
         self._text = text
 
     def __get__(self, instance: Any, owner: type | None = None) -> str | None:
+        # ``help(Setting)`` asks for that of the class.
         if instance is None:
             return self._text
         text: str | None = (

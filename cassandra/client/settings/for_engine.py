@@ -31,6 +31,7 @@ def settings_of(cluster: ClusterBase) -> Settings:
             values[name] = getattr(cluster, name)
     # The engine holds the sizes, not the cluster, which can be collected if nobody holds it.
     sizes = cluster._core_connections
+    # None stands for its defaults.
     options = cluster.shard_aware_options or ShardAwareOptions()
     return Settings(
         values,
@@ -57,6 +58,7 @@ def _startup_options(cluster: ClusterBase) -> dict[str, str]:
     if cluster.no_compact:
         options["NO_COMPACT"] = "true"
     cluster._application().add_startup_options(options)
+    # Last: what a program says itself counts more.
     if cluster.application_info is not None:
         cluster.application_info.add_startup_options(options)
     return options

@@ -27,6 +27,7 @@ def instead_of(name: str, known: Iterable[str]) -> str:
     :param name: the one that was given.
     :param known: the names of all settings.
     """
+    # Programs of other databases have these at the connection.
     if name in _OF_PROFILES:
         return (
             f": it is one of an execution profile, ExecutionProfile({_OF_PROFILES[name]}=...), "

@@ -52,6 +52,7 @@ class OldStyle(Setting[Given, Kept]):
         self.of_profile = of_profile
 
     def _read(self, holder: object) -> Kept:
+        # Before the profiles are made, what the constructor was given.
         of_cluster: Kept = vars(holder).get(self.name)  # type: ignore[assignment]
         of_profile: Kept = getattr(self._profile(holder), self.of_profile, of_cluster)
         return of_profile
@@ -75,6 +76,7 @@ class OldStyle(Setting[Given, Kept]):
         cluster.use_old_style()
         for one in (profile, *cluster.profiles_of_sessions()):
             setattr(one, self.of_profile, chosen)
+        # Here, too, for a subclass of the program whose class has a plain attribute of this name.
         vars(holder)[self.name] = chosen
         if plans:
             cluster.adopt_policy(chosen)

@@ -117,6 +117,7 @@ class Setting(Generic[Given, Kept]):
         self._write(holder, self.checked(value))
 
     def __delete__(self, holder: object) -> None:
+        # As `del` and tools that patch attributes expect: the default is back.
         vars(holder).pop(self.name, None)
         self._publish(holder)
 
@@ -156,6 +157,7 @@ class Setting(Generic[Given, Kept]):
         :param holder: the cluster.
         """
         default = self.hidden(getattr(holder, self.name))
+        # The usual case. What the table itself says needs no check.
         if default is self.default:
             self._publish(holder)
             return
@@ -166,6 +168,7 @@ class Setting(Generic[Given, Kept]):
 
     def _read(self, holder: object) -> Kept:
         value: Any = vars(holder).get(self.name, self.default)
+        # Only here is it revealed, for whoever asks.
         return value.reveal() if isinstance(value, Secret) else value  # type: ignore[no-any-return]
 
     def _write(self, holder: object, value: object) -> None:
@@ -228,6 +231,7 @@ def settings_table(table: T) -> T:
     made.__module__ = table.__module__
     made.__annotations__ = {name: _given_kind(kinds[name]) for name in settings}
     for name, value in (("_table", settings), ("__init__", made)):
+        # By name: type checkers have seen the class as it is without them.
         setattr(table, name, value)
     return table
 
@@ -269,6 +273,7 @@ def _given_kind(kind: str) -> str:
     inside = kind.partition("[")[2].removesuffix("]")
     depth = 0
     for at, sign in enumerate(inside):
+        # Types have commas of their own inside brackets.
         depth += (sign == "[") - (sign == "]")
         if sign == "," and not depth:
             return inside[:at]

@@ -89,6 +89,8 @@ class ClusterSettings:
     _table: ClassVar[Mapping[str, Setting[Any, Any]]]
     """Each setting by its name."""
 
+    # Where a setting is one of today's drivers, its default is theirs: programs rely on it without
+    # saying so.
     contact_points: Setting[ContactPoints | None, Sequence[ContactPoint]] = Setting(
         default=("127.0.0.1",),
         check=_contact_points,
@@ -161,6 +163,7 @@ class ClusterSettings:
     metrics_enabled: Plain[bool] = Setting(default=False)
     """True counts requests and errors in `metrics`; if it is off, requests pay nothing for it."""
 
+    # Later: the module of connections imports asyncio and much of the engine.
     connection_class: Plain[type[object] | None] = Setting(
         default=Later("cassandra.engine.connection", "Connection")
     )
@@ -181,6 +184,7 @@ class ClusterSettings:
     (of the key), cert_reqs, ssl_version, ciphers, check_hostname, server_hostname.
     """
 
+    # Live, since each connection that is opened reads it.
     sockopts: Plain[Sequence[SocketOption] | None] = Setting(
         default=None,
         is_live=True,
@@ -191,6 +195,7 @@ class ClusterSettings:
     cql_version: Plain[str | None] = Setting(default=None)
     """The CQL version to ask for; None for the server's."""
 
+    # Not checked here: only a version that is given as a keyword has to be one that is spoken.
     protocol_version: Setting[int | None, int] = Setting(
         default=ProtocolVersion.MAX_SUPPORTED,
         none_is_default=True,
@@ -224,6 +229,7 @@ class ClusterSettings:
     )
     """Seconds that a query of the control connection may take; None for no limit."""
 
+    # Not live: the task that beats is started once, at connect.
     idle_heartbeat_interval: Plain[float | None] = Setting(default=30, check=checks.seconds)
     """Seconds of silence after which a connection gets a heartbeat; 0 or None for never."""
 
@@ -310,6 +316,7 @@ class ClusterSettings:
     reprepare_on_up: Plain[bool] = Setting(default=True, is_live=True)
     """True prepares known statements on a host that comes up, before it gets requests."""
 
+    # The profiles are in `profile_manager` then, which programs change by `add_execution_profile`.
     execution_profiles: ConstructorOnly[Mapping[Any, ProfileBase] | None, None] = ConstructorOnly(
         default=None,
     )
@@ -321,6 +328,7 @@ class ClusterSettings:
     allow_beta_protocol_version: Plain[bool] = Setting(default=False)
     """True allows a version that is a beta."""
 
+    # Made for each cluster by its constructor: an object here would be shared by all.
     timestamp_generator: Plain[Callable[[], int] | None] = Setting(
         default=None,
         check=checks.function,
@@ -339,6 +347,7 @@ class ClusterSettings:
     no_compact: Plain[bool] = Setting(default=False)
     """True sends NO_COMPACT: tables with compact storage look like others."""
 
+    # Its check looks at the options and the cache as well: `_follow_tls` makes it.
     ssl_context: Plain[ssl.SSLContext | Callable[[], ssl.SSLContext] | None] = Setting(
         default=None, then="_follow_tls", reported="connection.tls.hostname-verification"
     )
@@ -454,6 +463,7 @@ class ClusterSettings:
     which connections belong together, is sent in any case. Cassandra is told neither.
     """
 
+    # As many as eight connections can have in flight.
     max_waiting_requests: Plain[int | None] = Setting(
         default=262_144,
         check=checks.count_or_unlimited,
@@ -477,6 +487,7 @@ class ClusterSettings:
     monitor_reporting_interval: Plain[float] = Setting(default=30, kw_only=True)
     """Seconds between the reports that are not made; accepted for programs that set it."""
 
+    # A tuple is kept: the program may change its own list later.
     request_observers: Plain[Sequence[ObserverBase]] = Setting(
         default=(),
         check=_observers,
@@ -516,6 +527,7 @@ class ClusterSettings:
     )
     """Seconds that reading the whole schema may take, at connect and later; None for no limit."""
 
+    # None means to go without one, and so the default must be something else.
     ssl_session_cache: Plain[SSLSessionCache | None] = Setting(
         default=NOT_SET, then="_follow_tls", kw_only=True, made="SSLSessionCache"
     )

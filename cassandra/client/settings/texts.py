@@ -71,9 +71,11 @@ def _source() -> dict[str, tuple[str, ast.expr | None]]:
 
 def _described(name: str) -> str:
     text, code = _source()[name]
+    # The text is in the source, and what it does not say is in the table at run time.
     setting = table.ClusterSettings._table[name]
     if text[1].islower() and not text.startswith(_NAMES):
         text = text[0].lower() + text[1:]
+    # Some texts say it themselves, and how.
     if setting.may_change and "connect`" not in text and "any time" not in text:
         text += " It may be changed after `connect`."
     default = _default(setting.default, code)
