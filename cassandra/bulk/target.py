@@ -135,17 +135,10 @@ def plan_of(
     # INSERT is refused for tables with counters: they are changed by UPDATE.
     if any(table.columns[name].cql_type == "counter" for name in names):
         return _counter_plan(table, names, key, counters, ttl or ttl_column)
-    using = []
-    for clause, constant, column in (
-        ("TTL", ttl, ttl_column),
-        ("TIMESTAMP", timestamp, timestamp_column),
-    ):
-        if constant is not None and column is not None:
-            raise ValueError(f"{clause.lower()} and {clause.lower()}_column exclude each other")
-        if constant is not None:
-            using.append(f"{clause} {_checked(clause, constant)}")
-        elif column is not None:
-            using.append(f"{clause} ?")
+    using = [
+        *_using("TTL", ttl, ttl_column),
+        *_using("TIMESTAMP", timestamp, timestamp_column),
+    ]
     columns = ", ".join(map(protect_name, names))
     text = (
         f"INSERT INTO {protect_name(table.keyspace_name)}.{protect_name(table.name)} ({columns}) "
@@ -154,6 +147,14 @@ def plan_of(
     text += f" USING {' AND '.join(using)}" if using else ""
     # An INSERT may be sent again: it writes the same row.
     return Plan(text, tuple(names), True, False)
+
+
+def _using(clause: str, constant: int | None, column: str | None) -> list[str]:
+    if constant is not None and column is not None:
+        raise ValueError(f"{clause.lower()} and {clause.lower()}_column exclude each other")
+    if constant is not None:
+        return [f"{clause} {_checked(clause, constant)}"]
+    return [f"{clause} ?"] if column is not None else []
 
 
 def _checked(clause: str, value: object) -> int:
