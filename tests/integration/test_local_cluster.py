@@ -108,14 +108,16 @@ async def test_async_context_does_not_block_the_loop_and_uses_a_kept_directory_a
             turns += 1
 
     counting = asyncio.create_task(count())
-    async with LocalCluster(1, directory=place, progress=False) as cluster:
+    again = LocalCluster(1, directory=place, progress=False)
+    async with again:
         started = turns
-        assert cluster.running
-        assert ask(cluster, 1, "SELECT v FROM k.t WHERE k = 1") == [{"v": b"one"}]
+        supervisor = again.supervisor_pid
+        assert supervisor is not None
+        assert ask(again, 1, "SELECT v FROM k.t WHERE k = 1") == [{"v": b"one"}]
     counting.cancel()
     # Blocked, it would have run once or not at all.
     assert started > 10
-    assert not cluster.running
+    assert not alive(supervisor)
     assert not (place / "node1").exists()
 
 
