@@ -210,18 +210,24 @@ def rounds(local: LocalCluster, network: Network, source: random.Random) -> Iter
         yield source.choice(slow if source.random() < 1 / 12 else quick)
 
 
-def run(seconds: float, seed: int, say: Callable[[str], None] = print) -> Verdict:
-    """Run a campaign on three nodes of its own.
+def run(
+    seconds: float,
+    seed: int,
+    say: Callable[[str], None] = print,
+    local: LocalCluster | None = None,
+) -> Verdict:
+    """Run a campaign on three nodes.
 
     :param seconds: for how long faults come; a round that has begun is ended.
     :param seed: decides the order of faults and requests.
+    :param local: the nodes, which all run. They get nodes of their own by default.
     """
+    if local is None:
+        with LocalCluster(NODES, "5.0.9") as local:
+            return run(seconds, seed, say, local)
     source = random.Random(seed)
     accountant = Accountant()
-    with (
-        LocalCluster(NODES, "5.0.9") as local,
-        Network(local.contact_points, local.port) as network,
-    ):
+    with Network(local.contact_points, local.port) as network:
         with Cluster(local.contact_points, port=local.port) as cluster:
             session = cluster.connect()
             session.execute(

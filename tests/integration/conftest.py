@@ -1,20 +1,35 @@
-"""Real nodes for the integration tests: each cluster is started once for the whole run, when a test
-first wants it.
-"""
+"""Real nodes for the integration tests, which share them: see `tests.integration.clusters`."""
 
 from __future__ import annotations
 
 import gc
 import itertools
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
 
 from cassandra.cluster import Cluster, Session
 from cassandra.testing import LocalCluster
+from tests.integration.clusters import Pool, mend
 
 _names = (f"it_{i}" for i in itertools.count())
+_pool = Pool()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Have tests that share nodes run one after the other."""
+    _pool.plan(items)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
+    """Stop nodes after the last test that wants them."""
+    try:
+        yield
+    finally:
+        _pool.stop_after(item)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -25,24 +40,72 @@ def leftovers() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def node() -> Iterator[LocalCluster]:
-    """One node of Cassandra 5.0."""
-    with LocalCluster(1, "5.0.9") as cluster:
-        yield cluster
+def pool() -> Iterator[Pool]:
+    yield _pool
+    _pool.close()
 
 
 @pytest.fixture(scope="session")
-def three_nodes() -> Iterator[LocalCluster]:
-    """Three nodes of Cassandra 5.0, for tests that leave all of them running."""
-    with LocalCluster(3, "5.0.9") as cluster:
-        yield cluster
+def node(pool: Pool) -> LocalCluster:
+    """One node of Cassandra 5.0."""
+    return pool.get("node")
 
 
 @pytest.fixture(scope="session", params=["4.0.19", "4.1.10"])
-def old_node(request: pytest.FixtureRequest) -> Iterator[LocalCluster]:
+def old_node(pool: Pool, request: pytest.FixtureRequest) -> LocalCluster:
     """One node of each older line."""
-    with LocalCluster(1, request.param) as cluster:
-        yield cluster
+    return pool.get(f"old_node {request.param}")
+
+
+@pytest.fixture(scope="session")
+def guarded(pool: Pool) -> LocalCluster:
+    """A node that wants a password, and takes TLS."""
+    return pool.get("guarded")
+
+
+@pytest.fixture(scope="session")
+def secured(pool: Pool) -> LocalCluster:
+    """A node that wants a password and a client certificate."""
+    return pool.get("secured")
+
+
+@pytest.fixture(scope="session")
+def impatient(pool: Pool) -> LocalCluster:
+    """Two nodes that give up soon. Tests may pause them."""
+    return pool.get("impatient")
+
+
+@pytest.fixture(scope="session")
+def spread(pool: Pool) -> LocalCluster:
+    """Three nodes: two racks in one data centre, one in another. They want a password."""
+    return pool.get("spread")
+
+
+@pytest.fixture(scope="session")
+def three_nodes(pool: Pool) -> LocalCluster:
+    """Three nodes of Cassandra 5.0, for tests that leave all of them running."""
+    return pool.get("three_nodes")
+
+
+@pytest.fixture
+def fragile(three_nodes: LocalCluster) -> Iterator[LocalCluster]:
+    """The same nodes for a test that kills them, or has them hang."""
+    mend(three_nodes)
+    yield three_nodes
+    mend(three_nodes)
+
+
+@pytest.fixture
+def expendable(fragile: LocalCluster) -> LocalCluster:
+    """The same nodes for a test after which there may have been others."""
+    return fragile
+
+
+@pytest.fixture(scope="session")
+def dismantled(three_nodes: LocalCluster) -> LocalCluster:
+    """The same nodes for the last tests of all, which take one away."""
+    mend(three_nodes)
+    return three_nodes
 
 
 def connect(local: LocalCluster, **settings: Any) -> Cluster:

@@ -39,18 +39,6 @@ class Item:
     x: float | None = None
 
 
-@pytest.fixture(scope="module")
-def roomy() -> Iterator[LocalCluster]:
-    """Three nodes that take large batches, and that tests may kill."""
-    config = {
-        "batch_size_warn_threshold": "2MiB",
-        "batch_size_fail_threshold": "3MiB",
-        "write_request_timeout": "20s",
-    }
-    with LocalCluster(3, "5.0.9", config=config) as cluster:
-        yield cluster
-
-
 def connect(local: LocalCluster) -> Cluster:
     profile = ExecutionProfile(
         load_balancing_policy=RoundRobinPolicy(),
@@ -69,9 +57,9 @@ def connect(local: LocalCluster) -> Cluster:
 
 
 @pytest.fixture
-def session(roomy: LocalCluster) -> Iterator[Session]:
+def session(three_nodes: LocalCluster) -> Iterator[Session]:
     """A session in a keyspace of its own, with a table `t`."""
-    with connect(roomy) as cluster, cluster.connect(wait_for_all_pools=True) as session:
+    with connect(three_nodes) as cluster, cluster.connect(wait_for_all_pools=True) as session:
         name = new_keyspace_name()
         create_keyspace(session, name, replicas=3)
         session.set_keyspace(name)
@@ -139,9 +127,9 @@ def test_statements_of_all_kinds_in_one_batch(session: Session) -> None:
     assert found(session) == MIXED
 
 
-def test_the_asyncio_face(session: Session, roomy: LocalCluster) -> None:
+def test_the_asyncio_face(session: Session, three_nodes: LocalCluster) -> None:
     async def work() -> None:
-        async with aio.Cluster(roomy.contact_points, port=roomy.port) as cluster:
+        async with aio.Cluster(three_nodes.contact_points, port=three_nodes.port) as cluster:
             own = await cluster.connect(session.keyspace)
             batch = mixed_batch(await own.prepare(INSERT))
             await own.execute(batch, timeout=30)
@@ -306,17 +294,17 @@ class BatchLoad:
         assert not any(thread.is_alive() for thread in self._threads)
 
 
-def test_a_node_is_killed_under_a_load_of_batches(session: Session, roomy: LocalCluster) -> None:
+def test_a_node_is_killed_under_a_load_of_batches(fragile: LocalCluster, session: Session) -> None:
     states = States()
     session.cluster.register_listener(states)
     load = BatchLoad(session)
     try:
         load.go_on()
-        address = roomy.nodes[1].address
-        roomy.kill(2)
+        address = fragile.nodes[1].address
+        fragile.kill(2)
         states.wait_for("down", address)
         load.go_on()
-        roomy.restart(2)
+        fragile.restart(2)
         states.wait_for("up", address)
         load.go_on()
     finally:

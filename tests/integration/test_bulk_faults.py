@@ -26,19 +26,8 @@ ROWS = 6000
 QUORUM = ConsistencyLevel.QUORUM
 
 
-@pytest.fixture(scope="module")
-def fragile() -> Iterator[LocalCluster]:
-    """Three nodes that tests may kill."""
-    with LocalCluster(3) as nodes:
-        yield nodes
-
-
 @pytest.fixture
 def session(fragile: LocalCluster) -> Iterator[Session]:
-    for node in fragile.nodes:
-        # A test that failed left it dead.
-        if not node.running:
-            fragile.restart(node.number)
     profile = ExecutionProfile(consistency_level=QUORUM, request_timeout=10.0)
     with Cluster(
         fragile.contact_points,

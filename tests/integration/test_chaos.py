@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from cassandra.testing import LocalCluster
 from tests.chaos.campaign import run
 
 pytestmark = pytest.mark.integration
 
 
-def test_nothing_is_lost_doubled_crossed_or_hung() -> None:
-    verdict = run(40, seed=7)
+def test_nothing_is_lost_doubled_crossed_or_hung(expendable: LocalCluster) -> None:
+    verdict = run(40, seed=7, local=expendable)
     assert verdict.is_clean, verdict
     assert verdict.acknowledged > 500

@@ -35,25 +35,6 @@ from .conftest import create_keyspace
 
 pytestmark = pytest.mark.integration
 
-SHORT = {
-    "read_request_timeout": "500ms",
-    "range_request_timeout": "500ms",
-    "write_request_timeout": "500ms",
-    "cas_contention_timeout": "500ms",
-    "truncate_request_timeout": "1000ms",
-    "request_timeout": "500ms",
-    "tombstone_warn_threshold": 5,
-    "tombstone_failure_threshold": 10,
-    "native_transport_rate_limiting_enabled": False,
-}
-
-
-@pytest.fixture(scope="module")
-def impatient() -> Iterator[LocalCluster]:
-    """Two nodes that give up soon."""
-    with LocalCluster(2, "5.0.9", config=SHORT) as cluster:
-        yield cluster
-
 
 @pytest.fixture(params=[3, 4, 5])
 def session(impatient: LocalCluster, request: pytest.FixtureRequest) -> Iterator[Session]:
@@ -164,24 +145,22 @@ class ThrowOnOverload:
         options["THROW_ON_OVERLOAD"] = "1"
 
 
-def test_an_overloaded_node() -> None:
-    limits = {
-        "native_transport_rate_limiting_enabled": True,
-        "native_transport_max_requests_per_second": 200,
-    }
-    with LocalCluster(1, "5.0.9", config=limits) as local:
-        profile = ExecutionProfile(retry_policy=FallthroughRetryPolicy())
-        with Cluster(
-            local.contact_points,
-            port=local.port,
-            application_info=ThrowOnOverload(),
-            execution_profiles={EXEC_PROFILE_DEFAULT: profile},
-        ) as cluster:
-            session = cluster.connect()
-            futures = [session.execute_async("SELECT key FROM system.local") for _ in range(5000)]
-            errors = [error for error in map(failure_of, futures) if error is not None]
-            assert errors
-            assert all(isinstance(error, OverloadedErrorMessage) for error in errors)
+def test_an_overloaded_node(impatient: LocalCluster) -> None:
+    profile = ExecutionProfile(
+        load_balancing_policy=WhiteListRoundRobinPolicy(impatient.contact_points[:1]),
+        retry_policy=FallthroughRetryPolicy(),
+    )
+    with Cluster(
+        impatient.contact_points[:1],
+        port=impatient.port,
+        application_info=ThrowOnOverload(),
+        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+    ) as cluster:
+        session = cluster.connect()
+        futures = [session.execute_async("SELECT key FROM system.local") for _ in range(5000)]
+        errors = [error for error in map(failure_of, futures) if error is not None]
+        assert errors
+        assert all(isinstance(error, OverloadedErrorMessage) for error in errors)
 
 
 def failure_of(future: ResponseFuture) -> Exception | None:

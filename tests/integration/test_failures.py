@@ -7,7 +7,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TypeVar
 
 import pytest
@@ -24,13 +24,6 @@ pytestmark = pytest.mark.integration
 
 WRITERS = 4
 IN_FLIGHT = 128
-
-
-@pytest.fixture(scope="module")
-def fragile() -> Iterator[LocalCluster]:
-    """Three nodes that tests may kill."""
-    with LocalCluster(3, "5.0.9") as cluster:
-        yield cluster
 
 
 class States(HostStateListener):

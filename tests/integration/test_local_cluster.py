@@ -14,9 +14,7 @@ import socket
 import ssl
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -28,6 +26,8 @@ from cassandra.testing.versions import parse_version
 from tests.processes import HOME
 
 pytestmark = pytest.mark.integration
+
+SUPERUSER = ("cassandra", "cassandra")
 
 
 def ask(
@@ -64,13 +64,18 @@ def pids(cluster: LocalCluster) -> list[int]:
     return [*found, cluster.supervisor_pid]
 
 
-def test_one_node_runs_and_leaves_nothing_behind() -> None:
+def test_one_node_runs_beside_another_and_leaves_nothing_behind(node: LocalCluster) -> None:
     with LocalCluster(1, progress=False) as cluster:
         directory, processes = cluster.directory, pids(cluster)
         assert ask(cluster, 1, "SELECT release_version FROM system.local") == [
             {"release_version": b"5.0.9"}
         ]
         assert cluster.contact_points == [cluster.nodes[0].address]
+        assert cluster.contact_points != node.contact_points
+        create_table(cluster, 1)
+        of_keyspace = "SELECT * FROM system_schema.tables WHERE keyspace_name = 'k'"
+        assert len(ask(cluster, 1, of_keyspace)) == 1
+        assert ask(node, 1, of_keyspace) == []
         assert "UN" in cluster.nodetool(1, "status")
         assert "Startup complete" in cluster.logs(1)
         with pytest.raises(CommandFailed, match="nosuchcommand"):
@@ -81,9 +86,19 @@ def test_one_node_runs_and_leaves_nothing_behind() -> None:
     assert not cluster.running
     with pytest.raises(LocalClusterError, match="not started"):
         cluster.kill(1)
+    assert len(ask(node, 1, "SELECT key FROM system.local")) == 1
 
 
-async def test_async_context_does_not_block_the_loop() -> None:
+async def test_async_context_does_not_block_the_loop_and_uses_a_kept_directory_again(
+    tmp_path: Path,
+) -> None:
+    place = tmp_path / "kept"
+    with LocalCluster(1, directory=place, keep=True, progress=False) as cluster:
+        create_table(cluster, 1)
+        ask(cluster, 1, "INSERT INTO k.t (k, v) VALUES (1, 'one')")
+    with pytest.raises(LocalClusterError, match="another version"):
+        LocalCluster(1, "4.1", directory=place, progress=False).start()
+    assert (place / "node1").exists()
     turns = 0
 
     async def count() -> None:
@@ -93,13 +108,17 @@ async def test_async_context_does_not_block_the_loop() -> None:
             turns += 1
 
     counting = asyncio.create_task(count())
-    async with LocalCluster(1, progress=False) as cluster:
+    again = LocalCluster(1, directory=place, progress=False)
+    async with again:
         started = turns
-        assert cluster.running
+        supervisor = again.supervisor_pid
+        assert supervisor is not None
+        assert ask(again, 1, "SELECT v FROM k.t WHERE k = 1") == [{"v": b"one"}]
     counting.cancel()
     # Blocked, it would have run once or not at all.
     assert started > 10
-    assert not cluster.running
+    assert not alive(supervisor)
+    assert not (place / "node1").exists()
 
 
 async def test_cancelled_start_cleans_up() -> None:
@@ -120,21 +139,10 @@ async def test_cancelled_start_cleans_up() -> None:
     assert not alive(supervisor)
 
 
-def test_two_clusters_side_by_side() -> None:
-    with LocalCluster(1, progress=False) as first, LocalCluster(1, progress=False) as second:
-        assert first.contact_points != second.contact_points
-        create_table(first, 1)
-        assert (
-            len(ask(first, 1, "SELECT * FROM system_schema.tables WHERE keyspace_name = 'k'")) == 1
-        )
-        assert ask(second, 1, "SELECT * FROM system_schema.tables WHERE keyspace_name = 'k'") == []
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[LocalCluster]:
-    with LocalCluster(3, racks=2, config={"phi_convict_threshold": 5}, progress=False) as cluster:
-        create_table(cluster, 3)
-        yield cluster
+@pytest.fixture(scope="class")
+def cluster(dismantled: LocalCluster) -> LocalCluster:
+    create_table(dismantled, 3)
+    return dismantled
 
 
 class TestThreeNodes:
@@ -178,67 +186,67 @@ class TestThreeNodes:
         assert ask(cluster, 2, "SELECT v FROM k.t WHERE k = 1", ALL) == [{"v": b"one"}]
 
     def test_add_and_decommission(self, cluster: LocalCluster) -> None:
+        number = len(cluster.nodes) + 1
         node = cluster.add_node(rack="rack2")
-        assert (node.number, node.rack, node.state) == (4, "rack2", "running")
+        assert (node.number, node.rack, node.state) == (number, "rack2", "running")
         assert len(ask(cluster, 1, "SELECT * FROM system.peers")) == 3
-        assert ask(cluster, 4, "SELECT v FROM k.t WHERE k = 1", ALL) == [{"v": b"one"}]
+        assert ask(cluster, number, "SELECT v FROM k.t WHERE k = 1", ALL) == [{"v": b"one"}]
         cluster.decommission(2)
         assert cluster.nodes[1].state == "decommissioned"
         assert len(cluster.contact_points) == 3
         assert cluster.nodes[1].address not in cluster.contact_points
-        for number in (1, 3, 4):
-            assert len(ask(cluster, number, "SELECT * FROM system.peers")) == 2
+        for one in (1, 3, number):
+            assert len(ask(cluster, one, "SELECT * FROM system.peers")) == 2
         with pytest.raises(LocalClusterError, match="decommissioned"):
             cluster.restart(2)
 
 
-def test_two_datacenters_with_authentication() -> None:
-    with LocalCluster({"east": 2, "west": 1}, authentication=True, progress=False) as cluster:
-        rows = ask(cluster, 1, "SELECT data_center FROM system.peers")
-        assert sorted(str(row["data_center"]) for row in rows) == ["b'east'", "b'west'"]
-        for node in cluster.nodes:
-            with pytest.raises(ProbeError, match="PasswordAuthenticator"):
-                Probe(node.address, cluster.port)
-            with pytest.raises(ProbeError, match="0x0100"):
-                Probe(node.address, cluster.port, credentials=("cassandra", "wrong"))
-            assert len(ask(cluster, node.number, "LIST ROLES")) == 1
-        replication = "{'class': 'NetworkTopologyStrategy', 'east': 2, 'west': 1}"
-        ask(cluster, 3, f"CREATE KEYSPACE k WITH replication = {replication}")
-        ask(cluster, 3, "CREATE TABLE k.t (k int PRIMARY KEY)")
-        cluster.wait_until_ready()
-        ask(cluster, 1, "INSERT INTO k.t (k) VALUES (1)", ALL)
+def test_two_datacenters_with_authentication(spread: LocalCluster) -> None:
+    rows = ask(spread, 1, "SELECT data_center FROM system.peers")
+    assert sorted(str(row["data_center"]) for row in rows) == ["b'east'", "b'west'"]
+    for node in spread.nodes:
+        with pytest.raises(ProbeError, match="PasswordAuthenticator"):
+            Probe(node.address, spread.port)
+        with pytest.raises(ProbeError, match="0x0100"):
+            Probe(node.address, spread.port, credentials=("cassandra", "wrong"))
+        assert len(ask(spread, node.number, "LIST ROLES")) == 1
+    replication = "{'class': 'NetworkTopologyStrategy', 'east': 2, 'west': 1}"
+    ask(spread, 3, f"CREATE KEYSPACE k WITH replication = {replication}")
+    ask(spread, 3, "CREATE TABLE k.t (k int PRIMARY KEY)")
+    spread.wait_until_ready()
+    ask(spread, 1, "INSERT INTO k.t (k) VALUES (1)", ALL)
 
 
-def test_mutual_tls() -> None:
-    with LocalCluster(1, tls="mutual", progress=False) as cluster:
-        assert cluster.tls is not None
-        assert len(ask(cluster, 1, "SELECT * FROM system.local")) == 1
-        address = cluster.contact_points[0]
-        without = ssl.create_default_context(cafile=cluster.tls.ca_certificate)
-        with pytest.raises(
-            (OSError, ProbeError)
-        ):  # refused in the handshake, or (TLS 1.3) right after it
-            Probe(address, cluster.port, tls=without)
+def test_mutual_tls(secured: LocalCluster) -> None:
+    assert secured.tls is not None
+    assert len(ask(secured, 1, "SELECT * FROM system.local")) == 1
+    address = secured.contact_points[0]
+    without = ssl.create_default_context(cafile=secured.tls.ca_certificate)
+    # Refused in the handshake, or (TLS 1.3) right after it. The password is right.
+    with pytest.raises((OSError, ProbeError)):
+        Probe(address, secured.port, tls=without, credentials=SUPERUSER)
+    with pytest.raises((OSError, ProbeError)):
+        Probe(address, secured.port, credentials=SUPERUSER)
+
+
+def check_without_client_certificate(cluster: LocalCluster, login: tuple[str, str] | None) -> None:
+    assert cluster.tls is not None
+    context = ssl.create_default_context(cafile=cluster.tls.ca_certificate)
+    with Probe(cluster.contact_points[0], cluster.port, tls=context, credentials=login) as probe:
+        assert len(probe.query("SELECT * FROM system.local")) == 1
+
+
+def test_tls_is_required() -> None:
+    with LocalCluster(1, "4.1", tls="required", progress=False) as cluster:
+        check_without_client_certificate(cluster, None)
         with pytest.raises((OSError, ProbeError)):
-            Probe(address, cluster.port)
+            Probe(cluster.contact_points[0], cluster.port)
 
 
-@pytest.mark.parametrize("mode", ["required", "optional"])
-def test_tls_without_client_certificate(mode: Any) -> None:
-    with LocalCluster(
-        1, "4.1" if mode == "required" else "5.0", tls=mode, progress=False
-    ) as cluster:
-        assert cluster.tls is not None
-        address = cluster.contact_points[0]
-        context = ssl.create_default_context(cafile=cluster.tls.ca_certificate)
-        with Probe(address, cluster.port, tls=context) as probe:
-            assert len(probe.query("SELECT * FROM system.local")) == 1
-        if mode == "optional":
-            with Probe(address, cluster.port) as probe:
-                assert len(probe.query("SELECT * FROM system.local")) == 1
-        else:
-            with pytest.raises((OSError, ProbeError)):
-                Probe(address, cluster.port)
+def test_tls_is_optional(guarded: LocalCluster) -> None:
+    check_without_client_certificate(guarded, SUPERUSER)
+    with Probe(guarded.contact_points[0], guarded.port, credentials=SUPERUSER) as probe:
+        assert len(probe.query("SELECT * FROM system.local")) == 1
 
 
 @pytest.mark.parametrize("version", ["4.0", "4.1"])
@@ -259,19 +267,6 @@ def test_node_that_fails_to_start_shows_its_log_and_is_cleaned_up(tmp_path: Path
     assert "no_such_key" in caught.value.log
     assert not (tmp_path / "here").exists()
     assert not cluster.running
-
-
-def test_kept_directory_is_used_again_with_its_data(tmp_path: Path) -> None:
-    place = tmp_path / "kept"
-    with LocalCluster(1, directory=place, keep=True, progress=False) as cluster:
-        create_table(cluster, 1)
-        ask(cluster, 1, "INSERT INTO k.t (k, v) VALUES (1, 'one')")
-    with pytest.raises(LocalClusterError, match="another version"):
-        LocalCluster(1, "4.1", directory=place, progress=False).start()
-    assert (place / "node1").exists()
-    with LocalCluster(1, directory=place, progress=False) as cluster:
-        assert ask(cluster, 1, "SELECT v FROM k.t WHERE k = 1") == [{"v": b"one"}]
-    assert not (place / "node1").exists()
 
 
 def test_nodes_end_when_the_parent_is_killed() -> None:
@@ -304,9 +299,8 @@ def test_nodes_end_when_the_parent_is_killed() -> None:
     assert not os.path.exists(directory)
 
 
-def test_shipped_class_is_what_its_source_compiles_to(tmp_path: Path) -> None:
-    with LocalCluster(1, progress=False) as cluster:  # makes sure of the jars
-        assert cluster.version == "5.0.9"
+def test_shipped_class_is_what_its_source_compiles_to(node: LocalCluster, tmp_path: Path) -> None:
+    assert node.version == "5.0.9"  # its jars are there
     (compiler,) = glob.glob(
         os.path.join(cache_directory("cassandra", "5.0.9"), "jars", "ecj-*.jar")
     )

@@ -28,13 +28,6 @@ from .conftest import connect, create_keyspace
 pytestmark = pytest.mark.integration
 
 
-@pytest.fixture(scope="module")
-def guarded() -> Iterator[LocalCluster]:
-    """A node that wants a password."""
-    with LocalCluster(1, "5.0.9", authentication=True) as cluster:
-        yield cluster
-
-
 @pytest.fixture(autouse=True)
 def no_thread_is_left() -> Iterator[None]:
     before = set(threading.enumerate())

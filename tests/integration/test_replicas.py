@@ -8,11 +8,13 @@ import random
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from cassandra import ConsistencyLevel
+from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.policies import (
@@ -24,7 +26,7 @@ from cassandra.policies import (
 )
 from cassandra.testing import LocalCluster
 
-from .conftest import connect
+from . import conftest
 
 pytestmark = pytest.mark.integration
 
@@ -38,18 +40,17 @@ KEYSPACES = {
 _RANGE = re.compile(r"TokenRange\(start_token:(-?\d+), end_token:(-?\d+), endpoints:\[([^\]]*)\]")
 
 
-@pytest.fixture(scope="module")
-def spread() -> Iterator[LocalCluster]:
-    """Three nodes: two racks in one data centre, one in another."""
-    settings = {"num_tokens": 8, "transient_replication_enabled": True}
-    with LocalCluster(
-        {"east": 2, "west": 1}, "5.0.9", racks={"east": 2}, config=settings, heap="384M"
-    ) as local:
-        with connect(local) as cluster, cluster.connect() as session:
-            for name, replication in KEYSPACES.items():
-                session.execute(f"CREATE KEYSPACE {name} WITH replication = {replication}")
-                session.execute(f"CREATE TABLE {name}.t (id text PRIMARY KEY, v int)")
-        yield local
+@pytest.fixture(scope="module", autouse=True)
+def keyspaces(spread: LocalCluster) -> None:
+    with connect(spread) as cluster, cluster.connect() as session:
+        for name, replication in KEYSPACES.items():
+            session.execute(f"CREATE KEYSPACE {name} WITH replication = {replication}")
+            session.execute(f"CREATE TABLE {name}.t (id text PRIMARY KEY, v int)")
+
+
+def connect(local: LocalCluster, **settings: Any) -> Cluster:
+    login = PlainTextAuthProvider(str(local.username), str(local.password))
+    return conftest.connect(local, auth_provider=login, **settings)
 
 
 def connected(local: LocalCluster, policy: LoadBalancingPolicy) -> Cluster:

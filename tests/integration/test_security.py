@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import runpy
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +20,6 @@ pytestmark = pytest.mark.integration
 
 ROOT = Path(__file__).resolve().parents[2]
 QUERY = "SELECT release_version FROM system.local"
-
-
-@pytest.fixture(scope="module")
-def secured() -> Iterator[LocalCluster]:
-    with LocalCluster(1, "5.0.9", tls="mutual", authentication=True) as local:
-        yield local
 
 
 def test_the_example(secured: LocalCluster, capsys: pytest.CaptureFixture[str]) -> None:
