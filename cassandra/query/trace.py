@@ -114,10 +114,12 @@ class QueryTrace:
 
         wait = _FIRST_WAIT
         try:
-            while not self._take_session(
-                await read("sessions", _SESSION_COLUMNS), wait_for_complete
-            ):
-                if deadline is not None and time.monotonic() + wait > deadline:
+            while True:
+                rows = await read("sessions", _SESSION_COLUMNS)
+                is_last = deadline is not None and time.monotonic() + wait > deadline
+                if self._take_session(rows, wait_for_complete, is_last):
+                    break
+                if is_last:
                     raise TraceUnavailable(
                         f"trace {self.trace_id} was not complete within {max_wait} seconds"
                     )
@@ -145,9 +147,12 @@ class QueryTrace:
             options["timeout"] = max(deadline - time.monotonic(), _LEAST_TIMEOUT)
         return await execute(statement, (self.trace_id,), **options)
 
-    def _take_session(self, rows: Rows, wait_for_complete: bool) -> bool:
+    def _take_session(self, rows: Rows, wait_for_complete: bool, is_last: bool) -> bool:
         # The duration is written last, so its absence means that events may still be missing.
         if not rows or (wait_for_complete and rows[0][0] is None):
+            return False
+        # But the rest of the row is a write of its own, which may come to the replica later.
+        if wait_for_complete and rows[0][2] is None and not is_last:
             return False
         (
             duration,

@@ -88,6 +88,23 @@ async def test_awaited() -> None:
     assert trace._session.read[0][0].consistency_level == ConsistencyLevel.QUORUM
 
 
+HALF = (1500, None, None, None, None, None)  # the end has arrived before the beginning
+
+
+def test_an_end_that_arrives_first(waits: list[float]) -> None:
+    trace = QueryTrace(ID, Session([HALF], [HALF], [SESSION]))
+    trace.populate()
+    assert (trace.coordinator, trace.started_at, len(waits)) == ("10.0.0.1", MOMENT, 2)
+
+
+def test_an_end_without_a_beginning_is_taken_when_time_is_over(waits: list[float]) -> None:
+    trace = QueryTrace(ID, Session([HALF]))
+    trace.populate(max_wait=1.0)
+    assert trace.duration == datetime.timedelta(microseconds=1500)
+    assert trace.coordinator is None
+    assert waits
+
+
 def test_what_is_there_so_far(waits: list[float]) -> None:
     trace = QueryTrace(ID, Session([UNFINISHED]))
     trace.populate(wait_for_complete=False)
