@@ -24,11 +24,12 @@ from typing import Any
 
 from cassandra import _impl, aio, cqltypes
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
-from cassandra.query import PreparedStatement
+from cassandra.query import BatchStatement, PreparedStatement
 from cassandra.util import Duration, OrderedMapSerializedKey, SortedSet
-from tests.stress.mixing import FAIR, Mix, Wrong
-from tests.stress.serving import PATIENCE, node
+from tests.stress.mixing import FAIR, LONG, Mix, Wrong
+from tests.stress.serving import ALTER, ARRIVED, INSERT, PATIENCE, SELECT, node, rows_of
 
 VERSION = 5
 ROWS = 50
@@ -126,6 +127,9 @@ class Work:
         self.host = SimpleNamespace(host_id=uuid.UUID(int=7))
         self.tablets.take_hosts([self.host])
         self.outcomes: Counter[str] = Counter()
+        self.select = mix.session.prepare(SELECT)
+        self.insert = mix.session.prepare(INSERT)
+        self.sent, self.acknowledged = [0, 0], [0, 0]  # rows, and the sum of their keys
 
     def bind(self, chance: random.Random) -> None:
         """Bind by statements of several classes, whose settings others change."""
@@ -213,6 +217,59 @@ class Work:
         if chance.random() < 0.02:
             self.cluster.refresh_schema_metadata(max_schema_agreement_wait=0)
 
+    def alter(self, chance: random.Random) -> None:
+        """Change a keyspace, of which the server tells all who listen."""
+        if chance.random() < 0.2:
+            self.mix.session.execute(ALTER, timeout=LONG)
+        else:
+            known = self.cluster.metadata.keyspaces["ks0"].replication_strategy
+            if known.replication_factor < 1:
+                raise Wrong("a keyspace's replication")
+
+    def pages(self, chance: random.Random) -> None:
+        """Read a result in pages, each of which must belong to the one before it."""
+        key = chance.randrange(1000)
+        bound = self.select.bind((key,))
+        bound.fetch_size = chance.randrange(1, 5)
+        result = self.mix.session.execute(bound, timeout=LONG)
+        if [tuple(row) for row in result] != rows_of(key):
+            raise Wrong("pages")
+
+    def many(self, chance: random.Random) -> None:
+        """Execute one statement with many values, by which the answers are known."""
+        keys = [chance.randrange(1000) for _ in range(20)]
+        outcomes = execute_concurrent_with_args(
+            self.mix.session, self.select, [(key,) for key in keys], raise_on_first_error=False
+        )
+        for key, (success, outcome) in zip(keys, outcomes, strict=True):
+            if not success:
+                raise outcome
+            if [tuple(row) for row in outcome] != rows_of(key):
+                raise Wrong("an answer to other values")
+
+    def batch(self, chance: random.Random) -> None:
+        """Write rows in a batch, which the node counts."""
+        keys = [chance.randrange(1000) for _ in range(chance.randrange(1, 10))]
+        batch = BatchStatement()
+        for key in keys:
+            batch.add(self.insert, (key, str(key)))
+        self._count(self.sent, keys)
+        self.mix.session.execute(batch, timeout=LONG)
+        self._count(self.acknowledged, keys)
+
+    def _count(self, counted: list[int], keys: list[int]) -> None:
+        with self.lock:
+            counted[0] += len(keys)
+            counted[1] += sum(keys)
+
+    def written(self) -> bool:
+        """Return True if all that was acknowledged has arrived, and nothing that was not sent."""
+        arrived = self.mix.session.execute(ARRIVED, timeout=LONG).one()
+        return all(
+            least <= found <= most
+            for least, found, most in zip(self.acknowledged, arrived, self.sent, strict=True)
+        )
+
     def execute(self, chance: random.Random) -> None:
         """One of the ways to use a session."""
         mix = self.mix
@@ -246,7 +303,8 @@ class Work:
         chance = random.Random(seed)
         ways: list[Callable[[random.Random], None]] = [
             self.bind, self.change, self.decode, self.encode, self.append, self.place, self.execute,
-            self.execute, self.refresh, self.cancelled,
+            self.execute, self.refresh, self.cancelled, self.alter, self.pages, self.many,
+            self.batch,
         ]  # fmt: skip
         while time.monotonic() < end:
             way = chance.choice(ways)
@@ -271,7 +329,10 @@ def main() -> None:
     with (
         node() as place,
         Cluster(
-            [place[0]], port=place[1], execution_profiles={EXEC_PROFILE_DEFAULT: profile}
+            [place[0]],
+            port=place[1],
+            execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+            schema_event_refresh_window=0,
         ) as cluster,
     ):
         work = Work(Mix(cluster.connect()), cluster, profile)
@@ -288,6 +349,8 @@ def main() -> None:
         rows = work.shared.rows()
         if len(rows) != work.appended or {row.data for row in rows} - work.known:
             work.outcomes["WRONG rows of the block"] += 1
+        if not hung and not work.written():
+            work.outcomes["WRONG rows of batches"] += 1
         timers = work.mix.session._engine.timers
         late = time.monotonic() + PATIENCE
         while len(timers) and time.monotonic() < late:
