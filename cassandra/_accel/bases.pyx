@@ -10,6 +10,7 @@ times as long to read it.
 """
 
 from cassandra._accel.checks cimport unpicklable
+from cassandra._accel.threads cimport store_pointer
 
 cdef extern from *:
     """
@@ -217,9 +218,9 @@ cdef class Kind:
         cdef bint found = reads_plainly(kind, self.base)
         self._met.add(kind)
         if found:
-            self.plain = <PyObject*> kind
+            store_pointer(&self.plain, <PyObject*> kind)
         else:
-            self.other = <PyObject*> kind
+            store_pointer(&self.other, <PyObject*> kind)
         return found
 
 

@@ -6,6 +6,7 @@
 from cpython.object cimport PyObject
 
 from cassandra._accel.bases cimport Kind, reads_plainly
+from cassandra._accel.threads cimport load_pointer
 
 cdef extern from "Python.h":
     PyObject* _type_of "(PyObject *)Py_TYPE"(object)
@@ -172,9 +173,9 @@ cdef extern from "bases.h":
 cdef inline bint has_fields(Kind kind, object owner) except -1:
     """Return True if the fields of `owner` may be read."""
     cdef PyObject* found = _type_of(owner)
-    if found == kind.plain:
+    if found == load_pointer(&kind.plain):
         return True
-    return found != kind.other and kind.meet(type(owner))
+    return found != load_pointer(&kind.other) and kind.meet(type(owner))
 
 
 cdef inline type with_fields(object kind, type base):

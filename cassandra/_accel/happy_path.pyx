@@ -28,7 +28,7 @@ from cassandra._accel.fields cimport (
 from cassandra._accel.frame cimport FrameWriter
 from cassandra._accel.observed cimport HEADER_SIZE, ObservedBase
 from cassandra._accel.tablets cimport Chunk, TabletMap, payload_end, token_in
-from cassandra._accel.threads cimport exchange
+from cassandra._accel.threads cimport add, exchange, load, store
 from cassandra._accel.wbuf cimport get_be32
 
 import asyncio
@@ -698,10 +698,10 @@ cdef class RequestBase:
         self._chunk = tablets._row(keyspace, self._table(), self._token, &self._at)
         if self._chunk is None:
             self._place = NOWHERE
-            tablets.misses += 1
+            add(&tablets.misses, 1)
         else:
             self._place = IN_TABLET
-            tablets.hits += 1
+            add(&tablets.hits, 1)
         return 0
 
     cdef object _keyspace(self):
@@ -790,7 +790,7 @@ cdef class RequestBase:
                 code, bits, body = self.request_body.render(connection)
                 attempt.columns = self.request_body.cached_metadata()
             streams = <StreamTable?> _connection_streams(connection)
-            stream = streams._send(attempt, code, bits, body) if not streams.closed else -1
+            stream = streams._send(attempt, code, bits, body) if not load(&streams._closed) else -1
             if stream < 0:
                 raise connection.refusal()
             attempt.stream = stream

@@ -78,7 +78,7 @@ cdef class Event:
 cdef class WakeQueue:
     """The events to set at the end of what the loop is doing (see the Python twin)."""
 
-    cdef public bint is_gathering
+    cdef int _is_gathering
     cdef list _events
 
     def __cinit__(self, *arguments, **named):
@@ -87,15 +87,27 @@ cdef class WakeQueue:
     def __init__(self):
         pass
 
+    @property
+    def is_gathering(self):
+        """True while the events that `set` is given wait for `wake`."""
+        return load(&self._is_gathering) != 0
+
+    @is_gathering.setter
+    def is_gathering(self, value):
+        store(&self._is_gathering, 1 if value else 0)
+
     def set(self, event):
         """Set `event`, now or in `wake`."""
-        if not self.is_gathering or type(event) is not Event:
+        cdef bint waits = False
+        if type(event) is Event:
+            # In another thread: the loop may be about to set the others. Either `_wake` finds the
+            # event, or it has said before that it gathers no more.
+            with cython.critical_section(self):
+                if load(&self._is_gathering):
+                    self._events.append(event)
+                    waits = True
+        if not waits:
             event.set()
-            return
-        self._events.append(event)
-        # In another thread: the loop may just have set the others.
-        if not self.is_gathering:
-            self._wake()
 
     def wake(self):
         """Set all events, and those that follow at once."""
@@ -108,7 +120,8 @@ cdef class WakeQueue:
         cdef Event event
         cdef Py_ssize_t count
         cdef Py_ssize_t i
-        self.is_gathering = False
+        with cython.critical_section(self):
+            store(&self._is_gathering, 0)
         while events:
             count = 0
             taken = []  # keeps the locks

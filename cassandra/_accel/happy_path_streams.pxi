@@ -166,26 +166,28 @@ cdef class StreamTable:
 
     It belongs to the loop, but for direct requests: `_frame` holds `_framing`, `_send_directly` the
     claim, and what other threads look at without them are numbers, which they check again under the
-    claim. `_direct` is set by a holder of the claim while it is None; the loop looks at it when the
-    answer has come, and takes it away.
+    claim. `_direct` counts while `_has_direct` says so. A holder of the claim puts both there when
+    nothing is in flight. The loop takes them away when the answer has come; at the end of the
+    connection, whoever exchanges `_has_direct` first has the responder.
     """
 
     cdef readonly object writer
     cdef FrameWriter _writer         # the same, if it is of this class
     cdef public object armed
-    cdef public bint closed
-    cdef public bint paused
-    cdef public bint settled         # threads may write, as soon as nothing is in flight
+    cdef int _closed                 # these three are written by the loop and a holder of the claim
+    cdef int _paused
+    cdef int _settled                # threads may write, as soon as nothing is in flight
     cdef public Py_ssize_t orphans
     cdef public object rest          # of what a thread has written in part
     cdef object _call_soon
     cdef object _flush
     cdef list _responders            # by stream; None if nobody waits
-    cdef Py_ssize_t _taken           # streams in use, without that of direct requests
+    cdef int _taken                  # streams in use, without that of direct requests
     cdef Py_ssize_t _limit
     cdef Py_ssize_t _first           # no word before it has a free bit
     cdef uint64_t _free[C_WORDS]     # a bit for each stream that is free
     cdef object _direct              # what waits for the answer on the stream of direct requests
+    cdef int _has_direct             # it is there
     cdef Py_ssize_t _direct_stream
     cdef object _add                 # of the writer of direct requests
     cdef object _take_frame
@@ -215,7 +217,34 @@ cdef class StreamTable:
         memset(self._free, 0xFF, sizeof(self._free))
 
     cdef inline Py_ssize_t _count(self) noexcept:
-        return self._taken + (self._direct is not None)
+        return load(&self._taken) + load(&self._has_direct)
+
+    @property
+    def closed(self):
+        """True after the end of the connection."""
+        return load(&self._closed) != 0
+
+    @closed.setter
+    def closed(self, value):
+        store(&self._closed, 1 if value else 0)
+
+    @property
+    def paused(self):
+        """True while the transport holds its senders back."""
+        return load(&self._paused) != 0
+
+    @paused.setter
+    def paused(self, value):
+        store(&self._paused, 1 if value else 0)
+
+    @property
+    def settled(self):
+        """True if threads may write, as soon as nothing is in flight."""
+        return load(&self._settled) != 0
+
+    @settled.setter
+    def settled(self, value):
+        store(&self._settled, 1 if value else 0)
 
     @property
     def in_flight(self):
@@ -240,7 +269,7 @@ cdef class StreamTable:
         return self._has_room()
 
     cdef bint _has_room(self) except -1:
-        if self.closed or self.paused or self._count() >= self._limit:
+        if load(&self._closed) or load(&self._paused) or self._count() >= self._limit:
             return False
         if self._writer is not None:
             return self._writer._pending() < C_HIGH_WATER
@@ -259,7 +288,7 @@ cdef class StreamTable:
             return -1
         stream = word * 64 + lowest_bit(self._free[word])
         self._free[word] &= self._free[word] - 1
-        self._taken += 1
+        store(&self._taken, self._taken + 1)
         return stream
 
     cdef void _give_back(self, Py_ssize_t stream) noexcept:
@@ -267,7 +296,7 @@ cdef class StreamTable:
         self._free[word] |= (<uint64_t> 1) << (stream & 63)
         if word < self._first:
             self._first = word
-        self._taken -= 1
+        store(&self._taken, self._taken - 1)
 
     cdef bint _is_taken(self, Py_ssize_t stream) noexcept:
         return 0 <= stream < C_MAX_STREAMS and not (self._free[stream >> 6] >> (stream & 63)) & 1
@@ -300,7 +329,7 @@ cdef class StreamTable:
         """Nobody waits for the answer on `stream` any more; False if it is not `responder`'s."""
         cdef Py_ssize_t number = stream
         # The place stays: a late answer without one would close the connection.
-        if number >= 0 and number == self._direct_stream and self._direct is responder:
+        if number >= 0 and number == self._direct_stream and self._waits_directly(responder):
             self._direct = _ORPHAN
         elif (
             0 <= number < PyList_GET_SIZE(self._responders)
@@ -322,9 +351,12 @@ cdef class StreamTable:
             if number != self._direct_stream and self._is_taken(number):
                 if self._responders[number] is None:
                     found.add(number)
-        if self._direct is _ORPHAN:
+        if self._waits_directly(_ORPHAN):
             found.add(self._direct_stream)
         return found
+
+    cdef inline bint _waits_directly(self, responder) noexcept:
+        return load(&self._has_direct) and self._direct is responder
 
     def dispatch(self, connection, envelopes):
         """Give each of `envelopes` to the responder that it answers (see the Python twin)."""
@@ -340,9 +372,10 @@ cdef class StreamTable:
             stream = envelope[0]
             if envelope[4] is not version and envelope[4] != version:
                 connection.peer_version = envelope[4]
-            if stream == self._direct_stream and self._direct is not None:
+            if stream == self._direct_stream and load(&self._has_direct):
                 responder = self._direct
                 self._direct = None
+                store(&self._has_direct, 0)  # last: another thread may put its own there at once
             # A stream that is taken while its request is still being written has nobody yet.
             elif (
                 stream != self._direct_stream
@@ -380,19 +413,20 @@ cdef class StreamTable:
                         (<Attempt> responder).request.fail(failure)
             else:
                 connection.on_unsolicited(stream, envelope[1], envelope[2], envelope[3])
-            if self.closed:
+            if load(&self._closed):
                 return
 
     def take_all(self):
-        """The responders that still wait, which the streams forgets: the connection is closed."""
+        """Return the responders that still wait, and forget them: the connection is closed."""
         responders = [responder for responder in self._responders if responder is not None]
-        if self._direct is not None and self._direct is not _ORPHAN:
-            responders.append(self._direct)
+        if exchange(&self._has_direct, 0):
+            if self._direct is not _ORPHAN:
+                responders.append(self._direct)
+            self._direct = None
         self._responders = []
         memset(self._free, 0xFF, sizeof(self._free))
         self._first = 0
-        self._taken = 0
-        self._direct = None
+        store(&self._taken, 0)
         self.orphans = 0
         return responders
 
@@ -405,7 +439,7 @@ cdef class StreamTable:
         if stream < 0:
             own_socket.close()
             return
-        self._taken -= 1
+        store(&self._taken, self._taken - 1)
         descriptor = own_socket.fileno()
         if self._limit == C_MAX_STREAMS:
             self._limit = C_MAX_STREAMS - 1
@@ -424,7 +458,7 @@ cdef class StreamTable:
     @property
     def could_settle(self):
         """True if nothing is in flight, and `settled` says no (see the Python twin)."""
-        if self.settled or self._acquire is None:
+        if load(&self._settled) or self._acquire is None:
             return False
         return self._count() == 0 and self.rest is None
 
@@ -434,7 +468,12 @@ cdef class StreamTable:
         return self._is_idle()
 
     cdef inline bint _is_idle(self) noexcept:
-        return self.settled and not self.closed and not self.paused and self._count() == 0
+        return (
+            load(&self._settled)
+            and not load(&self._closed)
+            and not load(&self._paused)
+            and self._count() == 0
+        )
 
     def frame(self, opcode, flags, body):
         """Return what `send_directly` writes; any thread (see the Python twin)."""
@@ -465,7 +504,7 @@ cdef class StreamTable:
         cdef Py_ssize_t written = size
         cdef int descriptor
         cdef bint is_sent = False
-        if self._acquire is None or not self.settled or self._acquire(False) is False:
+        if self._acquire is None or not load(&self._settled) or self._acquire(False) is False:
             return False
         # No Python code runs from here on: a signal handler in between could wait for the loop.
         descriptor = self._descriptor
@@ -477,19 +516,30 @@ cdef class StreamTable:
                     responder.stream = self._direct_stream
                 history.append(responder)
                 self._direct = responder
-                # The caller holds `data`. The socket stays open: it is closed by a holder of the
-                # claim, which is this thread's until `_let_go`.
-                with nogil:
-                    written = send_now(descriptor, start, size)
-                is_sent = True
+                exchange(&self._has_direct, 1)
+                # The loop does not wait for long before it closes the connection: if it has looked
+                # for responders before this one was there, nobody else would end it.
+                if load(&self._closed) and exchange(&self._has_direct, 0):
+                    self._direct = None
+                    history.pop()
+                    if type(responder) is Attempt:
+                        (<Attempt> responder).stream = -1
+                    else:
+                        responder.stream = -1
+                else:
+                    # The caller holds `data`. The socket stays open: it is closed by a holder of
+                    # the claim, which is this thread's until `_release_claim`.
+                    with nogil:
+                        written = send_now(descriptor, start, size)
+                    is_sent = True
             if written != size:
                 self._leave_rest(data, written)
         finally:
-            self._let_go()
+            self._release_claim()
         return is_sent
 
     cdef int _leave_rest(self, bytes data, Py_ssize_t written) except -1:
-        self.settled = False
+        store(&self._settled, 0)
         try:
             if written < 0:
                 self._wake(self._on_broken, -written)
@@ -510,13 +560,13 @@ cdef class StreamTable:
 
     def release_write(self):
         """End what `acquire_write` has begun."""
-        self._let_go()
+        self._release_claim()
 
-    cdef int _let_go(self) except -1:
+    cdef int _release_claim(self) except -1:
         if self._release is None:
             return 0
         self._release()
-        if self.closed and self._socket is not None and self._acquire(False) is True:
+        if load(&self._closed) and self._socket is not None and self._acquire(False) is True:
             own_socket = self._socket
             self._socket = None
             self._descriptor = -1

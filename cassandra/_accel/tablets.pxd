@@ -44,8 +44,8 @@ cdef class Table:
 cdef class TabletMap:
     cdef readonly Py_ssize_t limit
     cdef readonly Py_ssize_t count
-    cdef public long long hits
-    cdef public long long misses
+    cdef public Py_ssize_t hits
+    cdef public Py_ssize_t misses
     cdef readonly tuple hosts
     cdef list _host_ids
     cdef dict _numbers
@@ -69,6 +69,7 @@ cdef class TabletMap:
     cdef object _number_of(self, bytes host_id)
     cdef int _make_room(self, keyspace, table) except -1
     cdef int _forget(self, set gone) except -1
+    cdef int _drop(self, keyspace, table) except -1
     cdef int _remove(self, keyspace, table) except -1
 
 

@@ -22,6 +22,7 @@ from cassandra._accel.bind cimport ValuesBlock
 from cassandra._accel.checks cimport unpicklable
 from cassandra._accel.fields cimport BoundBase, PreparedBase, value_of, with_fields
 from cassandra._accel.ring cimport NOBODY, token_at
+from cassandra._accel.threads cimport add, load, store
 from cassandra._accel.wbuf cimport get_be32, get_be64
 
 import uuid as _uuid
@@ -262,9 +263,8 @@ cdef tuple _split(Chunk joined):
 cdef class TabletMap:
     """The tablets that are known, by keyspace and table (see the Python twin).
 
-    The loop changes it, and other threads look: chunks never change once they are in a table, and
-    what is replaced or grows is looked at in critical sections. The counts of hits and misses are
-    about right if threads count at the same moment.
+    Any thread may change it, in critical sections. Chunks and tables never change once they are in
+    it: other threads go on looking at the ones that were replaced.
     """
 
     def __cinit__(self, *arguments, **named):
@@ -422,19 +422,21 @@ cdef class TabletMap:
         return self._next_block(chunk, at)
 
     cdef int _next_block(self, Chunk chunk, Py_ssize_t at) noexcept:
-        self._turn = (self._turn + 1) & 15
+        # Two threads at once may show the same part: the next ones show the others.
+        cdef int turn = (load(&self._turn) + 1) & 15
+        store(&self._turn, turn)
         if chunk is None:
-            return self._turn << 4
-        return self._turn << 4 | (<int> (chunk.versions[at] >> (4 * self._turn)) & 0xF)
+            return turn << 4
+        return turn << 4 | (<int> (chunk.versions[at] >> (4 * turn)) & 0xF)
 
     def tally(self, keyspace, table, token):
         """Count a request: a hit, or a miss, if its table has tablets."""
         cdef Py_ssize_t at = 0
         if self._has_keyspace(keyspace):
             if self._row(keyspace, table, token, &at) is not None:
-                self.hits += 1
+                add(&self.hits, 1)
             else:
-                self.misses += 1
+                add(&self.misses, 1)
 
     def tables(self):
         """Return (keyspace, table, number of tablets) of all tables that are known."""
@@ -522,11 +524,17 @@ cdef class TabletMap:
     cdef object _number_of(self, bytes host_id):
         # By the bytes: making a UUID of them takes longer than all the rest.
         number = self._numbers.get(host_id)
-        if number is None and len(self._host_ids) < MOST_HOSTS:
-            with cython.critical_section(self):
-                number = self._numbers[host_id] = len(self._host_ids)
-                self._host_ids.append(_UUID(bytes=host_id))
+        if number is not None:
+            return number
+        # Made before the section, which Python code would interrupt.
+        own = _UUID(bytes=host_id)
+        with cython.critical_section(self):
+            number = self._numbers.get(host_id)
+            if number is None and len(self._host_ids) < MOST_HOSTS:
+                # The number last: who finds it finds the rest.
+                self._host_ids.append(own)
                 self.hosts = self.hosts + (self._known.get(host_id),)
+                number = self._numbers[host_id] = len(self._host_ids) - 1
         return number
 
     cdef int _make_room(self, keyspace, table) except -1:
@@ -536,7 +544,7 @@ cdef class TabletMap:
         for other in list(self._tables):
             for name in list(self._tables[other]):
                 if (other, name) != (keyspace, table):
-                    self.drop(other, name)
+                    self._drop(other, name)
                     return 0
         known = <Table?> self._tables[keyspace][table]
         chunk = <Chunk?> known.chunks[PyTuple_GET_SIZE(known.chunks) - 1]
@@ -554,21 +562,23 @@ cdef class TabletMap:
         A node that replaces another has an id of its own, so what was told of the old one ends.
         """
         by_id = {host.host_id: host for host in hosts}
-        self._known = {
-            host_id.bytes: host for host_id, host in by_id.items() if host_id is not None
-        }
-        gone = {number for number, own in enumerate(self._host_ids) if own not in by_id}
-        new = tuple([by_id.get(own) for own in self._host_ids])
-        # A refresh mostly finds the same nodes: plans need not be made anew then.
-        if len(new) != len(self.hosts) or any(
-            [one is not other for one, other in zip(new, self.hosts, strict=True)]
-        ):
-            with cython.critical_section(self):
+        by_bytes = {host_id.bytes: host for host_id, host in by_id.items() if host_id is not None}
+        with cython.critical_section(self):
+            self._known = by_bytes
+            known = list(self._host_ids)
+        gone = {number for number, own in enumerate(known) if own not in by_id}
+        new = tuple([by_id.get(own) for own in known])
+        with cython.critical_section(self):
+            # Hosts that came meanwhile were looked up in `_known`.
+            new += self.hosts[len(new):]
+            # A refresh mostly finds the same nodes: plans need not be made anew then.
+            if any([one is not other for one, other in zip(new, self.hosts, strict=True)]):
                 self.hosts = new
-        if gone:
-            self._forget(gone)
+            if gone:
+                self._forget(gone)
 
     cdef int _forget(self, set gone) except -1:
+        # In a critical section, as `_drop`, `_remove` and `_make_room`.
         cdef Table table
         cdef Table kept
         for keyspace, tables in list(self._tables.items()):
@@ -585,10 +595,15 @@ cdef class TabletMap:
 
     def drop(self, keyspace, table=None):
         """Forget the tablets of a table, or of all tables of a keyspace."""
+        with cython.critical_section(self):
+            self._drop(keyspace, table)
+
+    cdef int _drop(self, keyspace, table) except -1:
         for name, known in list(self._tables.get(keyspace, {}).items()):
             if table is None or table == name:
                 self.count -= (<Table?> known).count
                 self._remove(keyspace, name)
+        return 0
 
     cdef int _remove(self, keyspace, table) except -1:
         tables = self._tables[keyspace]

@@ -65,9 +65,9 @@ class StreamTable:
     __slots__ = (
         "_call_soon",
         "_claim",
-        "_direct",
         "_direct_stream",
         "_direct_writer",
+        "_directs",
         "_flush",
         "_framing",
         "_ids",
@@ -102,7 +102,9 @@ class StreamTable:
         self.rest: bytes | None = None  # of what a thread has written in part
         self._claim: threading.Lock | None = None
         self._framing: threading.Lock | None = None
-        self._direct: Any = None  # what waits for the answer on the stream of direct requests
+        # What waits for the answer on the stream of direct requests, by that stream. To take it
+        # away is one step: two threads never both have it.
+        self._directs: dict[int, Any] = {}
         self._direct_stream = -1
         self._direct_writer: FrameWriter | None = None
         self._socket: _socket.socket | None = None
@@ -112,7 +114,7 @@ class StreamTable:
     @property
     def in_flight(self) -> int:
         """Streams in use: of requests that wait for their answers, and of orphans."""
-        return len(self._responders) + (self._direct is not None)
+        return len(self._responders) + len(self._directs)
 
     @property
     def limit(self) -> int:
@@ -136,7 +138,7 @@ class StreamTable:
         """
         return (
             not (self.closed or self.paused)
-            and len(self._responders) + (self._direct is not None) < self._limit
+            and len(self._responders) + len(self._directs) < self._limit
             and self.writer.pending < WRITE_HIGH_WATER
         )
 
@@ -167,8 +169,8 @@ class StreamTable:
     def abandon(self, stream: int, responder: Responder) -> bool:
         """Give up the answer on `stream`; return False if `responder` did not wait for it."""
         # The place stays: a late answer without one would close the connection.
-        if stream == self._direct_stream and self._direct is responder:
-            self._direct = _ORPHAN
+        if self._directs.get(stream) is responder:
+            self._directs[stream] = _ORPHAN
         elif self._responders.get(stream) is responder:
             self._responders[stream] = None
         else:
@@ -180,7 +182,7 @@ class StreamTable:
         """Return the streams whose answers nobody waits for any more."""
         # A copy: the loop may change the table while a thread of the program looks.
         found = {stream for stream, one in self._responders.copy().items() if one is None}
-        if self._direct is _ORPHAN:
+        if self._directs.get(self._direct_stream) is _ORPHAN:
             found.add(self._direct_stream)
         return found
 
@@ -203,7 +205,7 @@ class StreamTable:
                 if responder is None:
                     responder = _ORPHAN
             else:
-                responder = self._take_direct(stream)
+                responder = self._directs.pop(stream, None)
             if responder is _ORPHAN:
                 self.orphans -= 1
             elif responder is not None:
@@ -221,17 +223,10 @@ class StreamTable:
             if self.closed:
                 return
 
-    def _take_direct(self, stream: int) -> Any:
-        """Return the responder of the direct request in flight; None if `stream` is not in use."""
-        if stream != self._direct_stream:
-            return None
-        responder, self._direct = self._direct, None
-        return responder
-
     def take_all(self) -> list[Any]:
         """The responders that still wait, which the table forgets: the connection is closed."""
         responders, self._responders = self._responders, {}
-        direct, self._direct = self._direct, None
+        direct = self._directs.pop(self._direct_stream, None)
         # Their answers cannot come any more.
         self.orphans = 0
         waiting = [responder for responder in responders.values() if responder is not None]
@@ -279,17 +274,15 @@ class StreamTable:
             not self.settled
             and self._claim is not None
             and not self._responders
-            and self._direct is None
+            and not self._directs
             and self.rest is None
         )
 
     @property
     def is_idle(self) -> bool:
         """True if a thread may write a request now, as far as can be told without the claim."""
-        return (
-            self.settled
-            and not (self.closed or self.paused or self._responders)
-            and self._direct is None
+        return self.settled and not (
+            self.closed or self.paused or self._responders or self._directs
         )
 
     def frame(self, opcode: int, flags: int, body: bytes) -> bytes | None:
@@ -329,10 +322,10 @@ class StreamTable:
             written = -1
             responder.stream = self._direct_stream
             history.append(responder)
-            self._direct = responder
+            self._directs[self._direct_stream] = responder
             # The loop does not wait for long. If it closes the connection later, it finds the
             # responder.
-            if self.closed and self._take_direct(self._direct_stream) is responder:
+            if self.closed and self._directs.pop(self._direct_stream, None) is responder:
                 responder.stream = -1
                 history.remove(responder)
                 written = len(data)
