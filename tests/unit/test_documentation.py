@@ -98,3 +98,10 @@ def test_dead_links_are_found(tmp_path: Path) -> None:
         "http://docs.python.org/3/: http",
         "https://nowhere.invalid/: a site that is not in ELSEWHERE",
     ]
+
+
+def test_contributors_are_told_of_each_lane() -> None:
+    lanes = re.findall(r"^\[testenv:([a-z][\w-]*)\]", (ROOT / "tox.ini").read_text(), re.MULTILINE)
+    told = (ROOT / "CONTRIBUTING.rst").read_text()
+    assert len(lanes) > 10
+    assert [lane for lane in lanes if f"``{lane}``" not in told and f"-e {lane}" not in told] == []

@@ -1,0 +1,111 @@
+"""Threads that share what they may, over a build with ThreadSanitizer, without the GIL.
+
+    python -m tests.races [--threads 4] [--minutes 2]
+
+Interpreter and compiled modules are built with ``-fsanitize=thread``: `tools/build_python` makes the
+former, once, which takes ten minutes. The modules are built in a copy of the tree, so that none of
+them stays behind. The sanitizer slows everything down by ten or more; it needs no luck to see a
+race, only that both threads come by. A report is a failure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tests.sanitize import HOME, copied
+
+VERSION = "3.14t-tsan"
+FLAGS = ("-fsanitize=thread", "-shared", "-fPIC", "-O1", "-g", "-fno-omit-frame-pointer", "-w")
+
+
+def interpreter() -> str:
+    """Return the path of the sanitized interpreter, which is built if it is not there."""
+    made = subprocess.run(
+        [str(HOME / "tools" / "build_python"), VERSION],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    if made.returncode:
+        sys.exit(f"no interpreter with a sanitizer could be built: {made.returncode}")
+    return made.stdout.split()[-1]
+
+
+def without_chance() -> list[str]:
+    """Return the command that gives programs an address space as the sanitizer wants it."""
+    command = shutil.which("setarch")
+    return [command, "-R"] if command is not None else []
+
+
+def build(python: str, folder: Path) -> None:
+    """Build the modules in a copy of the tree. C files are the same for all interpreters."""
+    copied(folder)
+    subprocess.run(
+        [sys.executable, "-c", "import setup; setup.extensions()"],
+        cwd=folder,
+        env={**os.environ, "CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST": "1"},
+        stdout=subprocess.DEVNULL,
+        check=True,
+    )
+    asked = (
+        "import sysconfig as s; print(s.get_path('include')); print(s.get_config_var('EXT_SUFFIX'))"
+    )
+    include, suffix = subprocess.run(
+        [*without_chance(), python, "-c", asked], stdout=subprocess.PIPE, text=True, check=True
+    ).stdout.split()
+    compiler = os.environ.get("CC", "gcc").split()
+    rooms = folder / "cassandra" / "_accel"
+
+    def compile_one(source: Path) -> None:
+        made = rooms / (source.stem + suffix)
+        command = [*compiler, *FLAGS, f"-I{include}", f"-I{rooms}", str(source), "-o", str(made)]
+        subprocess.run(command, check=True)
+
+    sources = sorted(rooms.glob("*.c"), key=lambda one: -one.stat().st_size)
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        list(pool.map(compile_one, sources))
+
+
+def main() -> int:
+    """Build, have threads share, and return the status: 66 after a report."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--threads", type=int, default=4)
+    parser.add_argument("--minutes", type=float, default=2.0)
+    parser.add_argument("--keep", type=Path, help="where to build, for another look afterwards")
+    options = parser.parse_args()
+    if not sysconfig.get_platform().startswith("linux"):
+        sys.exit("ThreadSanitizer is used on Linux alone; nothing was tested")
+    python = interpreter()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.keep or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        build(python, folder)
+        stress = ["tests.stress.threads", "--threads", str(options.threads)]
+        done = subprocess.run(
+            [*without_chance(), python, "-m", *stress, "--minutes", str(options.minutes)],
+            cwd=folder,
+            env={
+                **os.environ,
+                "PYTHONPATH": str(folder),
+                "PYTHON_GIL": "0",
+                "CASS_DRIVER_IMPL": "c",
+                "TSAN_OPTIONS": "history_size=4:exitcode=66",
+            },
+            check=False,
+        )
+    print(f"{int(not done.returncode)} passed, {int(bool(done.returncode))} failed", flush=True)
+    return done.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
