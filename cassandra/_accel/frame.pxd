@@ -11,6 +11,7 @@ cdef class FrameWriter:
     cdef object _compression
     cdef bint _segmented
     cdef bytes _done
+    cdef Py_ssize_t _done_size       # other threads ask how much waits
     cdef uint8_t* _data
     cdef Py_ssize_t _size
     cdef Py_ssize_t _capacity

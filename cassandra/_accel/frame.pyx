@@ -20,6 +20,7 @@ from libc.stdint cimport int16_t, int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memmove
 
 from cassandra._accel.checks cimport exact_bytes, unpicklable
+from cassandra._accel.threads cimport load_size, store_size
 from cassandra._accel.wbuf cimport get_be16, get_be32, put_be16, put_be32
 
 from cassandra.errors import CrcException, ProtocolError
@@ -472,7 +473,7 @@ cdef class FrameWriter:
         return self._pending()
 
     cdef Py_ssize_t _pending(self) noexcept:
-        return self._size + PyBytes_GET_SIZE(self._done)
+        return load_size(&self._size) + load_size(&self._done_size)
 
     def set_compression(self, algorithm):
         """Compress bodies (version 3 and 4) or segments (5) with "lz4" or "snappy".
@@ -489,6 +490,7 @@ cdef class FrameWriter:
         if not self._segmented:
             self._segmented = True
             self._done = self._taken()
+            store_size(&self._done_size, PyBytes_GET_SIZE(self._done))
 
     cdef int _check_compression(self) except -1:
         if self._compression is not None and self._compression.compress_segment is None:
@@ -521,7 +523,7 @@ cdef class FrameWriter:
         return made
 
     cdef void _forget(self) noexcept:
-        self._size = 0
+        store_size(&self._size, 0)
         if self._capacity > C_BLOCK:
             PyMem_Free(self._data)
             self._data = NULL
@@ -565,7 +567,7 @@ cdef class FrameWriter:
         p[4] = <uint8_t> code
         put_be32(p + 5, <uint32_t> size)
         memcpy(p + C_HEADER, PyBytes_AS_STRING(data), size)
-        self._size += C_HEADER + size
+        store_size(&self._size, self._size + C_HEADER + size)
         return 0
 
     def take(self):
@@ -577,6 +579,7 @@ cdef class FrameWriter:
         framed = self._take_segments()
         if PyBytes_GET_SIZE(done):
             self._done = b""
+            store_size(&self._done_size, 0)
             return done + framed
         return framed
 
@@ -593,13 +596,14 @@ cdef class FrameWriter:
             return b""
         # Compression may run code that adds to this writer: to a block of its own.
         self._data = NULL
-        self._size = self._capacity = 0
+        self._capacity = 0
+        store_size(&self._size, 0)
         try:
             joined = self._segments_of(data, size)
         except BaseException:
             if self._data == NULL:
                 self._data = data
-                self._size = size
+                store_size(&self._size, size)
                 self._capacity = capacity
             else:
                 PyMem_Free(data)

@@ -76,7 +76,8 @@ cdef class Collector:
     @property
     def is_over(self):
         """True if the reader has been given all outcomes, and no statement is left."""
-        return self.is_exhausted and self.given == self.sent
+        with cython.critical_section(self):
+            return self.is_exhausted and self.given == self.sent
 
     @property
     def is_ready(self):
@@ -85,11 +86,16 @@ cdef class Collector:
 
     cdef bint _is_ready(self) except -1:
         with cython.critical_section(self):
-            if self.is_patient and not self.has_failed:
-                if self._wants_more() or self.under_way == 0:
-                    return True
-                return self.sent - self.given >= 2 * self._concurrency and self._has_next()
-            return self._has_next() or self._wants_more()
+            return self._has_enough()
+
+    # The next three are called in a critical section.
+
+    cdef bint _has_enough(self) except -1:
+        if self.is_patient and not self.has_failed:
+            if self._wants_more() or self.under_way == 0:
+                return True
+            return self.sent - self.given >= 2 * self._concurrency and self._has_next()
+        return self._has_next() or self._wants_more()
 
     cdef bint _has_next(self) except -1:
         if self._arrived is not None:
@@ -102,7 +108,8 @@ cdef class Collector:
     @property
     def wants_more(self):
         """True if it is time to take statements: not for each outcome, but for many at a time."""
-        return self._wants_more()
+        with cython.critical_section(self):
+            return self._wants_more()
 
     cdef bint _wants_more(self) noexcept:
         return (
@@ -112,18 +119,21 @@ cdef class Collector:
             and self.sent - self.given < 2 * self._concurrency
         )
 
+    cdef bint _may_send(self) except -1:
+        with cython.critical_section(self):
+            return (
+                not self.is_exhausted
+                and self.under_way < self._concurrency
+                and self.sent - self.given < 2 * self._concurrency
+            )
+
     def requests(self, statements, burst, most):
         """Append the requests of the next statements to `burst` (see the Python twin)."""
         cdef RequestBase request
         cdef list made = <list?> burst
         cdef Py_ssize_t left = min(most, C_MOST_UNDER_WAY)
         self.unusual = None
-        while (
-            left > 0
-            and not self.is_exhausted
-            and self.under_way < self._concurrency
-            and self.sent - self.given < 2 * self._concurrency
-        ):
+        while left > 0 and self._may_send():
             left -= 1
             try:
                 query, parameters = next(statements)
@@ -184,8 +194,11 @@ cdef class Collector:
     def put(self, place, success, value):
         """Take the outcome of the statement at `place`; any thread."""
         cdef Py_ssize_t number = place
-        if not 0 <= number < self.sent:
-            raise ValueError(f"no statement at {place}: {self.sent} were taken")
+        cdef Py_ssize_t sent
+        with cython.critical_section(self):
+            sent = self.sent
+        if not 0 <= number < sent:
+            raise ValueError(f"no statement at {place}: {sent} were taken")
         self._put(number, success, value)
 
     cdef int _put(self, Py_ssize_t place, bint success, value) except -1:
@@ -205,7 +218,7 @@ cdef class Collector:
             if not success:
                 self.has_failed = True
             self.under_way -= 1
-            if self.is_awaited and self._is_ready():
+            if self.is_awaited and self._has_enough():
                 self.is_awaited = False
                 tells = True
         if tells and self.tell is not None:

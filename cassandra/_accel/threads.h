@@ -12,6 +12,9 @@
 #define turbocql_exchange(place, value) ((int)_InterlockedExchange((volatile long *)(place), value))
 #define turbocql_load(place) ((int)_InterlockedOr((volatile long *)(place), 0))
 #define turbocql_store(place, value) ((void)_InterlockedExchange((volatile long *)(place), value))
+#define turbocql_load_size(place) ((Py_ssize_t)_InterlockedOr64((volatile __int64 *)(place), 0))
+#define turbocql_store_size(place, value) \
+    ((void)_InterlockedExchange64((volatile __int64 *)(place), value))
 #define turbocql_load_pointer(place) \
     _InterlockedCompareExchangePointer((void *volatile *)(place), NULL, NULL)
 #define turbocql_store_pointer(place, value) \
@@ -22,6 +25,8 @@
 #define turbocql_exchange(place, value) __atomic_exchange_n(place, value, __ATOMIC_SEQ_CST)
 #define turbocql_load(place) __atomic_load_n(place, __ATOMIC_ACQUIRE)
 #define turbocql_store(place, value) __atomic_store_n(place, value, __ATOMIC_RELEASE)
+#define turbocql_load_size turbocql_load
+#define turbocql_store_size turbocql_store
 #define turbocql_load_pointer(place) __atomic_load_n(place, __ATOMIC_ACQUIRE)
 #define turbocql_store_pointer(place, value) __atomic_store_n(place, value, __ATOMIC_RELEASE)
 #define turbocql_add(place, change) ((void)__atomic_fetch_add(place, change, __ATOMIC_RELAXED))
@@ -37,6 +42,8 @@ static inline int turbocql_exchange(int *place, int value) {
 
 #define turbocql_load(place) (*(place))
 #define turbocql_store(place, value) ((void)(*(place) = (value)))
+#define turbocql_load_size turbocql_load
+#define turbocql_store_size turbocql_store
 #define turbocql_load_pointer(place) (*(place))
 #define turbocql_store_pointer(place, value) ((void)(*(place) = (value)))
 #define turbocql_add(place, change) ((void)(*(place) += (change)))
