@@ -14,6 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cassandra.testing import LocalCluster
+
+if not __package__:  # run as a folder: behind what is installed, whose modules are compiled
+    sys.path.append(str(Path(__file__).resolve().parents[2]))
+
 from tests.differential.compare import Difference, Verdict, differences, judge
 from tests.differential.defended import DEFENDED
 from tests.differential.lane import OURS, Lane, Module, environments, is_in_short_form
@@ -108,7 +112,7 @@ def report(verdict: Verdict, limit: int) -> None:
 
 def main() -> int:
     """Return how many differences are not in the list, and entries are there without one."""
-    parser = argparse.ArgumentParser(prog="python -m tests.differential", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python tests/differential", description=__doc__)
     parser.add_argument("--short", action="store_true", help=f"one program of {SHARE}")
     parser.add_argument("--only", action="append", help="programs by name, as a shell pattern")
     parser.add_argument("--node", help="address:port of a node that runs already")

@@ -10,6 +10,9 @@ import tempfile
 import venv
 from pathlib import Path
 
+if not __package__:  # run as a folder: behind what is installed, whose modules are compiled
+    sys.path.append(str(Path(__file__).resolve().parents[2]))
+
 from cassandra.testing.fake import FakeCluster, Scylla
 from tests.proxies import behind
 
@@ -119,7 +122,7 @@ def _asks_for_tablets(scylla: Scylla) -> bool:
 
 def main() -> int:
     """Return how many drivers disagree with the fake nodes."""
-    parser = argparse.ArgumentParser(prog="python -m tests.oracle", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python tests/oracle", description=__doc__)
     parser.add_argument("--count", type=int, default=2000, help="reads of each keyspace")
     options = parser.parse_args()
     wrong = 0
