@@ -12,8 +12,10 @@ from collections.abc import Callable
 from types import CodeType, ModuleType
 from typing import Any
 
-PACKAGE = "cassandra"
+from cassandra._impl import TWINS
 
+PACKAGE = "cassandra"
+COMPILED = "cassandra._accel."
 
 MISSING = object()  # what `find` returns for a name that is not there
 UNKNOWN = object()  # and if a module cannot be imported here, so that nothing can be said
@@ -115,15 +117,26 @@ def has_attribute(owner: str, name: str) -> bool | None:
     if not isinstance(kind, type):
         return None
     # Looked up, not asked for: some attributes raise an error at a class.
-    if any(name in vars(one) for one in kind.__mro__):
+    line = [_reference(one) for one in kind.__mro__]
+    if any(name in vars(one) for one in line):
         return True
-    kinds = [one for one in kind.__mro__ if is_ours(one.__module__)]
+    kinds = [one for one in line if is_ours(one.__module__)]
     if any("__getattr__" in vars(one) for one in kinds):
         return None
     given = [_given_by(one) for one in kinds]
     if any(names is not None and name in names for names in given):
         return True
     return None if None in given else False
+
+
+def _reference(kind: type) -> type:
+    """Return the Python twin of a compiled class, itself of any other.
+
+    What is found must not depend on which implementation runs, and only one has a source to read.
+    """
+    twin = TWINS.get(kind.__module__.removeprefix(COMPILED))
+    found = find(f"{twin}.{kind.__qualname__}") if twin is not None else kind
+    return found if isinstance(found, type) else kind
 
 
 def _given_by(kind: type) -> frozenset[str] | None:
@@ -136,10 +149,19 @@ def _given_by(kind: type) -> frozenset[str] | None:
 
 
 def _file(method: object) -> str:
-    code = getattr(inspect.unwrap(method), "__code__", None)  # type: ignore[arg-type]
-    return (
-        code.co_filename if isinstance(code, CodeType) and os.path.isfile(code.co_filename) else ""
+    """Return the file of a method's Python source, an empty text if there is none."""
+    plain = inspect.unwrap(method)  # type: ignore[arg-type]
+    twin = TWINS.get(str(getattr(plain, "__module__", "")).removeprefix(COMPILED))
+    if twin is not None:
+        plain = find(f"{twin}.{getattr(plain, '__qualname__', '')}")
+    code = getattr(plain, "__code__", None)
+    # Cython's code objects name a .pyx, which may be there: relative to a clone.
+    is_there = (
+        isinstance(code, CodeType)
+        and code.co_filename.endswith(".py")
+        and os.path.isfile(code.co_filename)
     )
+    return code.co_filename if is_there else ""
 
 
 @functools.cache
