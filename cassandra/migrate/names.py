@@ -9,7 +9,7 @@ import inspect
 import os
 import warnings
 from collections.abc import Callable
-from types import CodeType, ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from cassandra._impl import TWINS
@@ -140,28 +140,31 @@ def _reference(kind: type) -> type:
 
 
 def _given_by(kind: type) -> frozenset[str] | None:
-    """Return the attributes that a class's methods give, None if there is no source of them."""
+    """Return the attributes that a class's methods give, None if that cannot be said."""
     methods = [one for one in vars(kind).values() if callable(one) and not isinstance(one, type)]
-    files = {_file(one) for one in methods}
-    if "" in files:
-        return None
-    return frozenset().union(*map(_given_in, files))
+    given: set[str] = set()
+    for one in methods:
+        found = _given_in_method(one)
+        if found is None:
+            return None
+        given |= found
+    return frozenset(given)
 
 
-def _file(method: object) -> str:
-    """Return the file of a method's Python source, an empty text if there is none."""
+def _given_in_method(method: object) -> frozenset[str] | None:
     plain = inspect.unwrap(method)  # type: ignore[arg-type]
     twin = TWINS.get(str(getattr(plain, "__module__", "")).removeprefix(COMPILED))
     if twin is not None:
         plain = find(f"{twin}.{getattr(plain, '__qualname__', '')}")
-    code = getattr(plain, "__code__", None)
-    # Cython's code objects name a .pyx, which may be there: relative to a clone.
-    is_there = (
-        isinstance(code, CodeType)
-        and code.co_filename.endswith(".py")
-        and os.path.isfile(code.co_filename)
-    )
-    return code.co_filename if is_there else ""
+    # Code objects of Cython name a .pyx, which may be there: relative to a clone.
+    if not isinstance(plain, FunctionType):
+        return None
+    file = plain.__code__.co_filename
+    if os.path.isfile(file):
+        return _given_in(file)
+    # A method that the driver has generated, as the constructor of settings, has no source. All
+    # names in it are more than it sets.
+    return frozenset(plain.__code__.co_names)
 
 
 @functools.cache
@@ -194,6 +197,53 @@ def parameters(name: str) -> frozenset[str] | None:
     if any(one.kind is one.VAR_KEYWORD for one in taken):
         return None
     return frozenset(one.name for one in taken)
+
+
+@functools.cache
+def position(name: str, argument: str) -> int | None:
+    """Return the position at which a call may give an argument, None if it has none.
+
+    :param name: the function or class; ``Class.method`` of one of its methods.
+    :param argument: the argument.
+    """
+    found = _callable(name)
+    if found is None:
+        return None
+    try:
+        taken = list(inspect.signature(found).parameters.values())
+    except (TypeError, ValueError):
+        return None
+    if isinstance(find(name.rpartition(".")[0]), type) and not isinstance(found, type):
+        del taken[:1]  # self
+    for at, one in enumerate(taken):
+        if one.kind not in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD):
+            return None
+        if one.name == argument:
+            return at
+    return None
+
+
+@functools.cache
+def refuses(owner: str, name: str) -> bool:
+    """Return whether objects of a class refuse an attribute because it is a misspelt setting.
+
+    :param owner: the class.
+    :param name: the attribute.
+    """
+    kind: Any = find(owner)
+    if not isinstance(kind, type) or name.startswith("_") or has_attribute(owner, name):
+        return False
+    if not any("__setattr__" in vars(one) for one in kind.__mro__ if one is not object):
+        return False
+    make: Any = kind.__new__
+    try:
+        setattr(make(kind), name, None)  # an object that is good for nothing else
+    except AttributeError as error:
+        # Of an object that is not made, other attributes are missing.
+        return repr(name) in str(error) and "setting" in str(error)
+    except Exception:
+        return False
+    return False
 
 
 def _callable(name: str) -> Callable[..., Any] | None:
