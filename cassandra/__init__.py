@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-import os
 import sys
 from logging import NullHandler
 from typing import TYPE_CHECKING
 
-from cassandra._foreign import refuse_foreign_files
+from cassandra._foreign import check_files
 
-refuse_foreign_files(os.path.dirname(os.path.abspath(__file__)))
+check_files()
 
 from cassandra._version import __version__, __version_info__
 from cassandra.consistency import ConsistencyLevel, consistency_value_to_name

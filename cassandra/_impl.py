@@ -23,6 +23,8 @@ import sys
 import warnings
 from typing import TYPE_CHECKING, Literal
 
+from cassandra._foreign import lost_files
+
 if TYPE_CHECKING:
     from types import ModuleType
 
@@ -73,11 +75,7 @@ def twin(name: str, impl: str) -> ModuleType:
     except ImportError as error:
         lost = getattr(error, "name", None) or ""
         if isinstance(error, ModuleNotFoundError) and lost.startswith("cassandra."):
-            raise ImportError(
-                f"{lost} is not there, which is a part of turbocql: most likely another driver was "
-                "installed over it and removed again, and took files with it that have the same "
-                "name. pip install --force-reinstall --no-deps turbocql brings them back"
-            ) from error
+            raise ImportError(lost_files(lost)) from error
         raise ImportError(
             f"the compiled module cassandra._accel.{name} cannot be loaded: {error}. "
             "Install turbocql again for this interpreter; CASS_DRIVER_IMPL=python goes on without."

@@ -2,6 +2,10 @@
 blocking faces use.
 """
 
+from cassandra._foreign import check_files
+
+check_files()
+
 from cassandra.aio.cluster import Cluster
 from cassandra.aio.concurrent import ExecutionResult, PlacedResult
 from cassandra.aio.result import ResultSet

@@ -5,6 +5,10 @@
 
 from __future__ import annotations
 
+from cassandra._foreign import check_files
+
+check_files()
+
 from cassandra.bulk.options import LoadOptions
 from cassandra.bulk.report import LoadError, LoadReport, RowFailure
 

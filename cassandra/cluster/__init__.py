@@ -2,11 +2,9 @@
 profiles.
 """
 
-import os
+from cassandra._foreign import check_files
 
-from cassandra._foreign import refuse_foreign_files
-
-refuse_foreign_files(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+check_files()
 
 from cassandra._lazy import lazy_names
 from cassandra.client.pool_sizes import (

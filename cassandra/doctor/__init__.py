@@ -3,3 +3,7 @@
 `cassandra.doctor.cli` is the command, `cassandra.doctor.network` looks before there is a session,
 `cassandra.doctor.checks` asks the cluster.
 """
+
+from cassandra._foreign import check_files
+
+check_files()

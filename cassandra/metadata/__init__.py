@@ -1,11 +1,10 @@
 """The driver's knowledge of a cluster: nodes, tokens and replicas, and the schema."""
 
-import os
 from typing import TYPE_CHECKING
 
-from cassandra._foreign import refuse_foreign_files
+from cassandra._foreign import check_files
 
-refuse_foreign_files(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+check_files()
 
 from cassandra._lazy import lazy_names
 from cassandra.metadata.cluster_metadata import Metadata

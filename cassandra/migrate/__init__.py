@@ -6,3 +6,7 @@ It reads a program's source and never runs it. `table` has the differences, whic
 """
 
 from __future__ import annotations
+
+from cassandra._foreign import check_files
+
+check_files()

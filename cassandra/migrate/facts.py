@@ -21,6 +21,7 @@ class Program:
     :param lists: names of the mapper's columns that are lists.
     :param other_columns: names of the mapper's other columns.
     :param own_modules: modules in the package ``cassandra`` that the program brings itself.
+    :param forks: whether processes may be forks; False if it starts new interpreters.
     """
 
     imports: set[str] = field(default_factory=set)
@@ -29,6 +30,7 @@ class Program:
     lists: set[str] = field(default_factory=set)
     other_columns: set[str] = field(default_factory=set)
     own_modules: set[str] = field(default_factory=set)
+    forks: bool = True
 
 
 @dataclass
@@ -75,11 +77,29 @@ class Attribute(Fact):
     :param owner: the object's class.
     :param name: the attribute.
     :param is_there: whether objects of the class have it here. None if that cannot be said.
+    :param is_own: whether the object is of a class of the program's that is derived from it.
     """
 
     owner: str
     name: str
     is_there: bool | None
+    is_own: bool = False
+
+
+@dataclass
+class Stored(Fact):
+    """A value that the program gives an attribute of one of the driver's objects.
+
+    :param owner: the object's class.
+    :param name: the attribute.
+    :param value: the value. None if it is not known.
+    :param is_refused: whether the driver takes the name for a misspelt setting.
+    """
+
+    owner: str
+    name: str
+    value: ast.expr | None
+    is_refused: bool
 
 
 @dataclass

@@ -23,6 +23,7 @@ from cassandra.migrate.facts import (
     Name,
     Noticed,
     Program,
+    Stored,
     Text,
     short,
 )
@@ -162,16 +163,44 @@ class PrivateAttribute(Matcher):
         return f"{fact.owner.rpartition('.')[2]}.{fact.name}"
 
 
+# What tests ask of objects whose annotations name one of the driver's classes: these are mocks.
+OF_MOCKS = re.compile(
+    "assert_.*|call_args(_list)?|call_count|called|configure_mock|attach_mock|method_calls|"
+    "mock_add_spec|mock_calls|reset_mock|return_value|side_effect"
+)
+
+
+@dataclass(frozen=True)
+class MissingAttribute(Matcher):
+    """A public attribute of one of the driver's objects, which objects here do not have.
+
+    :param owners: classes of which programs have objects as the driver makes them. An object of
+        another class, a policy say, may be one of the program's own with attributes of its own.
+    """
+
+    owners: tuple[str, ...]
+
+    def match(self, fact: Fact, program: Program) -> str:
+        """Return the class and the attribute."""
+        if not isinstance(fact, Attribute) or fact.is_there is not False or fact.is_own:
+            return ""
+        if fact.owner not in homes(self.owners) or OF_MOCKS.fullmatch(fact.name):
+            return ""
+        if fact.name.startswith("_") or fact.name in program.stored | program.defined:
+            return ""
+        return f"{fact.owner.rpartition('.')[2]}.{fact.name}"
+
+
 @dataclass(frozen=True)
 class Setting(Matcher):
-    """An argument by name whose value this driver takes otherwise.
+    """An argument, or attribute, whose value this driver takes otherwise.
 
     :param callees: the functions, classes or methods.
     :param name: the argument's name.
     :param values: the constants that it concerns; without any, all values but those of `harmless`.
     :param members: names of an enumeration's members that it concerns as well.
     :param harmless: constants that it does not concern.
-    :param position: the argument's position, if it may be given so.
+    :param is_stored: whether it concerns the attribute of that name, too.
     """
 
     callees: tuple[str, ...]
@@ -179,36 +208,52 @@ class Setting(Matcher):
     values: tuple[object, ...] = ()
     members: tuple[str, ...] = ()
     harmless: tuple[object, ...] = (None,)
-    position: int | None = None
+    is_stored: bool = False
 
     def match(self, fact: Fact, program: Program) -> str:
-        """Return the call with the argument."""
+        """Return the call with the argument, or the assignment."""
+        if isinstance(fact, Stored):
+            if not self.is_stored or fact.name != self.name:
+                return ""
+            if fact.value is None or fact.owner not in homes(self.callees):
+                return ""
+            kind = fact.owner.rpartition(".")[2]
+            return f"{kind}.{self.name} = {short(fact.value)}" if self._is(fact.value) else ""
         if not isinstance(fact, Call) or fact.callee not in homes(self.callees):
             return ""
-        given = fact.keywords.get(self.name)
-        if given is None and self.position is not None and len(fact.arguments) > self.position:
-            given = fact.arguments[self.position]
-        # What is in `*args` cannot be read from the source.
-        if given is None or isinstance(given, ast.Starred):
+        given = fact.keywords.get(self.name) or self._by_position(fact)
+        if given is None or not self._is(given):
             return ""
+        return f"{fact.method}({self.name}={short(given)})"
+
+    def _by_position(self, call: Call) -> ast.expr | None:
+        at = names.position(call.callee, self.name)
+        if at is None or len(call.arguments) <= at:
+            return None
+        # What is in `*args` cannot be read from the source.
+        is_known = not any(isinstance(one, ast.Starred) for one in call.arguments[: at + 1])
+        return call.arguments[at] if is_known else None
+
+    def _is(self, given: ast.expr) -> bool:
+        """Whether a value is one that it concerns."""
         value = constant(given)
         if self.values:
-            matches = named_text(given) in self.members or any(
+            return named_text(given) in self.members or any(
                 # To Python, True equals 1.
                 type(value) is type(one) and value == one
                 for one in self.values
             )
-        else:
-            matches = not any(value is one for one in self.harmless)
-        return f"{fact.method}({self.name}={short(given)})" if matches else ""
+        return not any(value is one for one in self.harmless)
 
 
 @dataclass(frozen=True)
 class UnknownSetting(Matcher):
-    """An argument by a name that this driver's function does not have."""
+    """An argument, or attribute, by a name that no setting of this driver has."""
 
     def match(self, fact: Fact, program: Program) -> str:
-        """Return the call with the arguments."""
+        """Return the call with the arguments, or the assignment."""
+        if isinstance(fact, Stored) and fact.is_refused:
+            return f"{fact.owner.rpartition('.')[2]}.{fact.name} = ..."
         if not isinstance(fact, Call) or not fact.unknown:
             return ""
         return f"{fact.method}({', '.join(f'{name}=...' for name in fact.unknown)})"

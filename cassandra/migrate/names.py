@@ -9,11 +9,13 @@ import inspect
 import os
 import warnings
 from collections.abc import Callable
-from types import CodeType, ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
-PACKAGE = "cassandra"
+from cassandra._impl import TWINS
 
+PACKAGE = "cassandra"
+COMPILED = "cassandra._accel."
 
 MISSING = object()  # what `find` returns for a name that is not there
 UNKNOWN = object()  # and if a module cannot be imported here, so that nothing can be said
@@ -115,9 +117,10 @@ def has_attribute(owner: str, name: str) -> bool | None:
     if not isinstance(kind, type):
         return None
     # Looked up, not asked for: some attributes raise an error at a class.
-    if any(name in vars(one) for one in kind.__mro__):
+    line = [_reference(one) for one in kind.__mro__]
+    if any(name in vars(one) for one in line):
         return True
-    kinds = [one for one in kind.__mro__ if is_ours(one.__module__)]
+    kinds = [one for one in line if is_ours(one.__module__)]
     if any("__getattr__" in vars(one) for one in kinds):
         return None
     given = [_given_by(one) for one in kinds]
@@ -126,20 +129,42 @@ def has_attribute(owner: str, name: str) -> bool | None:
     return None if None in given else False
 
 
+def _reference(kind: type) -> type:
+    """Return the Python twin of a compiled class, itself of any other.
+
+    What is found must not depend on which implementation runs, and only one has a source to read.
+    """
+    twin = TWINS.get(kind.__module__.removeprefix(COMPILED))
+    found = find(f"{twin}.{kind.__qualname__}") if twin is not None else kind
+    return found if isinstance(found, type) else kind
+
+
 def _given_by(kind: type) -> frozenset[str] | None:
-    """Return the attributes that a class's methods give, None if there is no source of them."""
+    """Return the attributes that a class's methods give, None if that cannot be said."""
     methods = [one for one in vars(kind).values() if callable(one) and not isinstance(one, type)]
-    files = {_file(one) for one in methods}
-    if "" in files:
+    given: set[str] = set()
+    for one in methods:
+        found = _given_in_method(one)
+        if found is None:
+            return None
+        given |= found
+    return frozenset(given)
+
+
+def _given_in_method(method: object) -> frozenset[str] | None:
+    plain = inspect.unwrap(method)  # type: ignore[arg-type]
+    twin = TWINS.get(str(getattr(plain, "__module__", "")).removeprefix(COMPILED))
+    if twin is not None:
+        plain = find(f"{twin}.{getattr(plain, '__qualname__', '')}")
+    # Code objects of Cython name a .pyx, which may be there: relative to a clone.
+    if not isinstance(plain, FunctionType):
         return None
-    return frozenset().union(*map(_given_in, files))
-
-
-def _file(method: object) -> str:
-    code = getattr(inspect.unwrap(method), "__code__", None)  # type: ignore[arg-type]
-    return (
-        code.co_filename if isinstance(code, CodeType) and os.path.isfile(code.co_filename) else ""
-    )
+    file = plain.__code__.co_filename
+    if os.path.isfile(file):
+        return _given_in(file)
+    # A method that the driver has generated, as the constructor of settings, has no source. All
+    # names in it are more than it sets.
+    return frozenset(plain.__code__.co_names)
 
 
 @functools.cache
@@ -172,6 +197,53 @@ def parameters(name: str) -> frozenset[str] | None:
     if any(one.kind is one.VAR_KEYWORD for one in taken):
         return None
     return frozenset(one.name for one in taken)
+
+
+@functools.cache
+def position(name: str, argument: str) -> int | None:
+    """Return the position at which a call may give an argument, None if it has none.
+
+    :param name: the function or class; ``Class.method`` of one of its methods.
+    :param argument: the argument.
+    """
+    found = _callable(name)
+    if found is None:
+        return None
+    try:
+        taken = list(inspect.signature(found).parameters.values())
+    except (TypeError, ValueError):
+        return None
+    if isinstance(find(name.rpartition(".")[0]), type) and not isinstance(found, type):
+        del taken[:1]  # self
+    for at, one in enumerate(taken):
+        if one.kind not in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD):
+            return None
+        if one.name == argument:
+            return at
+    return None
+
+
+@functools.cache
+def refuses(owner: str, name: str) -> bool:
+    """Return whether objects of a class refuse an attribute because it is a misspelt setting.
+
+    :param owner: the class.
+    :param name: the attribute.
+    """
+    kind: Any = find(owner)
+    if not isinstance(kind, type) or name.startswith("_") or has_attribute(owner, name):
+        return False
+    if not any("__setattr__" in vars(one) for one in kind.__mro__ if one is not object):
+        return False
+    make: Any = kind.__new__
+    try:
+        setattr(make(kind), name, None)  # an object that is good for nothing else
+    except AttributeError as error:
+        # Of an object that is not made, other attributes are missing.
+        return repr(name) in str(error) and "setting" in str(error)
+    except Exception:
+        return False
+    return False
 
 
 def _callable(name: str) -> Callable[..., Any] | None:

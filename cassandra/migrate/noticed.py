@@ -1,9 +1,9 @@
-"""Facts of more than one expression: callbacks that block, forks, changed metadata."""
+"""Facts of more than one expression: callbacks that block, changed metadata. `forks` has more."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from cassandra.migrate.facts import Noticed, short
 from cassandra.migrate.scopes import (
@@ -23,7 +23,6 @@ from cassandra.migrate.scopes import (
 )
 
 CALLBACK = "callback"
-FORK = "fork"
 CHANGE = "change"
 NULL = "null"
 STRUCT = "struct"
@@ -41,7 +40,6 @@ BLOCKS = {
 }
 CHANGES = {"pop", "clear", "update", "setdefault", "popitem"}
 SENDS = {(SESSION, "execute"), (SESSION, "execute_async"), (PREPARED, "bind")}
-PROCESSES = {"multiprocessing.Process", "multiprocessing.context.Process"}
 
 
 def texts(nodes: Iterable[ast.AST]) -> list[str]:
@@ -113,11 +111,45 @@ def changes(node: ast.Subscript, scopes: Scopes, scope: Scope) -> Iterator[Notic
         yield Noticed(node, False, CHANGE, f"{done}{short(node)}{end}")
 
 
-def in_call(node: ast.Call, called: Value, scopes: Scopes, scope: Scope) -> Iterator[Noticed]:
+def passed_on(
+    constructor: ast.stmt, keywords: Mapping[str, ast.expr]
+) -> dict[str, ast.expr] | None:
+    """Return the arguments by name that a constructor hands to that of the class above, and nobody
+    else; None if that cannot be said.
+
+    :param constructor: the constructor.
+    :param keywords: its arguments by name.
+    """
+    if not isinstance(constructor, ast.FunctionDef) or constructor.args.kwarg is None:
+        return None
+    rest = constructor.args.kwarg.arg
+    uses = [one for one in ast.walk(constructor) if isinstance(one, ast.Name) and one.id == rest]
+    calls = [
+        one
+        for one in own_nodes(constructor)
+        if isinstance(one, ast.Call)
+        and ast.unparse(one.func).endswith((".__init__", ".__new__"))
+        and any(word.arg is None and word.value in uses for word in one.keywords)
+    ]
+    if len(uses) != 1 or len(calls) != 1:
+        return None
+    taken = {one.arg for one in (*constructor.args.args, *constructor.args.kwonlyargs)}
+    taken.update(word.arg for word in calls[0].keywords if word.arg is not None)
+    return {name: value for name, value in keywords.items() if name not in taken}
+
+
+def in_call(
+    node: ast.Call,
+    called: Value,
+    keywords: Mapping[str, ast.expr],
+    scopes: Scopes,
+    scope: Scope,
+) -> Iterator[Noticed]:
     """Yield what a call does that is told of.
 
     :param node: the call.
     :param called: the called name.
+    :param keywords: the arguments by name.
     :param scopes: the file's scopes.
     :param scope: the scope of the call.
     """
@@ -126,13 +158,11 @@ def in_call(node: ast.Call, called: Value, scopes: Scopes, scope: Scope) -> Iter
     elif isinstance(called, Named):
         if called.name == "eventlet.monkey_patch":
             yield Noticed(node, False, EVENTLET, "eventlet.monkey_patch()")
-        elif called.name in PROCESSES:
-            yield from _forks(node, scopes, scope)
     elif isinstance(node.func, ast.Attribute) and node.func.attr == "update":
-        for word in node.keywords:
-            if word.arg is not None and word.arg.endswith("__remove"):
-                column = word.arg.removesuffix("__remove")
-                yield Noticed(node, False, LIST_REMOVE + column, f"update({word.arg}=...)")
+        for name in keywords:
+            if name.endswith("__remove"):
+                column = name.removesuffix("__remove")
+                yield Noticed(node, False, LIST_REMOVE + column, f"update({name}=...)")
 
 
 def _of_method(node: ast.Call, called: Method, scopes: Scopes, scope: Scope) -> Iterator[Noticed]:
@@ -171,24 +201,6 @@ def _is_new(method: ast.expr, scope: Scope) -> bool:
     if isinstance(future, ast.Name):
         return scope.holder(future.id) is scope
     return isinstance(future, ast.Call)
-
-
-def _forks(node: ast.Call, scopes: Scopes, scope: Scope) -> Iterator[Noticed]:
-    """Yield a process whose function uses a cluster or session of the module."""
-    for word in node.keywords:
-        target = scopes.value(word.value, scope) if word.arg == "target" else None
-        if not isinstance(target, Own) or not isinstance(target.node, ast.FunctionDef):
-            continue
-        inner = scopes.by_node[target.node]
-        for one in own_nodes(target.node):
-            if not isinstance(one, ast.Name) or one.id in inner.globals:
-                continue
-            used = scopes.value(one, inner)
-            is_shared = inner.holder(one.id) is scopes.root
-            if is_shared and isinstance(used, Instance) and used.owner in (CLUSTER, SESSION):
-                shown = f"Process(target={target.node.name}), which uses {one.id}"
-                yield Noticed(node, False, FORK, shown)
-                return
 
 
 def _has_nulls(node: ast.Call, called: Method, scopes: Scopes, scope: Scope) -> bool:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
-from cassandra.migrate import names, noticed
+from cassandra.migrate import forks, names, noticed
 from cassandra.migrate.facts import (
     Attribute,
     Call,
@@ -15,9 +15,11 @@ from cassandra.migrate.facts import (
     Module,
     Name,
     Program,
+    Stored,
     Text,
 )
-from cassandra.migrate.scopes import LIVE, Function, Instance, Method, Named, Own, Scope, Scopes
+from cassandra.migrate.literals import arguments
+from cassandra.migrate.scopes import LIVE, Function, Instance, Method, Named, Own, Scopes, Value
 
 COLUMNS = "cassandra.cqlengine.columns"
 # Handlers with which a program goes on without an import or a distribution that is missing.
@@ -28,6 +30,7 @@ SAVES_VERSIONS = {"PackageNotFoundError", "DistributionNotFound"} | SAVES_IMPORT
 # Functions that look a dotted name up, and those that look for a name in a module or class.
 LOOK_UP = ("patch", "import_module", "__import__", "setattr")
 LOOK_INSIDE = ("patch.object", "monkeypatch.setattr", "wrap_function_wrapper")
+CONSTRUCTORS = ("__init__", "__new__")
 
 
 def survey(tree: ast.Module, program: Program) -> None:
@@ -49,6 +52,8 @@ def survey(tree: ast.Module, program: Program) -> None:
             program.stored.add(node.id)  # of a class, perhaps
         elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "setattr":
             program.stored.update(noticed.texts(node.args[1:2]))
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "set_start_method":
+            program.forks = noticed.texts(node.args[:1]) == ["fork"]
     _survey_columns(tree, program)
 
 
@@ -63,12 +68,14 @@ def _survey_columns(tree: ast.Module, program: Program) -> None:
         if not isinstance(node, ast.ClassDef):
             continue
         for one in node.body:
-            if not isinstance(one, ast.Assign) or not isinstance(one.value, ast.Call):
+            if not isinstance(one, (ast.Assign, ast.AnnAssign)):
+                continue
+            if not isinstance(one.value, ast.Call):
                 continue
             kind = scopes.value(one.value.func, scopes.by_node[node])
             if isinstance(kind, Named) and kind.name.startswith(COLUMNS):
                 to = program.lists if kind.name.endswith(".List") else program.other_columns
-                to.update(target.id for target in one.targets if isinstance(target, ast.Name))
+                to.update(_assigned(one))
 
 
 def read(tree: ast.Module) -> list[Fact]:
@@ -158,7 +165,8 @@ class _Reader(ast.NodeVisitor):
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         for one in [*node.decorator_list, *node.bases, *node.keywords]:
             self.visit(one)
-        bases = [one for one in dict.fromkeys(self._bases(node, self.scope, 0)) if one]
+        self._add(forks.in_class(node, self.scopes, self.scope))
+        bases = [one for one in dict.fromkeys(self.scopes.bases(node)) if one]
         for base in bases:
             self.facts.append(Derived(node, False, base))
         if bases:
@@ -166,17 +174,6 @@ class _Reader(ast.NodeVisitor):
                 for name in _assigned(statement):
                     self.facts.append(ClassAttribute(statement, False, bases, name))
         self._inside(node, self._body(node.body))
-
-    def _bases(self, node: ast.ClassDef, scope: Scope, depth: int) -> Iterator[str]:
-        """Yield the driver's classes that a class is derived from, empty texts for unknown ones."""
-        for base in node.bases:
-            found = self.scopes.value(base, scope)
-            if isinstance(found, Named) and names.is_ours(found.name):
-                yield names.home(found.name)
-            elif isinstance(found, Own) and isinstance(found.node, ast.ClassDef) and depth < 20:
-                yield from self._bases(found.node, scope, depth + 1)
-            elif not isinstance(base, ast.Name) or base.id != "object":
-                yield ""
 
     def visit_Try(self, node: ast.Try) -> None:
         handled = {name for one in node.handlers for name in noticed.handled(one)}
@@ -195,6 +192,8 @@ class _Reader(ast.NodeVisitor):
         saves = SAVES_NAMES if "hasattr(" in test else set()
         if test.endswith("TYPE_CHECKING"):
             saves = SAVES_IMPORTS | SAVES_NAMES
+        if isinstance(node, ast.If):
+            self._add(forks.in_if(node, self.scopes, self.scope))
         self.visit(node.test)
         self._saved.append(saves)
         for one in node.body if isinstance(node, ast.If) else [node.body]:
@@ -229,46 +228,133 @@ class _Reader(ast.NodeVisitor):
             owner = base.owner.removeprefix(LIVE)
             if names.is_ours(owner):
                 there = names.has_attribute(owner, node.attr)
-                self._attribute(node, owner, there)
+                self._attribute(node, owner, there, is_own=base.own is not None)
         elif base is None and isinstance(node.value, ast.Name) and node.value.id == "self":
             self._own_attribute(node)
         self.generic_visit(node)
 
-    def _attribute(self, node: ast.Attribute, owner: str, is_there: bool | None) -> None:
+    def _attribute(
+        self, node: ast.Attribute, owner: str, is_there: bool | None, *, is_own: bool
+    ) -> None:
         guarded = self._is_saved(SAVES_NAMES)
-        self.facts.append(Attribute(node, guarded, owner, node.attr, is_there))
+        self.facts.append(Attribute(node, guarded, owner, node.attr, is_there, is_own))
 
     def _own_attribute(self, node: ast.Attribute) -> None:
         """Add an attribute of ``self`` in a class all of whose bases are known."""
         scope = self.scope.of_class()
         if scope is None or not isinstance(scope.node, ast.ClassDef):
             return
-        bases = list(self._bases(scope.node, scope, 0))
+        bases = list(self.scopes.bases(scope.node))
         if not bases or "" in bases or node.attr in scope.bindings:
             return
         there = [names.has_attribute(base, node.attr) for base in bases]
         is_there = True if True in there else None if None in there else False
-        self._attribute(node, bases[0], is_there)
+        self._attribute(node, bases[0], is_there, is_own=True)
+
+    # What is stored.
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        for target in node.targets:
+            self._store(target, node.value)
+        self.generic_visit(node)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        if node.value is not None:
+            self._store(node.target, node.value)
+        self.generic_visit(node)
+
+    def _store(self, target: ast.expr, value: ast.expr | None) -> None:
+        if isinstance(target, (ast.Tuple, ast.List)):
+            values = value.elts if isinstance(value, ast.Tuple) else []
+            is_pairwise = len(values) == len(target.elts)
+            for at, one in enumerate(target.elts):
+                self._store(one, values[at] if is_pairwise else None)
+        elif isinstance(target, ast.Attribute):
+            self._store_as(target, target.value, target.attr, value)
+
+    def _store_as(
+        self, node: ast.expr, holder: ast.expr, name: str, value: ast.expr | None
+    ) -> None:
+        """Add a value that an attribute gets, if `holder` is one of the driver's objects."""
+        base = self.scopes.value(holder, self.scope)
+        if isinstance(holder, ast.Name) and holder.id == "self":
+            base = self.scopes.self_of(self.scope)
+        if isinstance(base, Instance) and names.is_ours(base.owner):
+            # A class of the program's may have attributes with such names.
+            is_refused = base.own is None and names.refuses(base.owner, name)
+            guarded = self._is_saved(SAVES_NAMES)
+            value = self.scopes.constant(value, self.scope) if value is not None else None
+            self.facts.append(Stored(node, guarded, base.owner, name, value, is_refused))
 
     def visit_Call(self, node: ast.Call) -> None:
         called = self.scopes.value(node.func, self.scope)
-        callee, dotted = "", ast.unparse(node.func)
-        if isinstance(called, Named):
-            callee = dotted = names.home(called.name) if names.is_ours(called.name) else called.name
-        elif isinstance(called, Method):
+        keywords = arguments(node, self.scopes, self.scope)
+        dotted = self._call(node, node.func, called, node.args, keywords)
+        if isinstance(called, Named) and called.name == "functools.partial" and node.args:
+            first = node.args[0]
+            self._call(node, first, self.scopes.value(first, self.scope), node.args[1:], keywords)
+        elif dotted == "setattr" and len(node.args) == 3:
+            for name in noticed.texts(node.args[1:2]):
+                self._store_as(node, node.args[0], name, node.args[2])
+        self._note_texts(node, dotted)
+        self._add(noticed.in_call(node, called, keywords, self.scopes, self.scope))
+        self._add(forks.in_call(node, called, self.scopes, self.scope))
+        self._look_up(node, dotted)
+        self.generic_visit(node)
+
+    def _call(
+        self,
+        node: ast.Call,
+        function: ast.expr,
+        called: Value,
+        given: list[ast.expr],
+        keywords: dict[str, ast.expr],
+    ) -> str:
+        """Add a call of a function, and return the function's name."""
+        callee, dotted = "", ast.unparse(function)
+        if isinstance(called, Own) and isinstance(called.node, ast.ClassDef):
+            callee, given, keywords = self._passed_on(called.node, given, keywords)
+        elif isinstance(called, Named):
+            kind, _, last = called.name.rpartition(".")
+            if last in CONSTRUCTORS and names.is_ours(kind):  # Cluster.__init__(self, ...)
+                callee, given = names.home(kind), given[1:]
+            else:
+                callee = names.home(called.name) if names.is_ours(called.name) else called.name
+            dotted = callee
+        elif isinstance(called, Method):  # or super().__init__(...)
             callee = f"{called.owner}.{called.name}"
-        keywords = {one.arg: one.value for one in node.keywords if one.arg is not None}
+            if called.name in CONSTRUCTORS:
+                callee = dotted = called.owner
         unknown: list[str] = []
         if names.is_ours(callee):
             taken = names.parameters(callee)
             if taken is not None:
                 unknown = [name for name in keywords if name not in taken]
+        # Settings are held against constants.
+        given = [self.scopes.constant(one, self.scope) for one in given]
+        keywords = {name: self.scopes.constant(one, self.scope) for name, one in keywords.items()}
         method = dotted.rpartition(".")[2]
-        self._note_texts(node, dotted)
-        self.facts.append(Call(node, False, callee, method, node.args, keywords, unknown))
-        self._add(noticed.in_call(node, called, self.scopes, self.scope))
-        self._look_up(node, dotted)
-        self.generic_visit(node)
+        self.facts.append(Call(node, False, callee, method, given, keywords, unknown))
+        return dotted
+
+    def _passed_on(
+        self, node: ast.ClassDef, given: list[ast.expr], keywords: dict[str, ast.expr]
+    ) -> tuple[str, list[ast.expr], dict[str, ast.expr]]:
+        """Return the driver's class that a class of the program's hands its arguments to, and
+        which: an empty text if it does something else with them.
+        """
+        bases = set(self.scopes.bases(node))
+        if len(bases) != 1 or "" in bases or node.decorator_list or node.keywords:
+            return "", given, keywords
+        for one in self.scopes.line(node):
+            for statement in one.body:
+                if getattr(statement, "name", "") not in CONSTRUCTORS:
+                    continue
+                passed = noticed.passed_on(statement, keywords)
+                if passed is None:
+                    return "", given, keywords
+                given, keywords = [], passed
+        return bases.pop(), given, keywords
 
     def _note_texts(self, node: ast.Call, dotted: str) -> None:
         """Remember which function, and which argument, gets each text."""
@@ -318,6 +404,7 @@ def _can_be_asked(name: str) -> bool:
 
 
 def _assigned(statement: ast.stmt) -> list[str]:
+    """Return the names that a statement of a class gives a value, or a type."""
     if isinstance(statement, ast.Assign):
         return [one.id for one in statement.targets if isinstance(one, ast.Name)]
     if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):

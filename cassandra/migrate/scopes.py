@@ -20,7 +20,12 @@ LIVE = "live "  # and a class: objects of the cluster's schema, not of the progr
 METADATA = LIVE + "cassandra.metadata.Metadata"
 KEYSPACE = LIVE + "cassandra.metadata.KeyspaceMetadata"
 TABLE = LIVE + "cassandra.metadata.TableMetadata"
+HOST = LIVE + "cassandra.pool.Host"
 MAPPING = "mapping of "  # and the class of its values
+EACH = "each of "  # objects of a class, in a loop
+PAIRS = "pairs of "  # keys and objects of a class, in a loop
+POOL = "multiprocessing.pool.Pool"
+EXECUTOR = "concurrent.futures.ProcessPoolExecutor"
 
 # What methods return, and attributes hold, by the class's name.
 RETURNED = {
@@ -32,8 +37,14 @@ RETURNED = {
     (SESSION, "prepare"): PREPARED,
     (PREPARED, "bind"): "cassandra.query.BoundStatement",
     (FUTURE, "result"): "cassandra.cluster.ResultSet",
-    (MAPPING + KEYSPACE, "get"): KEYSPACE,
-    (MAPPING + TABLE, "get"): TABLE,
+    (METADATA, "get_host"): HOST,
+    (METADATA, "all_hosts"): EACH + HOST,
+    (POOL, "__enter__"): POOL,
+    (EXECUTOR, "__enter__"): EXECUTOR,
+} | {
+    (MAPPING + kind, method): returned
+    for kind in (KEYSPACE, TABLE)
+    for method, returned in (("get", kind), ("values", EACH + kind), ("items", PAIRS + kind))
 }
 HELD = {
     (CLUSTER, "metadata"): METADATA,
@@ -48,6 +59,15 @@ HELD = {
     (TABLE, "columns"): MAPPING,
     (TABLE, "indexes"): MAPPING,
 }
+# Classes of others whose objects are followed.
+OTHERS = {
+    "multiprocessing.Pool": POOL,
+    POOL: POOL,
+    EXECUTOR: EXECUTOR,
+    "concurrent.futures.process.ProcessPoolExecutor": EXECUTOR,
+}
+# Functions that yield what they are given.
+PASSES_ON = {"list", "tuple", "set", "frozenset", "sorted", "reversed", "iter"}
 
 
 @dataclass(frozen=True)
@@ -59,9 +79,14 @@ class Named:
 
 @dataclass(frozen=True)
 class Instance:
-    """An object of one of the driver's classes."""
+    """An object of one of the driver's classes.
+
+    :param owner: the class.
+    :param own: the program's class, if the object is of one that is derived from the driver's.
+    """
 
     owner: str
+    own: ast.ClassDef | None = None
 
 
 @dataclass(frozen=True)
@@ -87,17 +112,24 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 class Binding:
     """One way in which a name gets a value.
 
-    :param kind: ``value`` of an expression, ``annotation``, ``context`` (of ``with``), ``name``
-        (imported), ``own`` (defined here) or ``unknown``.
+    :param kind: ``value`` of an expression, ``annotation``, ``context`` (of ``with``), ``each``
+        (in a loop), ``second`` (in a loop over pairs), ``name`` (imported), ``own`` (defined here)
+        or ``unknown``.
     :param node: the expression or definition.
     :param scope: the scope of the expression.
     :param name: the imported name.
+    :param default: of a parameter: its value if a call does not give it.
     """
 
     kind: str
     scope: Scope
     node: ast.AST | None = None
     name: str = ""
+    default: ast.expr | None = None
+
+    def is_none(self) -> bool:
+        """Return True if the value is None, as that of a name before it has another."""
+        return self.kind == "value" and _is_none_expression(self.node)
 
 
 @dataclass
@@ -218,16 +250,27 @@ class Scopes(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_For(self, node: ast.For | ast.AsyncFor) -> None:
-        """Forget the loop's names."""
-        self._bind_target(node.target, self._unknown())
+        """Bind the loop's names."""
+        self._bind_each(node.target, node.iter)
         self.generic_visit(node)
 
     visit_AsyncFor = visit_For
 
     def visit_comprehension(self, node: ast.comprehension) -> None:
-        """Forget the names of a comprehension, also around it."""
-        self._bind_target(node.target, self._unknown())
+        """Bind the names of a comprehension, also around it."""
+        self._bind_each(node.target, node.iter)
         self.generic_visit(node)
+
+    def _bind_each(self, target: ast.expr, iterated: ast.expr) -> None:
+        if not isinstance(target, ast.Tuple) or len(target.elts) != 2:
+            self._bind_target(target, Binding("each", self._scope, iterated))
+            return
+        first, second = target.elts
+        self._bind_target(first, self._unknown())
+        if isinstance(iterated, ast.Call) and getattr(iterated.func, "id", "") == "enumerate":
+            self._bind_each(second, iterated.args[0] if iterated.args else iterated)
+        else:
+            self._bind_target(second, Binding("second", self._scope, iterated))
 
     def visit_withitem(self, node: ast.withitem) -> None:
         """Bind the name of a ``with``."""
@@ -306,12 +349,15 @@ class Scopes(ast.NodeVisitor):
         self._inside(scope, [node.body])
 
     def _bind_parameters(self, scope: Scope, arguments: ast.arguments) -> None:
-        for one in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
+        by_position = [*arguments.posonlyargs, *arguments.args]
+        first = len(by_position) - len(arguments.defaults)
+        defaults = [*[None] * first, *arguments.defaults, *arguments.kw_defaults]
+        for one, default in zip([*by_position, *arguments.kwonlyargs], defaults, strict=True):
             scope.bind(
                 one.arg,
-                Binding("annotation", self._scope, one.annotation)
+                Binding("annotation", self._scope, one.annotation, default=default)
                 if one.annotation is not None
-                else Binding("unknown", scope),
+                else Binding("unknown", scope, default=default),
             )
         for rest in (arguments.vararg, arguments.kwarg):
             if rest is not None:
@@ -339,14 +385,27 @@ class Scopes(ast.NodeVisitor):
         if isinstance(node, ast.Attribute):
             return self._attribute(node, scope)
         if isinstance(node, ast.Call):
-            return self._returned(self.value(node.func, scope))
+            return self._result(node, scope)
         if isinstance(node, ast.Subscript):
             base = self.value(node.value, scope)
-            if isinstance(base, Instance) and base.owner.startswith(MAPPING):
-                return Instance(base.owner[len(MAPPING) :]) if base.owner != MAPPING else None
+            return self._inside_of(base, MAPPING if not _is_number(node.slice) else EACH)
         if isinstance(node, ast.Lambda):
             return Own(node)
         return None
+
+    def constant(self, node: ast.expr, scope: Scope) -> ast.expr:
+        """Return the constant that a name always has, or a parameter by default; any other
+        expression as it is.
+
+        :param node: the expression.
+        :param scope: the scope that it stands in.
+        """
+        holder = scope.holder(node.id) if isinstance(node, ast.Name) else None
+        if holder is None or not isinstance(node, ast.Name):
+            return node
+        first, *others = holder.bindings[node.id]
+        given = first.node if first.kind == "value" else first.default
+        return given if isinstance(given, ast.Constant) and not others else node
 
     def _bound(self, bindings: list[Binding], holder: Scope, name: str) -> Value:
         key = (id(holder), name)
@@ -354,7 +413,7 @@ class Scopes(ast.NodeVisitor):
             return None
         self._asked.add(key)
         try:
-            found: list[Value] = [self._binding(one) for one in bindings if not _is_none(one)]
+            found: list[Value] = [self._binding(one) for one in bindings if not one.is_none()]
         finally:
             self._asked.discard(key)
         return found[0] if found and all(one == found[0] for one in found) else None
@@ -368,9 +427,16 @@ class Scopes(ast.NodeVisitor):
             return self.value(binding.node, binding.scope)
         if binding.kind == "context":
             entered = self.value(binding.node, binding.scope)
-            if isinstance(entered, Instance) and (entered.owner, "__enter__") in RETURNED:
-                return Instance(RETURNED[entered.owner, "__enter__"])
-            return None
+            is_same = (
+                isinstance(entered, Instance)
+                and RETURNED.get((entered.owner, "__enter__")) == entered.owner
+                and not self._own_bindings(entered, "__enter__")[0]
+            )
+            return entered if is_same else None
+        if binding.kind == "each":
+            return self._inside_of(self.value(binding.node, binding.scope), EACH)
+        if binding.kind == "second":
+            return self._inside_of(self.value(binding.node, binding.scope), PAIRS)
         if binding.kind == "annotation":
             return self._annotated(binding.node, binding.scope)
         return None
@@ -393,32 +459,145 @@ class Scopes(ast.NodeVisitor):
     def _attribute(self, node: ast.Attribute, scope: Scope) -> Value:
         if isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"):
             owner = scope.of_class()
-            if owner is not None:
+            if owner is not None and isinstance(owner.node, ast.ClassDef):
                 bindings = owner.attributes.get(node.attr, []) + owner.bindings.get(node.attr, [])
-                return self._bound(bindings, owner, f"self.{node.attr}")
+                if bindings:
+                    return self._bound(bindings, owner, f"self.{node.attr}")
+                return self._held(self.self_of(scope), node.attr)
         base = self.value(node.value, scope)
         if isinstance(base, Named):
             return Named(f"{base.name}.{node.attr}")
-        if isinstance(base, Instance):
-            held = HELD.get((base.owner, node.attr))
-            return Instance(held) if held is not None else Method(base.owner, node.attr)
-        return None
+        return self._held(base, node.attr)
+
+    def _held(self, base: Value, name: str) -> Value:
+        """Return an attribute of an object."""
+        if not isinstance(base, Instance):
+            return None
+        bindings, holder = self._own_bindings(base, name)
+        if holder is not None:
+            return self._bound(bindings, holder, f"self.{name}")
+        held = HELD.get((base.owner, name))
+        return Instance(held) if held is not None else Method(base.owner, name)
+
+    def _own_bindings(self, base: Instance, name: str) -> tuple[list[Binding], Scope | None]:
+        """Return how a class of the program's gives its objects an attribute, if it does."""
+        for one in self.line(base.own):
+            scope = self.by_node[one]
+            bindings = scope.attributes.get(name, []) + scope.bindings.get(name, [])
+            if bindings:
+                return bindings, scope
+        return [], None
 
     def _made(self, kind: Value) -> Value:
         """Return an object of a class."""
+        if isinstance(kind, Own) and isinstance(kind.node, ast.ClassDef):
+            bases = set(self.bases(kind.node))
+            return Instance(bases.pop(), kind.node) if len(bases) == 1 and "" not in bases else None
+        if isinstance(kind, Named) and kind.name in OTHERS:
+            return Instance(OTHERS[kind.name])
         if not isinstance(kind, Named) or not names.is_ours(kind.name):
             return None
         return Instance(names.home(kind.name)) if isinstance(names.find(kind.name), type) else None
 
+    def self_of(self, scope: Scope) -> Value:
+        """Return the object that ``self`` is, if its class is derived from one of the driver's.
+
+        :param scope: the scope of the method.
+        """
+        owner = scope.of_class()
+        if owner is None or not isinstance(owner.node, ast.ClassDef):
+            return None
+        return self._made(Own(owner.node))
+
+    def bases(self, node: ast.ClassDef, depth: int = 0) -> Iterator[str]:
+        """Yield the driver's classes that a class is derived from, empty texts for unknown ones.
+
+        :param node: the class.
+        :param depth: how many classes of the program's are between.
+        """
+        for base in node.bases:
+            found = self.value(base, self.by_node[node].parent or self.root)
+            if isinstance(found, Named) and names.is_ours(found.name):
+                yield names.home(found.name)
+            elif isinstance(found, Own) and isinstance(found.node, ast.ClassDef) and depth < 20:
+                yield from self.bases(found.node, depth + 1)
+            elif not isinstance(base, ast.Name) or base.id != "object":
+                yield ""
+
+    def line(self, node: ast.ClassDef | None) -> list[ast.ClassDef]:
+        """Return a class of the program's and those that it is derived from, nearest first.
+
+        :param node: the class.
+        """
+        found: list[ast.ClassDef] = []
+        waiting = [node] if node is not None else []
+        while waiting:
+            one = waiting.pop(0)
+            if one in found:
+                continue
+            found.append(one)
+            for base in one.bases:
+                kind = self.value(base, self.by_node[one].parent or self.root)
+                if isinstance(kind, Own) and isinstance(kind.node, ast.ClassDef):
+                    waiting.append(kind.node)
+        return found
+
+    def _inside_of(self, several: Value, kind: str) -> Value:
+        """Return one of the objects in a mapping or loop."""
+        if not isinstance(several, Instance) or not several.owner.startswith(kind):
+            return None
+        inside = several.owner.removeprefix(kind)
+        return Instance(inside) if inside else None
+
+    def _result(self, node: ast.Call, scope: Scope) -> Value:
+        """Return what a call gives."""
+        called = self.value(node.func, scope)
+        if isinstance(node.func, ast.Name) and called is None:
+            return self._of_builtin(node, node.func.id, scope)
+        if not isinstance(called, Named):
+            return self._returned(called)
+        if called.name == "functools.partial":
+            # With more arguments, those of the call would be at other positions.
+            return self.value(node.args[0], scope) if len(node.args) == 1 else None
+        if called.name == "multiprocessing.get_context":
+            method = [*node.args, *(word.value for word in node.keywords)]
+            forks = not method or getattr(method[0], "value", "") == "fork"
+            return Named("multiprocessing") if forks else None
+        made = self._made(called)
+        if isinstance(made, Instance) and made.owner == EXECUTOR:
+            for word in node.keywords:
+                context = self.value(word.value, scope) if word.arg == "mp_context" else made
+                if context is None or word.arg == "max_tasks_per_child":
+                    return None  # it may start new interpreters in place of forks
+        return made
+
+    def _of_builtin(self, node: ast.Call, name: str, scope: Scope) -> Value:
+        if scope.holder(name) is not None:
+            return None
+        if name == "super":
+            return self._super(scope)
+        given = self.value(node.args[0], scope) if node.args else None
+        if isinstance(given, Instance) and given.owner.startswith((EACH, PAIRS)):
+            if name in PASSES_ON:
+                return given
+            if name == "next":
+                return self._inside_of(given, EACH)
+        return None
+
+    def _super(self, scope: Scope) -> Value:
+        """Return the object of a method as one of the class above."""
+        made = self.self_of(scope)
+        if not isinstance(made, Instance):
+            return None
+        return Instance(made.owner, next(iter(self.line(made.own)[1:]), None))
+
     def _returned(self, called: Value) -> Value:
-        if isinstance(called, Named):
-            return self._made(called)
         if isinstance(called, Method):
             returned = RETURNED.get((called.owner, called.name))
             return Instance(returned) if returned is not None else None
         if isinstance(called, Own) and isinstance(called.node, ast.FunctionDef):
             return self._returned_by(called.node)
-        return None
+        return self._made(called)
 
     def _returned_by(self, node: ast.FunctionDef) -> Value:
         scope = self.by_node[node]
@@ -448,9 +627,9 @@ def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
             waiting.extend(ast.iter_child_nodes(one))
 
 
+def _is_number(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) is int
+
+
 def _is_none_expression(node: ast.AST | None) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
-
-
-def _is_none(binding: Binding) -> bool:
-    return binding.kind == "value" and _is_none_expression(binding.node)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cassandra.migrate.entries import Difference
+from cassandra.migrate.forks import FORK
 from cassandra.migrate.matchers import (
     BREAKS,
     DIFFERS,
@@ -14,7 +15,7 @@ from cassandra.migrate.matchers import (
     NoticedAs,
     Setting,
 )
-from cassandra.migrate.noticed import CALLBACK, CHANGE, FORK
+from cassandra.migrate.noticed import CALLBACK, CHANGE
 
 CLUSTER = "cassandra.cluster.Cluster"
 SESSION = "cassandra.cluster.Session"
@@ -74,7 +75,7 @@ DRIVER = [
         what="A ``Cluster`` made before a fork raises ``ConnectionShutdown`` in the child process.",
         why="Its connections and its thread belong to the parent: answers would go to either.",
         do="Make the ``Cluster`` in each child process.",
-        matchers=(NoticedAs(DIFFERS, FORK),),
+        matchers=(NoticedAs(DIFFERS, FORK, unless=lambda program: not program.forks),),
     ),
     Difference(
         key="connection-class",
@@ -86,7 +87,7 @@ DRIVER = [
         why="There is one event loop, asyncio's.",
         do="Leave ``connection_class`` out.",
         matchers=(
-            Setting(NOTE, (CLUSTER, SETUP), "connection_class"),
+            Setting(NOTE, (CLUSTER, SETUP), "connection_class", is_stored=True),
             DerivedFrom(DIFFERS, "cassandra.connection.Connection"),
         ),
     ),
@@ -185,7 +186,7 @@ DRIVER = [
         ),
         why="Its bundle holds just these.",
         do="Pass the contents of the bundle by these settings.",
-        matchers=(Setting(BREAKS, (CLUSTER, SETUP), "scylla_cloud"),),
+        matchers=(Setting(BREAKS, (CLUSTER, SETUP), "scylla_cloud", is_stored=True),),
     ),
     Difference(
         key="enterprise",
@@ -199,9 +200,15 @@ DRIVER = [
         do="Stay with the other driver for DataStax Enterprise, or remove the use.",
         matchers=(
             CallOf(BREAKS, callees=GRAPHS, methods=("execute_graph", "execute_graph_async")),
-            Setting(BREAKS, (CLUSTER, SETUP), "monitor_reporting_enabled", values=(True,)),
+            Setting(
+                BREAKS,
+                (CLUSTER, SETUP),
+                "monitor_reporting_enabled",
+                values=(True,),
+                is_stored=True,
+            ),
             Setting(BREAKS, PROFILES, "continuous_paging_options"),
-            Setting(BREAKS, EXECUTES, "execute_as", position=8),
+            Setting(BREAKS, EXECUTES, "execute_as"),
             NameOf(NOTE, ("cassandra.graph", "cassandra.datastax.graph"), is_import=True),
         ),
     ),

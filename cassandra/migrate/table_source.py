@@ -7,6 +7,7 @@ from cassandra.migrate.matchers import (
     BREAKS,
     DIFFERS,
     NOTE,
+    MissingAttribute,
     MissingName,
     ModuleOf,
     NameOf,
@@ -34,6 +35,20 @@ COMPILED = tuple(
         "row_parser",
     )
 )
+# Objects of these are what the driver hands to programs.
+OBJECTS = (
+    "cassandra.cluster.Cluster",
+    "cassandra.cluster.ExecutionProfile",
+    "cassandra.cluster.ResponseFuture",
+    "cassandra.cluster.ResultSet",
+    "cassandra.cluster.Session",
+    "cassandra.metadata.KeyspaceMetadata",
+    "cassandra.metadata.Metadata",
+    "cassandra.metadata.TableMetadata",
+    "cassandra.pool.Host",
+    "cassandra.query.BoundStatement",
+    "cassandra.query.PreparedStatement",
+)
 VERSIONS_OF = (
     "metadata.distribution",
     "metadata.files",
@@ -55,12 +70,15 @@ SOURCE = [
     Difference(
         key="missing-names",
         what=(
-            "Names that nothing documents are missing, and so are those that today's drivers have "
-            "given up."
+            "Names and attributes that nothing documents (``cluster.scheduler``) are missing, and "
+            "so are those that today's drivers have given up."
         ),
         why="Every documented name is there, and so are those that programs are known to import.",
         do="Use the documented name; if there is one that is missing, please report it.",
-        matchers=(MissingName(BREAKS, is_private=False, besides=COMPILED),),
+        matchers=(
+            MissingName(BREAKS, is_private=False, besides=COMPILED),
+            MissingAttribute(BREAKS, OBJECTS),
+        ),
     ),
     Difference(
         key="compiled-parts",

@@ -3,3 +3,7 @@
 Each is a `cassandra.observers.RequestObserver`, or reads one. They are imported from their own
 modules, because some need a package of their own.
 """
+
+from cassandra._foreign import check_files
+
+check_files()

@@ -1,11 +1,10 @@
 """Policies: load balancing, retry, reconnection, conviction, speculation, address translation."""
 
-import os
 from typing import TYPE_CHECKING
 
-from cassandra._foreign import refuse_foreign_files
+from cassandra._foreign import check_files
 
-refuse_foreign_files(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+check_files()
 
 from cassandra._lazy import lazy_names
 from cassandra.errors import WriteType

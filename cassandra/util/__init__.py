@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections import OrderedDict as OrderedDict
 
-from cassandra._foreign import refuse_foreign_files
+from cassandra._foreign import check_files
 
-refuse_foreign_files(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+check_files()
 
 from cassandra._lazy import lazy_names
 from cassandra.util.daterange import OPEN_BOUND, DateRange, DateRangeBound, DateRangePrecision

@@ -1,7 +1,10 @@
-"""Another driver's files beside ours are found at import, whichever was installed last."""
+"""Another driver's files beside ours are found at import, whichever was installed last, and so are
+files of ours that it took along when it was uninstalled.
+"""
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -10,9 +13,67 @@ from pathlib import Path
 import pytest
 
 import cassandra
-from cassandra._foreign import foreign_files
+from cassandra._foreign import check_files, foreign_files
+from tests.conftest import Twins
 
 OURS = Path(cassandra.__file__).parent
+UPGRADING = Path(__file__).parents[2] / "docs" / "upgrading.rst"
+PUT_BACK = "pip install --force-reinstall --no-deps dist/turbocql-*.whl"
+
+# The files that wheels of cassandra-driver 3.29.3 and 3.30.1 or of scylla-driver 3.29.12 have too:
+# these are gone when one of them is uninstalled.
+COMMON = """
+__init__.py application_info.py auth.py client_routes.py column_encryption/policies.py concurrent.py
+connection.py cqlengine/__init__.py cqlengine/connection.py cqlengine/functions.py
+cqlengine/management.py cqlengine/models.py cqlengine/named.py cqlengine/operators.py
+cqlengine/statements.py cqlengine/usertype.py cython_deps.py datastax/__init__.py
+datastax/cloud/__init__.py datastax/graph/__init__.py datastax/graph/fluent/__init__.py
+datastax/graph/fluent/predicates.py datastax/graph/fluent/query.py datastax/graph/graphson.py
+datastax/graph/query.py datastax/graph/types.py datastax/insights/__init__.py
+datastax/insights/reporter.py datastax/insights/util.py driver_config.py encoder.py io/__init__.py
+io/asyncioreactor.py io/asyncorereactor.py io/eventletreactor.py io/geventreactor.py
+io/libevreactor.py io/twistedreactor.py marshal.py metrics.py murmur3.py pool.py
+protocol_features.py segment.py shard_info.py ssl_session_cache.py tablets.py timestamps.py
+type_codes.py
+"""
+# Statements that a package of ours answers to.
+EXPLAINED = [
+    "from cassandra.cluster import Cluster",
+    "from cassandra.query import SimpleStatement",
+    "from cassandra.policies import RoundRobinPolicy",
+    "from cassandra.metadata import Metadata",
+    "from cassandra.cqltypes import Int32Type",
+    "from cassandra.protocol import ProtocolHandler",
+    "from cassandra.util import Date",
+    "from cassandra.aio import Cluster",
+    "from cassandra.bulk import LoadOptions",
+    "from cassandra.column_encryption.policies import AES256ColumnEncryptionPolicy",
+    "from cassandra.cqlengine import columns",
+    "from cassandra.cqlengine.query import BatchQuery",
+    "from cassandra.decoder import QueryMessage",
+    "from cassandra.diagnostics import report",
+    "from cassandra.observability import logging",
+    "import cassandra.doctor.__main__",
+    "import cassandra.migrate.__main__",
+]
+# Nothing of ours runs in these: their files are gone, and the package is Python's own then.
+UNEXPLAINED = {
+    "import cassandra; cassandra.__version__": (
+        "AttributeError: module 'cassandra' has no attribute '__version__'"
+    ),
+    "from cassandra import ConsistencyLevel": (
+        "ImportError: cannot import name 'ConsistencyLevel' from 'cassandra' (unknown location)"
+    ),
+    "from cassandra.auth import PlainTextAuthProvider": (
+        "ModuleNotFoundError: No module named 'cassandra.auth'"
+    ),
+    "from cassandra.concurrent import execute_concurrent": (
+        "ModuleNotFoundError: No module named 'cassandra.concurrent'"
+    ),
+    "from cassandra.cqlengine.models import Model": (
+        "ModuleNotFoundError: No module named 'cassandra.cqlengine.models'"
+    ),
+}
 
 
 def install_ours(site: Path) -> None:
@@ -39,8 +100,8 @@ def install_other(site: Path, modules: list[str]) -> None:
     (info / "RECORD").write_text("".join(f"{name},,\n" for name in written))
 
 
-def run(site: Path, code: str) -> subprocess.CompletedProcess[str]:
-    environment = {"PYTHONPATH": str(site), "PATH": "/usr/bin:/bin"}
+def run(site: Path, code: str, lane: str = "") -> subprocess.CompletedProcess[str]:
+    environment = {"PYTHONPATH": str(site), "PATH": "/usr/bin:/bin", "CASS_DRIVER_IMPL": lane}
     return subprocess.run(
         [sys.executable, "-S", "-c", code],
         capture_output=True,
@@ -55,7 +116,8 @@ def check_refused(done: subprocess.CompletedProcess[str]) -> None:
     assert done.returncode != 0
     assert "ImportError" in done.stderr
     assert "other-driver" in done.stderr
-    assert "pip uninstall -y other-driver turbocql" in done.stderr
+    # Ours stays until the wheel that brings it back is seen.
+    assert f"ls dist/turbocql-*.whl && pip uninstall -y other-driver && {PUT_BACK}" in done.stderr
 
 
 @pytest.mark.slow
@@ -110,4 +172,38 @@ def test_an_unknown_owner_is_said_to_be_unknown(tmp_path: Path) -> None:
 
 
 def test_this_installation_is_clean() -> None:
-    assert foreign_files(str(OURS)) == []
+    assert foreign_files(os.listdir(OURS)) == []
+
+
+@pytest.fixture(scope="module")
+def robbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An installation from which another driver's uninstallation took files along."""
+    site = tmp_path_factory.mktemp("robbed")
+    install_ours(site)
+    for name in COMMON.split():
+        (site / "cassandra" / name).unlink()
+    return site
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("statement", EXPLAINED)
+def test_files_that_are_gone_are_explained(robbed: Path, statement: str, twins: Twins) -> None:
+    done = run(robbed, statement, twins.impl)
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith(f"ImportError: {robbed}/cassandra/__init__.py is not there"), done.stderr
+    assert PUT_BACK in last
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("statement", "message"), UNEXPLAINED.items())
+def test_the_documentation_has_the_errors_that_nothing_can_explain(
+    robbed: Path, statement: str, message: str
+) -> None:
+    assert run(robbed, statement).stderr.splitlines()[-1] == message
+    assert message in " ".join(UPGRADING.read_text().split())
+
+
+def test_an_error_is_raised_at_each_import(tmp_path: Path) -> None:
+    for _ in range(2):
+        with pytest.raises(ImportError, match="not there, which is a part"):
+            check_files(str(tmp_path))

@@ -1,5 +1,9 @@
 """The columns of models and user-defined types."""
 
+from cassandra._foreign import check_files
+
+check_files()
+
 from cassandra.cqlengine.columns.base import BaseValueManager, Column
 from cassandra.cqlengine.columns.containers import (
     BaseCollectionColumn,

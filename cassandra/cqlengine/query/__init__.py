@@ -1,5 +1,9 @@
 """Queries: querysets, writes, batches, and their errors."""
 
+from cassandra._foreign import check_files
+
+check_files()
+
 from cassandra.cqlengine import connection as conn
 from cassandra.cqlengine.clauses import (
     ConditionalClause,

@@ -94,4 +94,4 @@ _impl.twin("codecs", "c")
         {"CASS_DRIVER_IMPL": "python", "PYTHONPATH": str(tree)},
     )
     assert "cassandra.marshal is not there" in done.stderr
-    assert "pip install --force-reinstall --no-deps turbocql" in done.stderr
+    assert "pip install --force-reinstall --no-deps dist/turbocql-*.whl" in done.stderr

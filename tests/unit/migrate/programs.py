@@ -150,6 +150,23 @@ CASES: list[tuple[str, str, list[str]]] = [
         ["breaks Session._pools"],
     ),
     (
+        "private-names",
+        """
+        from cassandra.cluster import Cluster
+
+        class Mine(Cluster):
+            def look(self):
+                return self.connect()._pools
+
+        class Other(Mine): ...
+
+        Other().connect()._pools
+        with Mine() as mine, mine.connect() as session:
+            session._pools
+        """,
+        ["breaks Session._pools"] * 3,
+    ),
+    (
         "unknown-arguments",
         "from cassandra.cluster import Cluster as C\nC(contact_point='a', port=9042)",
         ["breaks Cluster(contact_point=...)"],
@@ -158,6 +175,69 @@ CASES: list[tuple[str, str, list[str]]] = [
         "unknown-arguments",
         ".session.execute('a', params=(1,))",
         ["breaks execute(params=...)"],
+    ),
+    (
+        "unknown-arguments",
+        """
+        from cassandra.cluster import Cluster, ExecutionProfile
+
+        profile = ExecutionProfile()
+        profile.request_timout = 3
+        with Cluster() as cluster:
+            cluster.protocl_version = 4
+            session = cluster.connect()
+            a, session.default_timout = 1, 3
+            setattr(session, "defalt_fetch_size", 100)
+        """,
+        [
+            "breaks ExecutionProfile.request_timout = ...",
+            "breaks Cluster.protocl_version = ...",
+            "breaks Session.default_timout = ...",
+            "breaks Session.defalt_fetch_size = ...",
+        ],
+    ),
+    (
+        "unknown-arguments",
+        """
+        from cassandra.cluster import Cluster
+
+        class Mine(Cluster):
+            def __init__(self, name, **settings):
+                super().__init__(**settings)
+
+        Mine("a", contact_point="b", port=1)
+        """,
+        ["breaks Mine(contact_point=...)"],
+    ),
+    (
+        "missing-names",
+        """
+        from cassandra.cluster import Cluster
+
+        cluster = Cluster()
+        session = cluster.connect()
+        print(cluster.scheduler, session.remove_pool, session.prepare_on_all_hosts)
+        print(session.execute_async("a").query_plan, cluster.metadata.get_host("a").lock)
+        for host in cluster.metadata.all_hosts():
+            print(host.lock)
+        print([host.monitor for host in sorted(cluster.metadata.all_hosts())])
+        print(list(cluster.metadata.all_hosts())[0].libevloop)
+        """,
+        [
+            "breaks Cluster.scheduler",
+            "breaks Session.remove_pool",
+            "breaks Session.prepare_on_all_hosts",
+            "breaks ResponseFuture.query_plan",
+            "breaks Host.lock",
+            "breaks Host.lock",
+            "breaks Host.monitor",
+            "breaks Host.libevloop",
+        ],
+    ),
+    (
+        "missing-names",
+        ".try:\n    print(session.remove_pool)\nexcept AttributeError:\n    pass",
+        ["note Session.remove_pool"],
     ),
     (
         "protocol-versions",
@@ -169,6 +249,40 @@ CASES: list[tuple[str, str, list[str]]] = [
         "from cassandra import ProtocolVersion\nfrom cassandra.cqlengine import connection\n"
         "connection.setup([], 'ks', protocol_version=ProtocolVersion.DSE_V1)",
         ["breaks setup(protocol_version=ProtocolVersion.DSE_V1)"],
+    ),
+    (
+        "protocol-versions",
+        """
+        import functools
+        from cassandra.cluster import Cluster
+
+        class Mine(Cluster):
+            def __init__(self):
+                super().__init__(["a"], protocol_version=2)
+
+        class Other(Cluster):
+            def __init__(self):
+                Cluster.__init__(self, ["a"], protocol_version=2)
+
+        class Third(Cluster): ...
+
+        Third(protocol_version=2)
+        Cluster(**{"protocol_version": 1})
+        settings = {"port": 9042, "protocol_version": 1}
+        Cluster(**settings)
+        Cluster(**dict(protocol_version=1))
+        make = functools.partial(Cluster, protocol_version=1)
+        Cluster([], 9042, None, None, None, None, None, None, False, None, None, None, None, 2)
+        VERSION = 2
+        Cluster(protocol_version=VERSION)
+        """,
+        [
+            "breaks Cluster(protocol_version=2)",
+            "breaks Cluster(protocol_version=2)",
+            "breaks Third(protocol_version=2)",
+            *["breaks Cluster(protocol_version=1)"] * 4,
+            *["breaks Cluster(protocol_version=2)"] * 2,
+        ],
     ),
     (
         "distribution-name",
@@ -229,6 +343,21 @@ CASES: list[tuple[str, str, list[str]]] = [
         ["differs update(steps__remove=...)"],
     ),
     (
+        "list-remove",
+        """
+        from cassandra.cqlengine import columns
+        from cassandra.cqlengine.models import Model
+
+        class Event(Model):
+            steps: list[int] = columns.List(columns.Integer)
+            tags: set[str] = columns.Set(columns.Text)
+
+        Event.objects(id=1).update(steps__remove=[1], tags__remove={"a"})
+        Event.objects(id=1).update(**{"steps__remove": [1], "tags__remove": {"a"}})
+        """,
+        ["differs update(steps__remove=...)"] * 2,
+    ),
+    (
         "default-ttl",
         """
         from cassandra.cqlengine.models import Model
@@ -266,6 +395,94 @@ CASES: list[tuple[str, str, list[str]]] = [
         ["differs Process(target=work), which uses session"],
     ),
     (
+        "forks",
+        """
+        import multiprocessing as mp
+        from concurrent.futures import ProcessPoolExecutor
+        from cassandra.cluster import Cluster
+
+        cluster = Cluster()
+        session = cluster.connect()
+
+        def work(number=0):
+            session.execute("a")
+
+        with mp.Pool() as pool:
+            pool.map(work, range(9))
+            pool.apply_async(func=work)
+        with ProcessPoolExecutor(4) as executor:
+            executor.map(work, range(9))
+            executor.submit(work)
+        mp.Pool(4, initializer=work)
+        mp.Process(None, work)
+        mp.get_context("fork").Process(target=lambda: session.execute("a"))
+        mp.Process(target=print, args=(cluster, 1))
+        """,
+        [
+            "differs map(work), which uses session",
+            "differs apply_async(work), which uses session",
+            "differs map(work), which uses session",
+            "differs submit(work), which uses session",
+            "differs Pool(work), which uses session",
+            "differs Process(target=work), which uses session",
+            "differs Process(target=lambda: session.execute('a')), which uses session",
+            "differs Process(args=(cluster, 1))",
+        ],
+    ),
+    (
+        "forks",
+        ".from multiprocessing import Process\n\nclass Worker(Process):\n    def run(self):\n"
+        "        session.execute('a')",
+        ["differs class Worker(Process), which uses session"],
+    ),
+    (
+        "forks",
+        """
+        from multiprocessing import Process
+        from cassandra.cluster import Cluster
+
+        class Worker(Process):
+            def __init__(self):
+                super().__init__()
+                self.session = Cluster().connect()
+
+            def run(self):
+                self.session.execute("a")
+        """,
+        ["differs class Worker(Process), which uses self.session"],
+    ),
+    (
+        "forks",
+        """
+        import os
+        from cassandra.cluster import Cluster
+
+        cluster = Cluster()
+        session = cluster.connect()
+
+        if os.fork() == 0:
+            session.execute("a")
+        if (pid := os.fork()) > 0:
+            os.wait()
+        else:
+            cluster.connect()
+        child = os.fork()
+        if not child:
+            session.execute("a")
+        """,
+        [
+            "differs os.fork(), whose child uses session",
+            "differs os.fork(), whose child uses cluster",
+            "differs os.fork(), whose child uses session",
+        ],
+    ),
+    (
+        "connection-class",
+        ".from cassandra.io.geventreactor import GeventConnection\n"
+        "cluster.connection_class = GeventConnection",
+        ["note Cluster.connection_class = GeventConnection"],
+    ),
+    (
         "connection-class",
         "from cassandra.cluster import Cluster\n"
         "from cassandra.io.geventreactor import GeventConnection\n"
@@ -294,6 +511,30 @@ CASES: list[tuple[str, str, list[str]]] = [
         ["breaks keyspaces.pop()"],
     ),
     (
+        "metadata-read-only",
+        """
+        from cassandra.cluster import Cluster
+
+        cluster = Cluster()
+        for keyspace in cluster.metadata.keyspaces.values():
+            keyspace.tables.clear()
+        for name, keyspace_too in cluster.metadata.keyspaces.items():
+            del keyspace_too.tables["a"]
+        for number, table in enumerate(keyspace.tables.values()):
+            table.columns["a"] = number
+        [one.user_types.pop("a") for one in list(cluster.metadata.keyspaces.values())]
+        first = next(iter(cluster.metadata.keyspaces.values()))
+        first.views.clear()
+        """,
+        [
+            "breaks keyspace.tables.clear()",
+            "breaks del keyspace_too.tables['a']",
+            "breaks table.columns['a'] = ...",
+            "breaks one.user_types.pop()",
+            "breaks first.views.clear()",
+        ],
+    ),
+    (
         "connection-counts",
         ".from cassandra.policies import HostDistance\n"
         "cluster.set_core_connections_per_host(HostDistance.LOCAL, 8)",
@@ -309,6 +550,16 @@ CASES: list[tuple[str, str, list[str]]] = [
         "scylla-cloud",
         "from cassandra.cluster import Cluster\nCluster(scylla_cloud=PATH)",
         ["breaks Cluster(scylla_cloud=PATH)"],
+    ),
+    (
+        "scylla-cloud",
+        ".cluster.scylla_cloud = PATH\ncluster.scylla_cloud: str = 'a'",
+        ["breaks Cluster.scylla_cloud = PATH", "breaks Cluster.scylla_cloud = 'a'"],
+    ),
+    (
+        "enterprise",
+        ".cluster.monitor_reporting_enabled = True",
+        ["breaks Cluster.monitor_reporting_enabled = True"],
     ),
     ("enterprise", ".session.execute_graph('g.V()')", ["breaks execute_graph()"]),
     (

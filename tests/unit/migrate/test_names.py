@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import re
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from cassandra.migrate import names
+from cassandra.migrate.table_source import OBJECTS
 from tests.processes import run_python
 
 
@@ -59,6 +62,8 @@ def test_a_name_has_one_home() -> None:
         ("cassandra.cluster.Session", "execute", True),
         ("cassandra.cluster.Cluster", "_lock", True),  # given by a method
         ("cassandra.cluster.Session", "_pools", False),
+        ("cassandra.cluster.Cluster", "_pools", False),  # its constructor is generated
+        ("cassandra.query.PreparedStatement", "_set_x", False),  # its base is compiled
         ("cassandra.nothing.More", "a", None),
         ("cassandra.cqlengine.named.NamedTable", "objects", True),  # raises an error at the class
     ],
@@ -79,6 +84,45 @@ def test_arguments_of_calls() -> None:
     assert {"default_keyspace", "contact_points", "execution_profiles"} <= setup
     assert names.parameters("cassandra.cqlengine.models.Model") is None  # any
     assert names.parameters("cassandra.nothing") is None
+
+
+def test_positions_of_arguments() -> None:
+    assert names.position("cassandra.cluster.Cluster", "protocol_version") == 13
+    assert names.position("cassandra.cluster.Session.execute", "execute_as") == 8
+    assert names.position("cassandra.cluster.Session.execute", "query") == 0
+    assert names.position("cassandra.cluster.Cluster", "application_info") is None
+    assert names.position("cassandra.cqlengine.connection.setup", "protocol_version") is None
+    assert names.position("cassandra.nothing", "a") is None
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "expected"),
+    [
+        ("cassandra.cluster.Cluster", "conect_timeout", True),
+        ("cassandra.cluster.Cluster", "connect_timeout", False),
+        ("cassandra.cluster.Cluster", "_conect_timeout", False),
+        ("cassandra.cluster.Cluster", "timeout", False),
+        ("cassandra.cluster.Session", "default_timout", True),
+        ("cassandra.cluster.ExecutionProfile", "row_factry", True),
+        ("cassandra.cluster.ExecutionProfile", "mine", False),
+        ("cassandra.query.SimpleStatement", "fetch_sise", False),
+        ("cassandra.nothing.More", "a", False),
+    ],
+)
+def test_misspelt_settings(owner: str, name: str, expected: bool) -> None:
+    assert names.refuses(owner, name) is expected
+
+
+def test_attributes_that_other_drivers_document_are_there() -> None:
+    listed = (Path(__file__).parents[1] / "drop_in" / "names.txt").read_text().splitlines()
+    module, asked = "", 0
+    for line in listed:
+        if line.startswith("["):
+            module = line.strip("[]")
+        elif (found := re.match(r"(\w+)\.(\w+)", line)) and f"{module}.{found[1]}" in OBJECTS:
+            asked += 1
+            assert names.has_attribute(f"{module}.{found[1]}", found[2]), line
+    assert asked > 150
 
 
 def test_names_of_a_star() -> None:

@@ -28,17 +28,21 @@ QUIET = {
     "a callback in a greenlet": (
         ".import gevent\nsession.execute_async('a').add_callback(lambda rows: session.execute('b'))"
     ),
-    "a process that connects": (
-        ".from multiprocessing import Process\ndef f():\n    global session\n"
-        "    session = cluster_of().connect()\nProcess(target=f)"
-    ),
-    "a process with a session of its own": (
-        ".from multiprocessing import Process\ndef f(session):\n    session.execute('a')\n"
-        "Process(target=f)"
-    ),
     "a mapping of the program": ".tables = dict(cluster.metadata.keyspaces)\ntables.pop('a')",
     "a table of the program": (
         "from cassandra.metadata import TableMetadata\nTableMetadata('a', 'b').columns['c'] = 1"
+    ),
+    "objects of a loop, and mappings of the program": (
+        ".for name in cluster.metadata.keyspaces:\n    name.tables.clear()\n"
+        "for name, mine in {}.items():\n    mine.tables.clear()\n"
+        "for ks in cluster.metadata.keyspaces.values():\n    dict(ks.tables).clear()\n"
+        "def list(x): ...\nfor one in list(cluster.metadata.keyspaces.values()):\n"
+        "    one.tables.clear()"
+    ),
+    "columns that are sets, by another name": (
+        "from cassandra.cqlengine import columns as c\nfrom cassandra.cqlengine.models import Model\n"
+        "class A(Model):\n    x: set = c.Set(c.Text)\n"
+        "A.objects.update(**{'x__remove': ['a'], 'y__remove': 1})"
     ),
     "reading a mapping": ".cluster.metadata.keyspaces['a'].tables.get('b')",
     "null for a column": ".insert = session.prepare('a')\nsession.execute(insert, [1, None])",

@@ -5,7 +5,17 @@ import textwrap
 
 import pytest
 
-from cassandra.migrate.scopes import CLUSTER, SESSION, Instance, Method, Named, Scopes, Value
+from cassandra.migrate.scopes import (
+    CLUSTER,
+    HOST,
+    KEYSPACE,
+    SESSION,
+    Instance,
+    Method,
+    Named,
+    Scopes,
+    Value,
+)
 
 
 def value_of_last(text: str) -> Value:
@@ -45,6 +55,23 @@ def value_of_last(text: str) -> Value:
          "    c = Cluster()\nc", Instance(CLUSTER)),
         ("try:\n    from cassandra.cluster import Cluster\nexcept ImportError:\n    Cluster = None\n"
          "Cluster", Named(CLUSTER)),
+        ("from cassandra.cluster import Cluster\nfor h in Cluster().metadata.all_hosts():\n    h",
+         Instance(HOST)),
+        ("from cassandra.cluster import Cluster\nfor k in Cluster().metadata.keyspaces:\n    k", None),
+        ("from cassandra.cluster import Cluster\nh = Cluster().metadata.all_hosts()\n"
+         "for i, one in enumerate(sorted(h)):\n    one", Instance(HOST)),
+        ("from cassandra.cluster import Cluster\nk = Cluster().metadata.keyspaces\n"
+         "for a, b in k.items():\n    b", Instance(KEYSPACE)),
+        ("from cassandra.cluster import Cluster\nk = Cluster().metadata.keyspaces\n"
+         "for a, b in k.items():\n    a", None),
+        ("from functools import partial\nfrom cassandra.cluster import Cluster\n"
+         "partial(Cluster, port=1)()", Instance(CLUSTER)),
+        ("from cassandra.cluster import Cluster\nclass A(Cluster): ...\nclass B(A): ...\n"
+         "B().connect()", Instance(SESSION)),
+        ("from cassandra.cluster import Cluster\nclass A(Cluster):\n"
+         "    def connect(self):\n        return 1\nclass B(A): ...\nB().connect()", None),
+        ("from cassandra.cluster import Cluster\nfrom a import M\nclass A(M, Cluster): ...\n"
+         "A().connect()", None),
         # Bindings that do not agree, or that are not known.
         ("from cassandra.cluster import Cluster\nc = Cluster()\nc = f()\nc", None),
         ("from cassandra.cluster import Cluster\nc = Cluster()\nfor c in d: pass\nc", None),

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from cassandra.migrate.literals import arguments
+from cassandra.migrate.scopes import Scopes
+
+
+def arguments_of_last(text: str) -> list[str]:
+    """The names of the arguments that the last call of a program surely has."""
+    tree = ast.parse(text)
+    scopes = Scopes(tree)
+    last = tree.body[-1]
+    assert isinstance(last, ast.Expr)
+    assert isinstance(last.value, ast.Call)
+    return sorted(arguments(last.value, scopes, scopes.root))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("f(a=1, **{'b': 2})", ["a", "b"]),
+        ("f(**dict(a=1, **{'b': 2}))", ["a", "b"]),
+        ("k = {'a': 1}\nf(**k)", ["a"]),
+        ("k = dict(a=1)\nprint(k['a'], k.get('a'), 'a' in k, {**k})\nf(**k)", ["a"]),
+        # What comes later may have the same keys.
+        ("f(**{'a': 1, **others, 'b': 2, c: 3})", ["b"]),
+        # Not known, or changed.
+        ("f(**k)", []),
+        ("f(**g())", []),
+        ("f(**dict(others))", []),
+        ("k = {'a': 1}\nk['a'] = 2\nf(**k)", []),
+        ("k = {'a': 1}\ndel k['a']\nf(**k)", []),
+        ("k = {'a': 1}\nk.update(b=2)\nf(**k)", []),
+        ("k = {'a': 1}\nk |= others\nf(**k)", []),
+        ("k = {'a': 1}\nchange(k)\nf(**k)", []),
+        ("k = {'a': 1}\nif b:\n    k = {'c': 1}\nf(**k)", []),
+        ("k = {'a': 1}\nj = k\nf(**j)", []),
+    ],
+)
+def test_arguments_of_dicts(text: str, expected: list[str]) -> None:
+    assert arguments_of_last(text) == expected

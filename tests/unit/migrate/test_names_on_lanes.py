@@ -1,0 +1,62 @@
+"""What is found in a program does not depend on which implementation runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Twins
+from tests.processes import run_python
+from tests.unit.migrate.programs import CASES, CLEAN, source_of
+
+# Classes whose bases, and whose methods, are compiled.
+CLASSES = {
+    "cassandra.cluster": ("Cluster", "Session", "ResponseFuture", "ResultSet", "ExecutionProfile"),
+    "cassandra.metadata": ("Metadata", "TableMetadata"),
+    "cassandra.policies": ("TokenAwarePolicy", "DCAwareRoundRobinPolicy", "RackAwareRoundRobinPolicy"),
+    "cassandra.pool": ("Host",),
+    "cassandra.query": ("PreparedStatement", "BoundStatement", "BatchStatement", "SimpleStatement"),
+}  # fmt: skip
+ATTRIBUTES = (
+    "_child", "_set_x", "_query", "_lock", "_table", "_is_lwt", "bind_plan", "_values", "_router",
+    "__reduce_cython__", "__setstate_cython__", "__pyx_vtable__", "_engine", "_settings_at_hand",
+)  # fmt: skip
+
+SHOW = """
+import json, os, sys
+from pathlib import Path
+os.chdir(sys.argv[1])
+import cassandra
+from cassandra.migrate.check import check
+report = check([Path()])
+found = [(one.place, one.line, one.severity, one.code) for one in report.findings]
+print(json.dumps([cassandra.implementation, found, [str(one) for one in report.unread]]))
+"""
+
+
+@pytest.mark.slow
+def test_both_lanes_find_the_same(compiled: Twins, tmp_path: Path) -> None:
+    # Cython's code objects name their source like this. In a clone it is there.
+    source = tmp_path / "cassandra" / "_accel" / "plans.pyx"
+    source.parent.mkdir(parents=True)
+    source.write_text("cimport cython\n")
+    for number, text in enumerate([*(text for _, text, _ in CASES), CLEAN]):
+        (tmp_path / f"program_{number}.py").write_text(source_of(text))
+    for module, names in CLASSES.items():
+        lines = [f"from {module} import {', '.join(names)}"]
+        for name in names:
+            lines += [f"def of_{name}(x: {name}):", *(f"    x.{one}" for one in ATTRIBUTES)]
+        (tmp_path / f"{module}.py").write_text("\n".join(lines))
+    code = SHOW.replace("sys.argv[1]", repr(str(tmp_path)))
+    answers = {}
+    for lane in ("c", "python"):
+        done = run_python(code, {"CASS_DRIVER_IMPL": lane})
+        assert done.returncode == 0, done.stderr
+        name, *answers[lane] = json.loads(done.stdout)
+        assert name == lane
+    assert answers["c"] == answers["python"]
+    found, unread = answers["c"]
+    assert not unread
+    assert [line for *_, line in found if line.endswith("._set_x")]

@@ -1,0 +1,23 @@
+"""Attributes that objects of the driver have are never called missing."""
+
+from __future__ import annotations
+
+from cassandra.cluster import Cluster, ExecutionProfile
+from cassandra.migrate import names
+from cassandra.testing.fake import FakeNode
+
+
+def test_attributes_of_objects_are_there() -> None:
+    with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
+        session = cluster.connect()
+        future = session.execute_async("SELECT 1")
+        result = future.result()
+        prepared = session.prepare("SELECT 1")
+        objects = [cluster, session, future, result, prepared, prepared.bind(()), cluster.metadata,
+                   cluster.metadata.all_hosts()[0], ExecutionProfile()]  # fmt: skip
+        for one in objects:
+            owner = f"{type(one).__module__}.{type(one).__qualname__}"
+            missing = [name for name in dir(one) if names.has_attribute(owner, name) is False]
+            # Cython's own.
+            assert [name for name in missing if not name.startswith("__")] == [], owner
+            assert len(dir(one)) > 20, owner
