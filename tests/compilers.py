@@ -1,9 +1,12 @@
 """Builds the extensions with each C compiler that is here, warnings being errors, and uses them.
 
+    python tests/compilers.py [--all] [--short] [NAME ...]
+
 Current compilers refuse what older ones only warned of. Each compiler that is found builds into a
 folder of its own: ``cc``, GCC by version (Debian: gcc-12, gcc-14, ...), Clang, and the Clang of the
-package ziglang. What was built must be what a process then runs on. A compiler that is not here is
-named; that none is here is an error.
+package ziglang. What was built must be what a process then runs on. Kinds that are not here are
+named; with ``--all``, for releases, that is an error. ``--short`` has each compiler look at the C
+files, and builds nothing.
 """
 
 from __future__ import annotations
@@ -11,10 +14,13 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -40,6 +46,25 @@ print("compiled, and in use:", cassandra.__path__[0])
 """
 
 
+def is_new_gcc(version: str) -> bool:
+    """Return True if the first line of ``--version`` is that of a GCC that refuses wrong pointers."""
+    found = re.search(r"(?:gcc|cc)\b.* (\d+)\.\d+\.\d+$", version)
+    return found is not None and "clang" not in version and int(found[1]) >= 14
+
+
+def is_old_gcc(version: str) -> bool:
+    """Return True if it is that of an older GCC."""
+    found = re.search(r"(?:gcc|cc)\b.* (\d+)\.\d+\.\d+$", version)
+    return found is not None and "clang" not in version and int(found[1]) < 14
+
+
+KINDS = {
+    "GCC before 14": is_old_gcc,
+    "GCC 14 or newer": is_new_gcc,
+    "Clang": lambda version: "clang" in version,
+}
+
+
 def compilers() -> dict[str, str]:
     """Return the command of each compiler that is here, by its name."""
     names = ["cc", *(f"gcc-{version}" for version in range(12, 20)), "clang"]
@@ -49,8 +74,8 @@ def compilers() -> dict[str, str]:
     return found
 
 
-def build(command: str, folder: Path) -> Path:
-    """Build the package in a copy of the tree; return the folder to import it from."""
+def copied(folder: Path) -> None:
+    """Copy the tree without what was built in it."""
     for part in PARTS:
         source = ROOT / part
         if source.is_dir():
@@ -58,6 +83,11 @@ def build(command: str, folder: Path) -> Path:
             shutil.copytree(source, folder / part, ignore=ignored)
         else:
             shutil.copy(source, folder)
+
+
+def build(command: str, folder: Path) -> Path:
+    """Build the package in a copy of the tree; return the folder to import it from."""
+    copied(folder)
     subprocess.run(
         [sys.executable, "setup.py", "-q", "build", "--build-lib", "built"],
         cwd=folder,
@@ -72,12 +102,45 @@ def build(command: str, folder: Path) -> Path:
     return folder / "built"
 
 
-def check(name: str, command: str) -> bool:
-    """Build with one compiler and use what it made; return True if all went well."""
-    version = subprocess.run(
+def version_of(command: str) -> str:
+    """Return the first line of what a compiler says of itself."""
+    told = subprocess.run(
         [*command.split(), "--version"], capture_output=True, text=True, check=False
     )
-    print(f"{name}: {(version.stdout.splitlines() or ['?'])[0]}", flush=True)
+    return (told.stdout.splitlines() or ["?"])[0]
+
+
+def look(name: str, command: str, sources: list[Path]) -> bool:
+    """Have one compiler read the C files; return True if it says nothing."""
+    print(f"{name}: {version_of(command)}", flush=True)
+    include = sysconfig.get_path("include")
+    flags = [*WARNINGS.split(), "-fsyntax-only", "-DNDEBUG", f"-I{include}"]
+
+    def passes(source: Path) -> bool:
+        call = [*command.split(), *flags, f"-I{source.parent}", str(source)]
+        return subprocess.run(call, check=False).returncode == 0
+
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        return all(list(pool.map(passes, sources)))
+
+
+def looked_at(chosen: dict[str, str]) -> list[bool]:
+    """Translate once, and have each compiler read what was made."""
+    with tempfile.TemporaryDirectory() as folder:
+        copied(Path(folder))
+        code = "import setup; setup.extensions()"
+        environment = {**os.environ, "CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST": "1"}
+        subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL,
+        )  # fmt: skip
+        sources = sorted(Path(folder, "cassandra", "_accel").glob("*.c"))
+        return [look(name, command, sources) for name, command in chosen.items()]
+
+
+def check(name: str, command: str) -> bool:
+    """Build with one compiler and use what it made; return True if all went well."""
+    print(f"{name}: {version_of(command)}", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         try:
             built = build(command, Path(folder))
@@ -98,14 +161,26 @@ def main() -> None:
     """Try every compiler, or the ones that are named."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", help="cc, gcc-14, clang, ziglang; all by default")
-    names = parser.parse_args().names
+    parser.add_argument("--all", action="store_true", help="fail if a kind is not here")
+    parser.add_argument("--short", action="store_true", help="have the C files read, build nothing")
+    options = parser.parse_args()
+    names = options.names
     found = compilers()
     for name in set(names) - set(found):
         sys.exit(f"{name} is not here; found: {', '.join(found) or 'none'}")
     chosen = {name: found[name] for name in names or found}
     if not chosen:
         sys.exit("no C compiler is here (Debian: apt install build-essential python3-dev)")
-    outcomes = [check(name, command) for name, command in chosen.items()]
+    versions = [version_of(command) for command in found.values()]
+    lacking = [kind for kind, is_it in KINDS.items() if not any(map(is_it, versions))]
+    if lacking:
+        print(f"not here: {', '.join(lacking)}", flush=True)
+        if options.all:
+            sys.exit("--all wants each kind of compiler")
+    if options.short:
+        outcomes = looked_at(chosen)
+    else:
+        outcomes = [check(name, command) for name, command in chosen.items()]
     print(f"{sum(outcomes)} passed, {len(outcomes) - sum(outcomes)} failed")
     sys.exit(not all(outcomes))
 
