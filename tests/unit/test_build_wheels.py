@@ -4,6 +4,7 @@ refuse what must not be uploaded. The wheels themselves are the lane ``wheels``.
 
 from __future__ import annotations
 
+import fnmatch
 import io
 import json
 import subprocess
@@ -24,6 +25,7 @@ FILES = {
     b'Requires-Dist: lz4>=4.0; extra == "lz4"\n',
     "turbocql-1.0.dist-info/WHEEL": b"",
 }
+KEPT = ("benchmarks", "docs", "examples", "shims", "tests", "tools")
 MODULE = "cassandra/_accel/rows.cpython-313-x86_64-linux-gnu.so"
 
 
@@ -163,3 +165,29 @@ def test_zip_files_cannot_be_older_than_1980(wheels: Any, tmp_path: Path) -> Non
     wheel = wheels.archives.write_wheel(FILES, "py3", "none", ("any",), 0, tmp_path)
     with zipfile.ZipFile(wheel) as archive:
         assert {one.date_time[0] for one in archive.infolist()} == {1980}
+
+
+def test_the_sdist_has_what_the_clone_has() -> None:
+    """All that documentation, tests and their like need: MANIFEST.in names it by endings."""
+    listed = subprocess.run(
+        ["git", "ls-files", *KEPT], cwd=TOOLS.parent, capture_output=True, text=True, check=False
+    )
+    if listed.returncode:
+        pytest.skip("no clone, which the sdist is compared with")
+    patterns: dict[str, list[str]] = {}
+    for line in (TOOLS.parent / "MANIFEST.in").read_text().splitlines():
+        if line.startswith("recursive-include "):
+            _, folder, *endings = line.split()
+            patterns.setdefault(folder, []).extend(endings)
+    names = listed.stdout.splitlines()
+    assert len(names) > 500
+    assert [
+        name
+        for name in names
+        if not any(
+            fnmatch.fnmatch(Path(name).name, ending)
+            for folder, endings in patterns.items()
+            if name.startswith(f"{folder}/")
+            for ending in endings
+        )
+    ] == []

@@ -265,6 +265,14 @@ def test_a_partial_build_falls_back_as_a_whole_and_says_why() -> None:
     assert "cassandra._accel.rows" in reason
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_each_compiled_module_may_be_imported_first(compiled: Twins, name: str) -> None:
+    """Freezers and import checkers import them in an order of their own."""
+    done = run_python(f"import cassandra._accel.{name}; import cassandra.cluster")
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.skipif(
     not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="this interpreter has the GIL for good"
 )
