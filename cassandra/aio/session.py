@@ -26,7 +26,7 @@ from cassandra.engine.mistakes import refuse_loop, running_loop
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.engine.request import Request
 from cassandra.engine.request_bodies import ExecuteBody
-from cassandra.engine.schema.agreement import SchemaAgreementScope
+from cassandra.engine.schema.scope import SchemaAgreementScope
 from cassandra.query.prepared import PreparedStatement
 from cassandra.query.settings import NOT_SET
 from cassandra.util.cql_text import escape_name
