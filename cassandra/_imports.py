@@ -126,6 +126,7 @@ def at_first_cluster(module: str, **homes: str) -> None:
     :param homes: the module that has each name, or that is what the name stands for.
     """
     names = vars(sys.modules[module])
+    # Put there from here: a function's global names are not asked of the module's `__getattr__`.
     for name, home in homes.items():
         names[name] = _Name(module, name, home)
         _waiting.append(names[name]._load)
@@ -143,7 +144,8 @@ def import_all() -> None:
     """Import all that waits for the first cluster; called in the thread that makes one."""
     global _imported
     # What is imported may bring more of them. A second thread that makes a cluster meanwhile does
-    # the same, so that each of them finds everything there when it goes on.
+    # the same, so that each of them finds everything there when it goes on. Later clusters find
+    # nothing left but the names of modules that were imported since.
     at = _imported
     while at < len(_waiting):
         _waiting[at]()

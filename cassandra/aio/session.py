@@ -19,7 +19,7 @@ from cassandra.client.checks import (
     typed_factory,
 )
 from cassandra.client.paging import NextPage
-from cassandra.client.requests import USUAL_OPTIONS, Parameters, Query
+from cassandra.client.requests import USUAL_OPTIONS
 from cassandra.client.session import SessionBase
 from cassandra.cqltypes.failures import without_compiled_frames
 from cassandra.engine.mistakes import refuse_loop, running_loop
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from cassandra.bulk.report import LoadReport
     from cassandra.bulk.scan import AsyncScan, ScanOptions
     from cassandra.bulk.unload import UnloadReport
+    from cassandra.client.requests import Parameters, Query
     from cassandra.engine import happy_path
     from cassandra.engine.profile import ExecutionProfile
     from cassandra.engine.session import EngineSession
