@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 import time
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 from cassandra._threads import Lock, get_ident
 
-__all__ = ["Deferred", "import_module"]
+__all__ = ["Deferred", "at_first_cluster", "call_at_first_cluster", "import_all", "import_module"]
 
 PATIENCE = 5.0  # seconds that a fork waits at most
 
@@ -25,6 +27,8 @@ PATIENCE = 5.0  # seconds that a fork waits at most
 _lock = Lock()
 _is_held = False  # by the thread that forks
 _importers: list[int] = []  # the threads that import, once for each import
+_waiting: list[Callable[[], object]] = []  # they import what comes with the first cluster
+_imported = 0  # so many of them have been called
 
 
 def import_module(name: str) -> ModuleType:
@@ -63,6 +67,90 @@ class Deferred:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(import_module(self._name), name)
+
+
+class _Name:
+    """Stands in a module for a name of another one, until that is imported.
+
+    Its first use imports it, and puts what it stands for in its place.
+    """
+
+    __slots__ = ("_home", "_module", "_name")
+
+    def __init__(self, module: str, name: str, home: str) -> None:
+        self._module = module
+        self._name = name
+        self._home = home
+
+    def __repr__(self) -> str:
+        return f"<{self._home}.{self._name}, imported at the first use>"
+
+    def _load(self) -> Any:
+        found = import_module(self._home)
+        is_module = self._home.rpartition(".")[2] == self._name
+        value = found if is_module else getattr(found, self._name)
+        names = vars(sys.modules[self._module])
+        # A program may have patched it meanwhile.
+        if names.get(self._name) is self:
+            names[self._name] = value
+        return value
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._load(), name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._load()(*args, **kwargs)
+
+    # For ``isinstance``, also if it is one of several classes there.
+    def __instancecheck__(self, instance: object) -> bool:
+        return isinstance(instance, self._load())
+
+
+def at_first_cluster(module: str, **homes: str) -> None:
+    """Give `module` names that are imported when the first `Cluster` object is made.
+
+    For what only connecting and executing need: programs that import the driver and do not connect
+    do not wait for it. When a cluster is made, the module's names are what they would be after an
+    ordinary import, so that nothing is imported or looked up on the way of a request. Functions
+    that are called before may use the names as well: to call them, to look at their attributes,
+    for ``isinstance``.
+
+    Type checkers must see the names themselves::
+
+        if TYPE_CHECKING:
+            from cassandra.engine.request import Request
+        else:
+            at_first_cluster(__name__, Request="cassandra.engine.request")
+
+    :param module: the module's ``__name__``.
+    :param homes: the module that has each name, or that is what the name stands for.
+    """
+    names = vars(sys.modules[module])
+    # Put there from here: a function's global names are not asked of the module's `__getattr__`.
+    for name, home in homes.items():
+        names[name] = _Name(module, name, home)
+        _waiting.append(names[name]._load)
+
+
+def call_at_first_cluster(load: Callable[[], object]) -> None:
+    """Call a function when the first `Cluster` object is made.
+
+    :param load: imports something, and may be called again.
+    """
+    _waiting.append(load)
+
+
+def import_all() -> None:
+    """Import all that waits for the first cluster; called in the thread that makes one."""
+    global _imported
+    # What is imported may bring more of them. A second thread that makes a cluster meanwhile does
+    # the same, so that each of them finds everything there when it goes on. Later clusters find
+    # nothing left but the names of modules that were imported since.
+    at = _imported
+    while at < len(_waiting):
+        _waiting[at]()
+        at += 1
+    _imported = max(_imported, at)
 
 
 def _before_fork() -> None:

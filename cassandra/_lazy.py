@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from cassandra._imports import Deferred, import_module
+from cassandra._imports import Deferred, call_at_first_cluster, import_module
 
 if TYPE_CHECKING:
     from cassandra._compat import reexports
@@ -54,25 +54,42 @@ class LazyAttribute:
     That module is imported at the first look. From then on the class has the attribute itself.
 
     :param home: the module.
-    :param holder: the name of the class there.
+    :param holder: the name of the class there, or of another module that `home` knows. None for
+        the module itself.
+    :param name: the name there; None if it is the attribute's.
+    :param for_engine: True if connecting or executing need it: it comes with the first cluster.
     """
 
-    __slots__ = ("_holder", "_home", "_name", "_owner")
+    __slots__ = ("_holder", "_home", "_name", "_owner", "_there")
 
     _owner: type
     _name: str
 
-    def __init__(self, home: str, holder: str) -> None:
+    def __init__(
+        self,
+        home: str,
+        holder: str | None = None,
+        name: str | None = None,
+        for_engine: bool = False,
+    ) -> None:
         self._home = home
         self._holder = holder
+        self._there = name
+        if for_engine:
+            call_at_first_cluster(self._load)
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._owner = owner
         self._name = name
 
     def _load(self) -> Any:
-        attribute = vars(getattr(import_module(self._home), self._holder))[self._name]
-        setattr(self._owner, self._name, attribute)
+        holder: Any = import_module(self._home)
+        if self._holder is not None:
+            holder = getattr(holder, self._holder)
+        attribute = vars(holder)[self._there or self._name]
+        # A program may have patched it.
+        if vars(self._owner).get(self._name) is self:
+            setattr(self._owner, self._name, attribute)
         return attribute
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:

@@ -17,21 +17,22 @@ from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, overload
 
+from cassandra._imports import at_first_cluster
 from cassandra._lazy import lazy_names
 from cassandra._threads import Lock, Waiter, at_home, new_waiter
 from cassandra.client.filling import fill
 from cassandra.cluster.response_future import ResponseFuture
 from cassandra.cluster.result_set import ResultSet
-from cassandra.cqltypes.failures import locate
 from cassandra.errors import ConnectionShutdown
 
 if TYPE_CHECKING:
     from cassandra.client.requests import Query
+    from cassandra.cqltypes.failures import locate
     from cassandra.engine import happy_path
     from cassandra.engine.profile import ExecutionProfile
     from cassandra.engine.request import Request
 else:
-    from cassandra._impl import happy_path
+    at_first_cluster(__name__, happy_path="cassandra._impl", locate="cassandra.cqltypes.failures")
 
 __all__ = [
     "ExecutionResult",

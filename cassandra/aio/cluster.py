@@ -43,7 +43,6 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
     def _begin(self) -> None:
         self.is_shutdown = False
         self._core: Core | None = None
-        engine_core()  # imported here, in the caller's thread
         self._connecting: asyncio.Task[Core] | None = None
         self._waiting = 0
         self._sessions: list[Session] = []

@@ -19,14 +19,14 @@ from cassandra.client.checks import (
     typed_factory,
 )
 from cassandra.client.paging import NextPage
-from cassandra.client.requests import USUAL_OPTIONS, Parameters, Query
+from cassandra.client.requests import USUAL_OPTIONS
 from cassandra.client.session import SessionBase
 from cassandra.cqltypes.failures import without_compiled_frames
 from cassandra.engine.mistakes import refuse_loop, running_loop
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.engine.request import Request
 from cassandra.engine.request_bodies import ExecuteBody
-from cassandra.engine.schema.agreement import SchemaAgreementScope
+from cassandra.engine.schema.scope import SchemaAgreementScope
 from cassandra.query.prepared import PreparedStatement
 from cassandra.query.settings import NOT_SET
 from cassandra.util.cql_text import escape_name
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from cassandra.bulk.report import LoadReport
     from cassandra.bulk.scan import AsyncScan, ScanOptions
     from cassandra.bulk.unload import UnloadReport
+    from cassandra.client.requests import Parameters, Query
     from cassandra.engine import happy_path
     from cassandra.engine.profile import ExecutionProfile
     from cassandra.engine.session import EngineSession

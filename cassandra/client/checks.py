@@ -7,11 +7,18 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cassandra._imports import at_first_cluster
 from cassandra.errors import DependencyException, NoHostAvailable, refused_everywhere
-from cassandra.protocol.records import is_lone_text, is_record
 
 if TYPE_CHECKING:
     from cassandra.engine.happy_path import RequestBase
+    from cassandra.protocol.records import is_lone_text, is_record
+else:
+    at_first_cluster(
+        __name__,
+        is_lone_text="cassandra.protocol.records",
+        is_record="cassandra.protocol.records",
+    )
 
 __all__ = [
     "check_host",

@@ -13,12 +13,15 @@ from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cassandra.protocol.messages.results import ResultMessage
+from cassandra._imports import at_first_cluster
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS
 
 if TYPE_CHECKING:
     from cassandra.protocol.columnar.column_buffers import ColumnPlan
     from cassandra.protocol.columnar.layouts import ColumnArray
+    from cassandra.protocol.messages.results import ResultMessage
+else:
+    at_first_cluster(__name__, ResultMessage="cassandra.protocol.messages.results")
 
 BEGUN = (
     "the rows of this result have been read already, or reading has begun: "

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import enum
-import uuid
 import weakref
 from collections.abc import Hashable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cassandra._impl import implementation
-from cassandra._imports import import_module
+from cassandra._imports import at_first_cluster, import_all, import_module
 from cassandra._misspelt import class_attribute, refuse_misspelt
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.client.contact_points import endpoint_of
@@ -20,37 +19,52 @@ from cassandra.client.metadata_switches import MetadataSwitches
 from cassandra.client.observing import ObservedByCluster
 from cassandra.client.pool_sizes import PoolSizes
 from cassandra.client.settings.checks import instance
-from cassandra.client.settings.for_engine import settings_of
 from cassandra.client.settings.names import instead_of
 from cassandra.client.settings.setting import ConstructorOnly
 from cassandra.client.settings.table import ClusterSettings
-from cassandra.client.settings.tls import tls_client
 from cassandra.client.shard_awareness import ShardAwareness
 from cassandra.client.user_types import UserTypes
 from cassandra.engine.endpoint import DefaultEndPointFactory, EndPoint
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile, ProfileManager
-from cassandra.engine.settings import Settings
-from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.policies.retry import RetryPolicy
 from cassandra.query.settings import NOT_SET
 from cassandra.ssl_session_cache import SSLSessionCache
-from cassandra.timestamps import MonotonicTimestampGenerator
 from cassandra.versions import ProtocolVersion
 
 if TYPE_CHECKING:
+    import uuid
+
     from cassandra.client.cloud import Cloud
     from cassandra.client.session import SessionBase
+    from cassandra.client.settings.for_engine import settings_of
+    from cassandra.client.settings.tls import tls_client
     from cassandra.diagnostics.report import ClusterReport
     from cassandra.engine.control.client_routes import ClientRoutes
     from cassandra.engine.core import Core
+    from cassandra.engine.settings import Settings
+    from cassandra.metadata.cluster_metadata import Metadata
     from cassandra.metrics import Metrics
     from cassandra.policies.balancing import HostStateListener, LoadBalancingPolicy
     from cassandra.policies.speculation import SpeculativeExecutionPolicy
+    from cassandra.timestamps import MonotonicTimestampGenerator
+else:
+    at_first_cluster(
+        __name__,
+        Metadata="cassandra.metadata.cluster_metadata",
+        MonotonicTimestampGenerator="cassandra.timestamps",
+        settings_of="cassandra.client.settings.for_engine",
+        tls_client="cassandra.client.settings.tls",
+        uuid="uuid",
+    )
 
 
 def engine_core() -> type[Core]:
-    """Return the class of engines; a program that makes no cluster does not wait for its import."""
+    """Return the class of engines; a program that makes no cluster does not wait for its import.
+
+    All that connecting and executing need is imported with it, in the caller's thread.
+    """
     core: type[Core] = import_module("cassandra.engine.core").Core
+    import_all()
     return core
 
 
@@ -97,6 +111,7 @@ class ClusterBase(
         for name in [name for name, value in given.items() if value is None]:
             if self._table[name].none_is_default:
                 del given[name]
+        engine_core()  # imported here, in the caller's thread: the engine's own imports nothing
         # First of all: settings that are set below are published there.
         self._live = {}
         self.metadata = Metadata()

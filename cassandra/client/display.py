@@ -10,17 +10,33 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from datetime import datetime
-from decimal import Decimal
 from itertools import islice
-from typing import Any
-from uuid import UUID
+from typing import TYPE_CHECKING, Any
 
+from cassandra._imports import at_first_cluster
 from cassandra.errors import DriverException
-from cassandra.protocol.messages.results import ResultMessage
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS
-from cassandra.util.sortedset import SortedSet
-from cassandra.util.temporal import Date, Duration, Time
+
+if TYPE_CHECKING:
+    import datetime
+    from decimal import Decimal
+    from uuid import UUID
+
+    from cassandra.protocol.messages.results import ResultMessage
+    from cassandra.util.sortedset import SortedSet
+    from cassandra.util.temporal import Date, Duration, Time
+else:
+    at_first_cluster(
+        __name__,
+        Date="cassandra.util.temporal",
+        Decimal="decimal",
+        Duration="cassandra.util.temporal",
+        ResultMessage="cassandra.protocol.messages.results",
+        SortedSet="cassandra.util.sortedset",
+        Time="cassandra.util.temporal",
+        UUID="uuid",
+        datetime="datetime",
+    )
 
 MOST_ROWS = 20
 MOST_CHARACTERS = 60  # of one value
@@ -203,7 +219,7 @@ def _cql_name(kind: Any) -> str:
 
 def _shape(value: object) -> str:
     """Return a value as people write it: sets and maps of classes of ours in braces."""
-    if isinstance(value, (str, UUID, Date, Time, Duration, datetime, Decimal)):
+    if isinstance(value, (str, UUID, Date, Time, Duration, datetime.datetime, Decimal)):
         return str(value)
     if isinstance(value, Mapping):
         shown = islice(value.items(), MOST_CHARACTERS)

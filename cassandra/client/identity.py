@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import uuid
+from typing import TYPE_CHECKING
 
 from cassandra._imports import import_module
 from cassandra.application_info import ApplicationInfo
 from cassandra.client.settings.table import ClusterSettings
+
+if TYPE_CHECKING:
+    import uuid
 
 __all__ = ["Identity", "scylla_options"]
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
+from cassandra._imports import at_first_cluster
 from cassandra.client.settings.table import ClusterSettings
-from cassandra.observers import RequestObserver, checked_observers
 
 if TYPE_CHECKING:
     from cassandra.engine.core import Core
     from cassandra.engine.session import EngineSession
+    from cassandra.observers import RequestObserver, checked_observers
+else:
+    at_first_cluster(__name__, checked_observers="cassandra.observers")
 
 __all__ = ["ObservedByCluster", "ObservedBySession"]
 

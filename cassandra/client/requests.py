@@ -11,32 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cassandra.client.batches import batch_statements, texts_of, warn_of_size
+from cassandra._imports import at_first_cluster
 from cassandra.client.checks import (
     check_host,
     check_parameters,
     check_timeout,
     check_vectors,
 )
-from cassandra.client.messages import message_of
 from cassandra.engine.call_options import CallOptions
-from cassandra.engine.prepare.first_execution import PreparingRequest
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile
-from cassandra.engine.request import Request
-from cassandra.engine.request_bodies import (
-    AnyBody,
-    BatchBody,
-    ExecuteBody,
-    MessageBody,
-    QueryBody,
-    UseBody,
-)
-from cassandra.engine.resolving import take_settings
-from cassandra.protocol.handler import ProtocolHandler
-from cassandra.query.batch import BatchStatement, BoundRows
-from cassandra.query.bound import BoundStatement
 from cassandra.query.markers import Parameters as MarkerKind, parameters_of
-from cassandra.query.prepared import PreparedStatement
 from cassandra.query.settings import NOT_SET
 from cassandra.query.statement import (
     HostTargetingStatement,
@@ -47,34 +31,68 @@ from cassandra.query.statement import (
 )
 
 if TYPE_CHECKING:
+    from cassandra.client.batches import batch_statements, texts_of, warn_of_size
+    from cassandra.client.messages import message_of
     from cassandra.encoder import Encoder
     from cassandra.engine import happy_path
+    from cassandra.engine.prepare.first_execution import PreparingRequest
     from cassandra.engine.prepare.statements import PreparedTexts
+    from cassandra.engine.request import Request
+    from cassandra.engine.request_bodies import (
+        AnyBody,
+        BatchBody,
+        ExecuteBody,
+        MessageBody,
+        QueryBody,
+        UseBody,
+    )
+    from cassandra.engine.resolving import take_settings
     from cassandra.engine.session import EngineSession
     from cassandra.metadata.host import Host
+    from cassandra.protocol.handler import ProtocolHandler
+    from cassandra.query.batch import BatchStatement, BoundRows
+    from cassandra.query.bound import BoundStatement
+    from cassandra.query.prepared import PreparedStatement
     from cassandra.util.intervals import OncePerInterval
+
+    Query = str | Statement | PreparedStatement | HostTargetingStatement
+    """What may be executed."""
+
+    Parameters = Sequence[Any] | Mapping[str, Any] | object | None
+    """Values by position or by name, or an object with attributes."""
+
+    Done = Callable[[Request], None]
 else:
-    from cassandra._impl import happy_path
+    at_first_cluster(
+        __name__,
+        BatchBody="cassandra.engine.request_bodies",
+        BatchStatement="cassandra.query.batch",
+        BoundRows="cassandra.query.batch",
+        BoundStatement="cassandra.query.bound",
+        ExecuteBody="cassandra.engine.request_bodies",
+        MessageBody="cassandra.engine.request_bodies",
+        PreparedStatement="cassandra.query.prepared",
+        PreparingRequest="cassandra.engine.prepare.first_execution",
+        ProtocolHandler="cassandra.protocol.handler",
+        QueryBody="cassandra.engine.request_bodies",
+        Request="cassandra.engine.request",
+        UseBody="cassandra.engine.request_bodies",
+        batch_statements="cassandra.client.batches",
+        happy_path="cassandra._impl",
+        message_of="cassandra.client.messages",
+        take_settings="cassandra.engine.resolving",
+        texts_of="cassandra.client.batches",
+        warn_of_size="cassandra.client.batches",
+    )
 
 __all__ = ["USUAL_OPTIONS", "Parameters", "Query", "RequestMaker"]
 
-R = TypeVar("R", bound=Request)
-
-Query = str | Statement | PreparedStatement | HostTargetingStatement
-"""What may be executed."""
-
-Parameters = Sequence[Any] | Mapping[str, Any] | object | None
-"""Values by position or by name, or an object with attributes."""
-
-Done = Callable[[Request], None]
+R = TypeVar("R", bound="Request")
 
 # Of a call that gives none: timeout, trace, custom_payload, execution_profile, paging_state, host.
 USUAL_OPTIONS = (NOT_SET, False, None, EXEC_PROFILE_DEFAULT, None, None)
 
 _TEXTS = (str, SimpleStatement)
-# These have their values already. Wrappers hand on `parameters` with each call, and must not change
-# what is written.
-_WITH_VALUES = (BoundStatement, BatchStatement)
 _USUAL_PARAMETERS = frozenset({tuple, list, dict})
 _USE = ("USE ", "use ")
 
@@ -228,8 +246,12 @@ class RequestMaker:
         self, query: Query, parameters: Parameters, options: CallOptions, on_done: Done
     ) -> Request:
         """Make the request, encoded in the calling thread; the caller starts it on the loop."""
-        # A text with empty parameters goes as it is: a `%` in it stands for itself.
-        if isinstance(query, _WITH_VALUES) or (isinstance(query, _TEXTS) and are_empty(parameters)):
+        # Some have their values already: wrappers hand on `parameters` with each call, and must not
+        # change what is written. A text with empty parameters goes as it is: a `%` in it stands for
+        # itself.
+        if isinstance(query, (BoundStatement, BatchStatement)) or (
+            isinstance(query, _TEXTS) and are_empty(parameters)
+        ):
             parameters = None
         if parameters is not None and type(parameters) not in _USUAL_PARAMETERS:
             check_parameters(parameters)

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from cassandra.engine.schema.targets import Target
+from cassandra._imports import at_first_cluster
 
 if TYPE_CHECKING:
     from cassandra import UserAggregateDescriptor, UserFunctionDescriptor
+    from cassandra.engine.schema.targets import Target
+else:
+    at_first_cluster(__name__, Target="cassandra.engine.schema.targets")
 
 __all__ = ["SchemaCalls"]
 

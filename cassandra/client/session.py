@@ -5,27 +5,37 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cassandra._imports import at_first_cluster
+from cassandra._lazy import LazyAttribute
 from cassandra._misspelt import refuse_misspelt
-from cassandra.client.batches import BATCH_WARNING_INTERVAL
 from cassandra.client.checks import check_vector_type
 from cassandra.client.configuration import ClusterBase, ConfigMode
-from cassandra.client.messages import message_of
 from cassandra.client.observing import ObservedBySession
 from cassandra.client.requests import RequestMaker
-from cassandra.encoder import Encoder
 from cassandra.engine.call_options import CallOptions
-from cassandra.engine.prepare.statements import PreparedTexts
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile
-from cassandra.engine.request_bodies import MessageBody
-from cassandra.protocol.handler import ProtocolHandler
 from cassandra.query.recently_used import RecentlyUsed
-from cassandra.util.intervals import OncePerInterval
 
 if TYPE_CHECKING:
+    from cassandra.client.batches import BATCH_WARNING_INTERVAL
+    from cassandra.client.messages import message_of
+    from cassandra.encoder import Encoder
     from cassandra.engine.pools.pool import HostPool
+    from cassandra.engine.prepare.statements import PreparedTexts
     from cassandra.engine.request import Request
+    from cassandra.engine.request_bodies import MessageBody
     from cassandra.engine.session import EngineSession
     from cassandra.metadata.host import Host
+    from cassandra.util.intervals import OncePerInterval
+else:
+    at_first_cluster(
+        __name__,
+        BATCH_WARNING_INTERVAL="cassandra.client.batches",
+        Encoder="cassandra.encoder",
+        MessageBody="cassandra.engine.request_bodies",
+        OncePerInterval="cassandra.util.intervals",
+        message_of="cassandra.client.messages",
+    )
 
 __all__ = ["SessionBase"]
 
@@ -73,7 +83,9 @@ class SessionBase(RequestMaker, ObservedBySession):
     their ``batch_size_warn_threshold``, 5 KiB, they send a warning of their own.
     """
 
-    client_protocol_handler: Any = ProtocolHandler
+    client_protocol_handler: Any = LazyAttribute(
+        "cassandra.protocol.handler", name="ProtocolHandler", for_engine=True
+    )
     """The class that encodes and decodes messages: `ProtocolHandler`, or a subclass."""
 
     def __setattr__(self, name: str, value: object) -> None:

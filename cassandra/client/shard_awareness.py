@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cassandra.engine.pools.shards import ShardPool
+from cassandra._imports import at_first_cluster
 
 if TYPE_CHECKING:
     from cassandra.engine.core import Core
+    from cassandra.engine.pools.shards import ShardPool
+else:
+    at_first_cluster(__name__, ShardPool="cassandra.engine.pools.shards")
 
 __all__ = ["ShardAwareness"]
 

@@ -27,7 +27,7 @@ from cassandra.engine.profile import (
     ProfileManager,
     default_lbp_factory,
 )
-from cassandra.engine.schema.agreement import SchemaAgreementScope
+from cassandra.engine.schema.scope import SchemaAgreementScope
 from cassandra.errors import (
     LoginRefused,
     MultipleRowsFound,

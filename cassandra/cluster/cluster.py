@@ -11,6 +11,7 @@ from collections.abc import Callable, Coroutine, Hashable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra._forks import renew_in_child
+from cassandra._imports import at_first_cluster
 from cassandra.client.checks import check_keyspace, no_keyspace
 from cassandra.client.configuration import ClusterBase, engine_core
 from cassandra.client.contact_points import resolved
@@ -18,18 +19,24 @@ from cassandra.client.schema_calls import SchemaCalls
 from cassandra.client.settings.docstrings import WithFields
 from cassandra.cluster.known_names import KnownCluster
 from cassandra.cluster.session import Session
-from cassandra.engine.loop import LoopThread
-from cassandra.engine.schema.targets import Target
-from cassandra.engine.waiting import pools_opened
 from cassandra.errors import ConnectionException, ConnectionShutdown, InvalidRequest
 
 if TYPE_CHECKING:
     from cassandra.engine.core import Core
     from cassandra.engine.endpoint import EndPoint
+    from cassandra.engine.loop import LoopThread
     from cassandra.engine.profile import ExecutionProfile
+    from cassandra.engine.schema.targets import Target
+    from cassandra.engine.waiting import pools_opened
     from cassandra.metadata.host import Host
     from cassandra.policies.balancing import LoadBalancingPolicy
     from cassandra.policies.speculation import SpeculativeExecutionPolicy
+else:
+    at_first_cluster(
+        __name__,
+        LoopThread="cassandra.engine.loop",
+        pools_opened="cassandra.engine.waiting",
+    )
 
 __all__ = ["Cluster"]
 
@@ -61,7 +68,6 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
         self.sessions: weakref.WeakSet[Session] = weakref.WeakSet()
         self._lock = threading.Lock()
         self._core: Core | None = None
-        engine_core()  # imported here, in the caller's thread
         self._loop_thread: LoopThread | None = None
         self._finalizer: weakref.finalize[..., Cluster] | None = None
         _live_clusters.add(self)

@@ -12,14 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic
 
 from cassandra._forks import renew_in_child
+from cassandra._imports import at_first_cluster
 from cassandra._threads import GreenEvent, Lock, at_home, get_ident, green_library
 from cassandra.cluster.final_hooks import FinalMethod, finish_wrapped
 from cassandra.cluster.result_set import ResultSet
 from cassandra.engine.failures import failure_of
 from cassandra.errors import DriverException, QueryExhausted
-from cassandra.protocol.messages.results import VOID_RESULT, ResultMessage
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS
-from cassandra.query.trace import QueryTrace
 
 if TYPE_CHECKING:
     import uuid
@@ -33,14 +32,22 @@ if TYPE_CHECKING:
     from cassandra.engine.happy_path import Attempt
     from cassandra.engine.request import Request
     from cassandra.metadata.host import Host
+    from cassandra.protocol.messages.results import VOID_RESULT, ResultMessage
     from cassandra.query.prepared import PreparedStatement
+    from cassandra.query.trace import QueryTrace
 
     # A future whose rows are of no known type need not say so.
     R = TypeVar("R", default=Any)
 else:
     from typing import TypeVar
 
-    from cassandra._impl import happy_path
+    at_first_cluster(
+        __name__,
+        VOID_RESULT="cassandra.protocol.messages.results",
+        QueryTrace="cassandra.query.trace",
+        ResultMessage="cassandra.protocol.messages.results",
+        happy_path="cassandra._impl",
+    )
 
     R = TypeVar("R")
 

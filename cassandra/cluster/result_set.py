@@ -6,16 +6,19 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from cassandra._imports import at_first_cluster
 from cassandra.client.columnar import ColumnarResult, ReadByColumns
 from cassandra.client.display import DisplayedResult
 from cassandra.client.lwt import APPLIED, applied
 from cassandra.errors import MultipleRowsFound
-from cassandra.protocol.messages.results import ResultMessage
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS
 from cassandra.query.row_factories import tuple_factory
 
 if TYPE_CHECKING:
+    from cassandra.protocol.messages.results import ResultMessage
     from cassandra.query.trace import QueryTrace
+else:
+    at_first_cluster(__name__, ResultMessage="cassandra.protocol.messages.results")
 
 __all__ = ["ResultSet"]
 

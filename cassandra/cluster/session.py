@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 from weakref import ref
 
-from cassandra._imports import Deferred
+from cassandra._imports import Deferred, at_first_cluster
 from cassandra.client.checks import (
     check_keyspace,
     check_vectors,
@@ -15,21 +15,15 @@ from cassandra.client.checks import (
     typed_factory,
 )
 from cassandra.client.paging import NextPage
-from cassandra.client.requests import USUAL_OPTIONS, Parameters, Query
+from cassandra.client.requests import USUAL_OPTIONS
 from cassandra.client.session import SessionBase
 from cassandra.cluster.known_names import KnownSession
 from cassandra.cluster.response_future import ResponseFuture
 from cassandra.cluster.result_set import ResultSet, result_of
-from cassandra.cqltypes.failures import without_compiled_frames
 from cassandra.engine.call_options import CallOptions
-from cassandra.engine.mistakes import running_loop, warn_of_blocking
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
-from cassandra.engine.request import Request
-from cassandra.engine.request_bodies import ExecuteBody
-from cassandra.engine.schema.agreement import SchemaAgreementScope
-from cassandra.query.prepared import PreparedStatement
+from cassandra.engine.schema.scope import SchemaAgreementScope
 from cassandra.query.settings import NOT_SET
-from cassandra.util.cql_text import escape_name
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,13 +35,29 @@ if TYPE_CHECKING:
     from cassandra.bulk.report import LoadReport
     from cassandra.bulk.scan import Scan, ScanOptions
     from cassandra.bulk.unload import UnloadReport
+    from cassandra.client.requests import Parameters, Query
     from cassandra.cluster.cluster import Cluster
+    from cassandra.cqltypes.failures import without_compiled_frames
     from cassandra.engine import happy_path
+    from cassandra.engine.mistakes import running_loop, warn_of_blocking
     from cassandra.engine.profile import ExecutionProfile
+    from cassandra.engine.request import Request
+    from cassandra.engine.request_bodies import ExecuteBody
     from cassandra.engine.session import EngineSession
     from cassandra.metadata.host import Host
+    from cassandra.query.prepared import PreparedStatement
+    from cassandra.util.cql_text import escape_name
 else:
-    from cassandra._impl import happy_path
+    at_first_cluster(
+        __name__,
+        ExecuteBody="cassandra.engine.request_bodies",
+        Request="cassandra.engine.request",
+        escape_name="cassandra.util.cql_text",
+        happy_path="cassandra._impl",
+        running_loop="cassandra.engine.mistakes",
+        warn_of_blocking="cassandra.engine.mistakes",
+        without_compiled_frames="cassandra.cqltypes.failures",
+    )
 
     bulk_load = Deferred("cassandra.bulk.load")
     bulk_scan = Deferred("cassandra.bulk.scan")

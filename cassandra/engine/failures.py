@@ -8,7 +8,14 @@ when nothing else can be lost by it.
 
 from __future__ import annotations
 
-import asyncio
+from typing import TYPE_CHECKING
+
+from cassandra._imports import at_first_cluster
+
+if TYPE_CHECKING:
+    import asyncio
+else:
+    at_first_cluster(__name__, asyncio="asyncio")
 
 __all__ = ["as_exception", "failure_of", "reraise_on_loop"]
 

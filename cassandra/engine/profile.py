@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cassandra._imports import at_first_cluster
 from cassandra._misspelt import refuse_misspelt
 from cassandra.consistency import ConsistencyLevel
-from cassandra.observers import RequestObserver, checked_observers
 from cassandra.policies.balancing import DCAwareRoundRobinPolicy, LoadBalancingPolicy
 from cassandra.policies.retry import RetryPolicy
 from cassandra.policies.speculation import (
@@ -20,8 +20,11 @@ from cassandra.query.row_factories import named_tuple_factory
 if TYPE_CHECKING:
     from cassandra import bases
     from cassandra.metadata.host import Host
+    from cassandra.observers import RequestObserver, checked_observers
 else:
     from cassandra._impl import bases
+
+    at_first_cluster(__name__, checked_observers="cassandra.observers")
 
 __all__ = ["EXEC_PROFILE_DEFAULT", "ExecutionProfile", "ProfileManager", "default_lbp_factory"]
 

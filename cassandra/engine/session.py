@@ -14,11 +14,8 @@ from cassandra.engine.observers import ObservedSession
 from cassandra.engine.pools.pool import HostPool, PoolOwner
 from cassandra.engine.pools.shards import ShardPool, ShardTarget, shard_aware_port
 from cassandra.engine.request_bodies import MessageBody
-from cassandra.engine.schema.agreement import (
-    SchemaAgreementScope,
-    versions_in,
-    wait_for_one_version,
-)
+from cassandra.engine.schema.agreement import versions_in, wait_for_one_version
+from cassandra.engine.schema.scope import SchemaAgreementScope
 from cassandra.errors import (
     ConnectionException,
     ConnectionShutdown,

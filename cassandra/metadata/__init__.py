@@ -7,30 +7,30 @@ from cassandra._foreign import check_files
 check_files()
 
 from cassandra._lazy import lazy_names
-from cassandra.metadata.cluster_metadata import Metadata
-from cassandra.metadata.placement.replication import (
-    REPLICATION_STRATEGY_CLASS_PREFIX,
-    EverywhereStrategy,
-    LocalStrategy,
-    NetworkTopologyStrategy,
-    ReplicationFactor,
-    ReplicationStrategy,
-    SimpleStrategy,
-)
-from cassandra.metadata.placement.routing import TokenMap
-from cassandra.metadata.placement.tokens import (
-    MAX_LONG,
-    MIN_LONG,
-    BytesToken,
-    HashToken,
-    MD5Token,
-    Murmur3Token,
-    NoMurmur3,
-    Token,
-)
 
 if TYPE_CHECKING:
+    from cassandra.metadata.cluster_metadata import Metadata
     from cassandra.metadata.placement.key_groups import NO_VALID_REPLICA, group_keys_by_replica
+    from cassandra.metadata.placement.replication import (
+        REPLICATION_STRATEGY_CLASS_PREFIX,
+        EverywhereStrategy,
+        LocalStrategy,
+        NetworkTopologyStrategy,
+        ReplicationFactor,
+        ReplicationStrategy,
+        SimpleStrategy,
+    )
+    from cassandra.metadata.placement.routing import TokenMap
+    from cassandra.metadata.placement.tokens import (
+        MAX_LONG,
+        MIN_LONG,
+        BytesToken,
+        HashToken,
+        MD5Token,
+        Murmur3Token,
+        NoMurmur3,
+        Token,
+    )
     from cassandra.metadata.schema.elements import (
         Aggregate,
         ColumnMask,
@@ -102,8 +102,35 @@ __all__ = [
     "protect_value",
 ]
 
-# Imported at the first use of a name: many programs never look at the schema.
+# Imported at the first use of a name: many programs never look at the metadata.
 _HOME = {
+    "Metadata": "cassandra.metadata.cluster_metadata",
+    **dict.fromkeys(
+        (
+            "REPLICATION_STRATEGY_CLASS_PREFIX",
+            "EverywhereStrategy",
+            "LocalStrategy",
+            "NetworkTopologyStrategy",
+            "ReplicationFactor",
+            "ReplicationStrategy",
+            "SimpleStrategy",
+        ),
+        "cassandra.metadata.placement.replication",
+    ),
+    "TokenMap": "cassandra.metadata.placement.routing",
+    **dict.fromkeys(
+        (
+            "MAX_LONG",
+            "MIN_LONG",
+            "BytesToken",
+            "HashToken",
+            "MD5Token",
+            "Murmur3Token",
+            "NoMurmur3",
+            "Token",
+        ),
+        "cassandra.metadata.placement.tokens",
+    ),
     **dict.fromkeys(
         (
             "Aggregate",

@@ -13,13 +13,15 @@ import socket
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from cassandra._imports import at_first_cluster
+
 if TYPE_CHECKING:
     from cassandra.metadata.cluster_metadata import Metadata
     from cassandra.metadata.host import Host
     from cassandra.policies import plans
     from cassandra.query.statement import Statement
 else:
-    from cassandra._impl import plans
+    at_first_cluster(__name__, plans="cassandra._impl")
 
 __all__ = [
     "DCAwareRoundRobinPolicy",

@@ -12,8 +12,9 @@ import random
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from cassandra._imports import at_first_cluster
+from cassandra._lazy import LazyAttribute
 from cassandra.consistency import ConsistencyLevel
-from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.policies.balancing import (
     DCAwareRoundRobinPolicy,
     DefaultLoadBalancingPolicy,
@@ -30,6 +31,7 @@ from cassandra.policies.balancing import (
 
 if TYPE_CHECKING:
     from cassandra import bases
+    from cassandra.metadata.cluster_metadata import Metadata
     from cassandra.metadata.host import Host
     from cassandra.metadata.placement import ring
     from cassandra.metadata.placement.ring import ReplicaMap
@@ -40,7 +42,14 @@ if TYPE_CHECKING:
     # The replicas to try, the best first, and how many of them are at the shortest distance.
     Ranked = tuple[tuple[Host, ...], int]
 else:
-    from cassandra._impl import bases, plans, ring
+    from cassandra._impl import bases
+
+    at_first_cluster(
+        __name__,
+        Metadata="cassandra.metadata.cluster_metadata",
+        plans="cassandra._impl",
+        ring="cassandra._impl",
+    )
 
 __all__ = ["TokenAwarePolicy"]
 
@@ -95,7 +104,11 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
         self._forget_routers()
 
     # Straight from the twin module: a Python function in between would cost as much as the plan.
-    make_query_plan = plans.make_query_plan
+    # That module knows prepared statements, and so all types: it comes with the first cluster.
+    if TYPE_CHECKING:
+        make_query_plan = plans.make_query_plan
+    else:
+        make_query_plan = LazyAttribute("cassandra._impl", "plans", for_engine=True)
 
     def _plan_slowly(self, working_keyspace: str | None, query: Statement | None) -> Iterator[Host]:
         """Make a plan without the planner, if it has no router for the keyspace (yet)."""

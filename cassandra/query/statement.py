@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cassandra._imports import at_first_cluster
 from cassandra.consistency import ConsistencyLevel
-from cassandra.encoder import Encoder
 from cassandra.errors import MissingParameter
 from cassandra.query.conditional import is_conditional
 from cassandra.query.markers import apart
@@ -15,11 +15,14 @@ from cassandra.query.settings import FETCH_SIZE_UNSET, StatementSettings
 
 if TYPE_CHECKING:
     from cassandra import bases
+    from cassandra.encoder import Encoder
     from cassandra.metadata.host import Host
     from cassandra.policies.retry import RetryPolicy
     from cassandra.protocol import bind
 else:
-    from cassandra._impl import bases, bind
+    from cassandra._impl import bases
+
+    at_first_cluster(__name__, Encoder="cassandra.encoder", bind="cassandra._impl")
 
 __all__ = [
     "FETCH_SIZE_UNSET",
@@ -253,9 +256,6 @@ class HostTargetingStatement:
         return getattr(self.inner_statement, name)
 
 
-_DEFAULT_ENCODER = Encoder()
-
-
 def are_empty(parameters: object) -> bool:
     """Return True if `parameters` is an empty sequence or mapping.
 
@@ -301,7 +301,7 @@ def bind_params(
     :raises MissingParameter: a KeyError and a ValueError, if a placeholder names a parameter that
         is missing.
     """
-    encode: Callable[[object], str] = (encoder or _DEFAULT_ENCODER).cql_encode_all_types
+    encode: Callable[[object], str] = (encoder or Encoder()).cql_encode_all_types
     # A str is a sequence too: "abc" would silently become three parameters.
     if isinstance(params, (str, bytes)):
         raise TypeError(

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import datetime
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from cassandra._imports import at_first_cluster
 from cassandra.consistency import ConsistencyLevel
 from cassandra.errors import DriverException, OperationTimedOut
 from cassandra.query.statement import SimpleStatement
 from cassandra.util.timeuuid import datetime_from_uuid1
+
+if TYPE_CHECKING:
+    import asyncio
+else:
+    at_first_cluster(__name__, asyncio="asyncio")
 
 __all__ = ["QueryTrace", "TraceEvent", "TraceUnavailable"]
 

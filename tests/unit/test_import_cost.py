@@ -9,6 +9,7 @@ import textwrap
 
 import pytest
 
+from cassandra.testing.fake import FakeNode, rows
 from tests.conftest import Twins
 from tests.processes import run_python
 
@@ -27,24 +28,53 @@ UNWANTED = {
     "cassandra.io", "cassandra.metrics", "cassandra.protocol.parsers", "cassandra.stats",
     "cassandra.client.cloud", "cassandra.client_routes", "cassandra.client.routes",
     "cassandra.engine.control.client_routes",
-    # Most of the engine comes when a cluster is made.
-    "cassandra.engine.core", "cassandra.engine.hosts", "cassandra.engine.handshake",
-    "cassandra.engine.control.connection", "cassandra.engine.schema.refreshing",
-    "cassandra.metadata.schema.pages",
+    # What only connecting and executing need comes when the first cluster is made.
+    "asyncio", "ssl", "concurrent.futures", "subprocess", "inspect", "platform",
+    "datetime", "decimal", "uuid", "urllib.parse", "ipaddress",
+    "cassandra.clock", "cassandra.cqltypes", "cassandra.encoder", "cassandra.observers",
+    "cassandra.protocol.bind", "cassandra.protocol.column_specs", "cassandra.protocol.messages",
+    "cassandra.metadata.cluster_metadata", "cassandra.metadata.host", "cassandra.metadata.schema",
+    "cassandra.policies.plans", "cassandra.query.batch", "cassandra.query.prepared",
+    "cassandra.query.trace", "cassandra.util",
 }  # fmt: skip
 
+# Of the engine, the settings that programs pass have a part.
+ENGINE = {
+    "cassandra.engine", "cassandra.engine.call_options", "cassandra.engine.control",
+    "cassandra.engine.control.query_fallback", "cassandra.engine.endpoint",
+    "cassandra.engine.failures", "cassandra.engine.pools", "cassandra.engine.pools.shard_ports",
+    "cassandra.engine.profile", "cassandra.engine.schema", "cassandra.engine.schema.scope",
+}  # fmt: skip
 
-def test_import_pulls_in_nothing_optional() -> None:
+IMPORTS = {
+    "cluster": "import cassandra.cluster",
+    "usual": """
+from cassandra.cluster import Cluster, Session, ExecutionProfile, ResultSet
+from cassandra.policies import DCAwareRoundRobinPolicy, TokenAwarePolicy
+from cassandra.query import SimpleStatement
+from cassandra.auth import PlainTextAuthProvider
+""",
+}
+
+
+@pytest.mark.parametrize("imports", IMPORTS)
+def test_import_pulls_in_nothing_optional(imports: str) -> None:
     code = (
-        "import sys; before = set(sys.modules); import cassandra.cluster; "
+        # They import more of the standard library in some versions of Python than in others.
+        "import importlib.util, logging, random, socket, sys, typing\n"
+        f"before = set(sys.modules)\n{IMPORTS[imports]}\n"
         "print(*sorted(set(sys.modules) - before))"
     )
-    done = run_python(code)
+    done = run_python(code, is_bare=True)
     assert done.returncode == 0, done.stderr
     loaded = set(done.stdout.split())
     assert "cassandra.cluster.cluster" in loaded
     # The compressions are looked for when the first connection is made.
     assert not loaded & UNWANTED
+    assert {name for name in loaded if name.startswith("cassandra.engine")} <= ENGINE
+    assert {name for name in loaded if name.startswith("cassandra._accel.")} <= {
+        "cassandra._accel.bases"
+    }
     packages = {name.partition(".")[0] for name in loaded}
     strangers = {
         name
@@ -77,6 +107,53 @@ def test_a_cluster_that_is_made_has_imported_its_engine() -> None:
             "print('cassandra.engine.core' in sys.modules)"
         )
         assert done.stdout.strip() == "True", done.stderr
+
+
+# The node is in the test's process, which has imported more.
+EXECUTING = {
+    "cluster": """
+def execute():
+    with cluster, cluster.connect() as session:
+        session.execute("SELECT 1").one()
+        session.execute_async("SELECT 1").result().all()
+        session.execute(session.prepare("SELECT 1"))
+""",
+    "aio": """
+async def main():
+    async with cluster:
+        session = await cluster.connect()
+        (await session.execute("SELECT 1")).one()
+        await session.execute(await session.prepare("SELECT 1"))
+def execute():
+    asyncio.run(main())
+""",
+}
+
+
+@pytest.mark.parametrize("face", EXECUTING)
+def test_all_that_requests_need_is_there_when_a_cluster_is_made(face: str) -> None:
+    with FakeNode() as node:
+        node.prime("SELECT 1", rows([("v", "int")], [(1,)]))
+        done = run_python(
+            "import asyncio, sys\n"
+            f"from cassandra.{face} import Cluster\n"
+            f"cluster = Cluster([{node.address!r}], port={node.port})\n"
+            f"{EXECUTING[face]}"
+            "before = set(sys.modules)\n"
+            "execute()\n"
+            "print(*set(sys.modules) - before)"
+        )
+    assert done.returncode == 0, done.stderr
+    # Packages that are optional, uvloop say, are imported when the loop or a connection is made;
+    # the Python twin's codecs when the first of a kind is.
+    late = {
+        name
+        for name in done.stdout.split()
+        if name.startswith("cassandra") or name.partition(".")[0] in sys.stdlib_module_names
+    }
+    assert not {name for name in late if not name.startswith("cassandra.cqltypes.codecs.")} - {
+        "gc"  # by uvloop
+    }
 
 
 PROGRAMS = {

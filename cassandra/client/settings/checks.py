@@ -5,13 +5,23 @@ Each takes the setting's name and a value, and returns the value to keep. Its er
 
 from __future__ import annotations
 
-import datetime
 import math
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from cassandra._imports import at_first_cluster
 from cassandra._secrets import Secret
-from cassandra.protocol.compression import available_compressions
+
+if TYPE_CHECKING:
+    import datetime
+
+    from cassandra.protocol.compression import available_compressions
+else:
+    at_first_cluster(
+        __name__,
+        available_compressions="cassandra.protocol.compression",
+        datetime="datetime",
+    )
 
 __all__ = [
     "auth_provider",

@@ -7,8 +7,6 @@ what ScyllaDB is told (`cassandra.driver_config`).
 
 from __future__ import annotations
 
-import datetime
-import ssl
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -29,6 +27,9 @@ from cassandra.ssl_session_cache import SSLSessionCache
 from cassandra.versions import ProtocolVersion
 
 if TYPE_CHECKING:
+    import datetime
+    import ssl
+
     from cassandra.auth import AuthProvider
     from cassandra.bases import ProfileBase
     from cassandra.client.contact_points import ContactPoint, ContactPoints

@@ -7,11 +7,14 @@ ScyllaDB, "Intranode sharding").
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import random
 import socket
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import asyncio
 
 __all__ = [
     "DEFAULT_LOCAL_PORT_HIGH",

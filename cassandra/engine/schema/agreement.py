@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import enum
 import logging
 import uuid
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from cassandra.engine.schema.scope import SchemaAgreementScope
 from cassandra.engine.waiting import together
 from cassandra.errors import ConnectionException, DriverException
 from cassandra.policies.balancing import HostDistance
@@ -28,19 +28,6 @@ PEER_VERSIONS_QUERY = "SELECT peer, host_id, schema_version FROM system.peers"
 
 FIRST_INTERVAL = 0.01
 LONGEST_INTERVAL = 0.4
-
-
-class SchemaAgreementScope(str, enum.Enum):
-    """The hosts that `Session.wait_for_schema_agreement` asks.
-
-    They are the connected ones of the local rack, of the local data centre, or all. The load
-    balancing policies say which are local; if they know no racks, the local rack is the local data
-    centre.
-    """
-
-    RACK = "rack"
-    DC = "dc"
-    CLUSTER = "cluster"
 
 
 class Agreement:
@@ -176,6 +163,3 @@ async def versions_in(
         else:
             versions.update(row["schema_version"] for row in answer)
     return versions
-
-
-SchemaAgreementScope.__module__ = "cassandra.cluster"

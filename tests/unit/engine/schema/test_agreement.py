@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from cassandra.engine.schema.agreement import Agreement, SchemaAgreementScope, versions_in
+from cassandra.engine.schema.agreement import Agreement, versions_in
+from cassandra.engine.schema.scope import SchemaAgreementScope
 from cassandra.errors import ConnectionException, ConnectionShutdown
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.policies.balancing import HostDistance

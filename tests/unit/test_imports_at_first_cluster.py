@@ -1,0 +1,217 @@
+"""Names that are imported when the first `Cluster` object is made."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from unittest import mock
+
+import pytest
+
+import cassandra
+from cassandra import _imports, _lazy
+from tests.processes import run_python
+from tests.unit.test_imports_deferred import shown_in
+from tests.unit.test_layers import LEVEL, room_of
+
+PACKAGE = Path(cassandra.__file__).parent
+
+
+def homes_in(tree: ast.AST) -> dict[str, str]:
+    """Return the module that each of a source's names comes from."""
+    return {
+        str(one.arg): one.value.value  # type: ignore[attr-defined]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "at_first_cluster"
+        for one in node.keywords
+    }
+
+
+def modules_in(tree: ast.AST) -> dict[str, str]:
+    """Return the modules that type checkers find under their own names."""
+    return {
+        alias.name: alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import)
+        for alias in node.names
+    }
+
+
+def uses() -> Iterator[tuple[str, str, str, str | None]]:
+    for path in sorted(PACKAGE.rglob("*.py")):
+        source = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+        tree = ast.parse(path.read_text())
+        shown = {**shown_in(tree), **modules_in(tree)}
+        for name, home in homes_in(tree).items():
+            yield source, name, home, shown.get(name)
+
+
+@pytest.mark.parametrize(("source", "name", "home", "shown"), list(uses()))
+def test_type_checkers_see_the_same(source: str, name: str, home: str, shown: str | None) -> None:
+    assert home == name or hasattr(importlib.import_module(home), name)
+    if home == "cassandra._impl":  # type checkers read the Python module of a pair
+        home = importlib.import_module(home).TWINS[name].rpartition(".")[0]
+    assert shown == (name if home == name else f"{home}.{name}")
+
+
+@pytest.mark.parametrize(("source", "name", "home", "shown"), list(uses()))
+def test_such_imports_point_down(source: str, name: str, home: str, shown: str | None) -> None:
+    if home.startswith("cassandra"):
+        assert LEVEL[room_of(home)] <= LEVEL[room_of(source)]
+
+
+def test_there_are_uses() -> None:
+    assert {"Metadata", "LoopThread", "Request"} <= {name for _, name, _, _ in uses()}
+
+
+@pytest.fixture
+def module(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    made = ModuleType("first_example")
+    monkeypatch.setitem(sys.modules, "first_example", made)
+    monkeypatch.setattr(_imports, "_waiting", [])
+    monkeypatch.setattr(_imports, "_imported", 0)
+    _imports.at_first_cluster("first_example", Fraction="fractions", json="json")
+    return made
+
+
+def test_names_are_imported_for_a_cluster(module: ModuleType) -> None:
+    _imports.import_all()
+    assert vars(module)["Fraction"] is importlib.import_module("fractions").Fraction
+    assert vars(module)["json"] is importlib.import_module("json")
+
+
+def test_names_that_come_later_are_imported_for_the_next_cluster(module: ModuleType) -> None:
+    _imports.import_all()
+    _imports.at_first_cluster("first_example", Decimal="decimal")
+    _imports.import_all()
+    assert vars(module)["Decimal"] is importlib.import_module("decimal").Decimal
+
+
+def test_a_use_before_imports_the_name(module: ModuleType) -> None:
+    stand_in = module.Fraction
+    assert repr(stand_in) == "<fractions.Fraction, imported at the first use>"
+    made = stand_in(1, 2)
+    assert module.Fraction is type(made)
+    assert isinstance(made, stand_in)
+    assert isinstance(made, (str, stand_in))
+    assert not isinstance(0.5, stand_in)
+    assert module.json.dumps([1]) == "[1]"
+
+
+def test_what_a_program_has_patched_stays(module: ModuleType) -> None:
+    with mock.patch.object(module, "Fraction") as patched:
+        _imports.import_all()
+        assert module.Fraction is patched
+    assert module.Fraction(1, 2) == 0.5
+
+
+class Home:
+    def hello(self) -> str:
+        return "hello"
+
+
+def test_an_attribute_of_a_class_comes_with_a_cluster(module: ModuleType) -> None:
+    class Holder:
+        hello = _lazy.LazyAttribute(__name__, "Home", for_engine=True)
+        loads = _lazy.LazyAttribute("json", name="dumps", for_engine=True)
+        patched = _lazy.LazyAttribute("json", name="dumps", for_engine=True)
+
+    with mock.patch.object(Holder, "patched", 5):
+        _imports.import_all()
+        assert vars(Holder)["hello"] is Home.hello
+        assert vars(Holder)["loads"] is importlib.import_module("json").dumps
+        assert Holder.patched == 5
+
+
+LEFT = """
+import sys
+from cassandra.{face} import Cluster
+Cluster(["127.0.0.1"])
+from cassandra._imports import _Name
+from cassandra._lazy import LazyAttribute
+for name, module in list(sys.modules.items()):
+    if name.partition(".")[0] == "cassandra":
+        for attribute, value in vars(module).items():
+            if isinstance(value, _Name):
+                print(name, attribute)
+from cassandra.client.session import SessionBase
+from cassandra.policies import TokenAwarePolicy
+for owner, attribute in (
+    (SessionBase, "client_protocol_handler"), (TokenAwarePolicy, "make_query_plan")
+):
+    if isinstance(vars(owner)[attribute], LazyAttribute):
+        print(owner, attribute)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("face", ["cluster", "aio"])
+def test_nothing_waits_when_a_cluster_is_made(face: str) -> None:
+    done = run_python(LEFT.format(face=face))
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+# What programs do with the driver and without a cluster, in their own tests say.
+WITHOUT = {
+    "policies": """
+        from unittest.mock import Mock
+        from cassandra.policies import DCAwareRoundRobinPolicy, TokenAwarePolicy
+        policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("dc1"))
+        hosts = [Mock(datacenter="dc1", rack="r1")]
+        policy.populate(Mock(), hosts)
+        assert list(policy.make_query_plan()) == hosts
+        """,
+    "profiles": """
+        from cassandra.cluster import ExecutionProfile
+        from cassandra.query import dict_factory
+        assert ExecutionProfile(row_factory=dict_factory).request_observers == ()
+        """,
+    "statements": """
+        from cassandra.query import BatchStatement, SimpleStatement, bind_params
+        assert bind_params("%s", ("a'b",)) == "'a''b'"
+        statement = SimpleStatement("SELECT 1", routing_key=[b"a", b"b"])
+        assert statement.routing_key == b"\\0\\1a\\0\\0\\1b\\0"
+        batch = BatchStatement()
+        batch.add("INSERT INTO t (a) VALUES (%s)", (1,))
+        """,
+    "results": """
+        from unittest.mock import Mock
+        from cassandra.cluster import ResultSet
+        result = ResultSet(Mock(has_more_pages=False), [(1,), (2,)])
+        assert "2 rows" in repr(result)
+        assert result.all() == [(1,), (2,)]
+        """,
+    "stand-ins for sessions": """
+        from unittest.mock import create_autospec
+        from cassandra.cluster import Cluster, Session
+        session = create_autospec(Session)
+        session.execute("SELECT 1")
+        create_autospec(Cluster)
+        assert Session.client_protocol_handler.__name__ == "ProtocolHandler"
+        """,
+    "metadata": """
+        from cassandra.metadata import Murmur3Token, Metadata
+        import cassandra.metadata, cassandra.query
+        assert "Murmur3Token" in dir(cassandra.metadata)
+        assert "SimpleStatement" in dir(cassandra.query)
+        """,
+    "all names": """
+        from cassandra.cluster import *
+        from cassandra.query import *
+        from cassandra.metadata import *
+        assert Session and SimpleStatement and TokenMap
+        """,
+}
+
+
+@pytest.mark.parametrize("program", WITHOUT)
+def test_programs_without_a_cluster(program: str) -> None:
+    done = run_python(textwrap.dedent(WITHOUT[program]))
+    assert (done.returncode, done.stderr) == (0, "")
