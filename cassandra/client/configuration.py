@@ -182,7 +182,10 @@ class ClusterBase(
             self._make_tls()
 
     def _follow_tokens(self) -> None:
-        self.metadata.token_metadata_enabled = self.token_metadata_enabled
+        metadata: Metadata | None = vars(self).get("metadata")
+        # A subclass may set it before it calls the constructor, which makes the metadata.
+        if metadata is not None:
+            metadata.token_metadata_enabled = self.token_metadata_enabled
 
     def _open_bundle(self, has_contact_points: bool) -> None:
         """Take the settings of the bundle of `cloud`."""

@@ -61,6 +61,8 @@ class Setting(Generic[Given, Kept]):
         an error that names both.
     :param none_is_default: True if None stands for the default. For other settings it is a value:
         to go without.
+    :param may_precede: True if a value that a subclass sets before it calls the constructor stays,
+        unless the constructor is given another. Other settings have their default then.
     :param is_live: True if the engine reads it each time it needs it, so that a change after
         `connect` acts. Other settings have done their work by then.
     :param is_secret: True if a value may hold a password.
@@ -80,6 +82,7 @@ class Setting(Generic[Given, Kept]):
         default: object,
         check: Check | None = None,
         none_is_default: bool = False,
+        may_precede: bool = False,
         is_live: bool = False,
         is_secret: bool = False,
         kw_only: bool = False,
@@ -90,6 +93,7 @@ class Setting(Generic[Given, Kept]):
         self._default = default
         self._check = check
         self.none_is_default = none_is_default
+        self._may_precede = may_precede
         self.is_live = is_live
         self.is_secret = is_secret
         self.kw_only = kw_only
@@ -156,6 +160,8 @@ class Setting(Generic[Given, Kept]):
 
         :param holder: the cluster.
         """
+        if not self._may_precede:
+            vars(holder).pop(self.name, None)
         default = self.hidden(getattr(holder, self.name))
         # The usual case. What the table itself says needs no check.
         if default is self.default:
@@ -189,8 +195,9 @@ class Setting(Generic[Given, Kept]):
 
     def _publish(self, holder: object) -> None:
         """Let the engine see the value, if it reads it each time."""
-        if self.is_live:
-            live: dict[str, object] = vars(holder)["_live"]
+        # A subclass may set it before it calls the constructor, which publishes it again.
+        live: dict[str, object] | None = vars(holder).get("_live")
+        if self.is_live and live is not None:
             live[self.name] = getattr(holder, self.name)
 
     def secret_of(self, holder: object) -> Secret[Kept]:

@@ -137,13 +137,14 @@ class ClusterSettings:
         default=ExponentialReconnectionPolicy(1.0, 600.0),
         check=checks.instance,
         none_is_default=True,
+        may_precede=True,
         is_live=True,
         reported="connection.reconnection.policy",
     )
     """Gives the delays between tries to reach a host that is down."""
 
     default_retry_policy: Setting[RetryPolicy | None, RetryPolicy] = OldStyle(
-        default=None, of_profile="retry_policy", made="RetryPolicy"
+        default=None, of_profile="retry_policy", made="RetryPolicy", may_precede=True
     )
     """The retry policy of statements that have none; None for `RetryPolicy`.
 
@@ -156,6 +157,7 @@ class ClusterSettings:
         default=SimpleConvictionPolicy,
         check=checks.function,
         none_is_default=True,
+        may_precede=True,
         is_live=True,
     )
     """Called with a host; decides after how many failures it counts as down."""
@@ -165,7 +167,7 @@ class ClusterSettings:
 
     # Later: the module of connections imports asyncio and much of the engine.
     connection_class: Plain[type[object] | None] = Setting(
-        default=Later("cassandra.engine.connection", "Connection")
+        default=Later("cassandra.engine.connection", "Connection"), may_precede=True
     )
     """The kind of connection, of which there is one.
 
@@ -199,6 +201,7 @@ class ClusterSettings:
     protocol_version: Setting[int | None, int] = Setting(
         default=ProtocolVersion.MAX_SUPPORTED,
         none_is_default=True,
+        may_precede=True,
     )
     """The native protocol's version. After `connect` it is the one agreed on with the servers.
 
@@ -209,6 +212,7 @@ class ClusterSettings:
         default=2,
         check=checks.positive,
         none_is_default=True,
+        may_precede=True,
     )
     """Threads of `Cluster.executor`, for calls of `Session.submit`; the driver itself uses none."""
 
@@ -285,6 +289,7 @@ class ClusterSettings:
         default=1000,
         check=checks.rows,
         none_is_default=True,
+        may_precede=True,
         is_live=True,
     )
     """Rows in a page of the schema tables."""
@@ -293,6 +298,7 @@ class ClusterSettings:
         default=IdentityTranslator(),
         check=checks.instance,
         none_is_default=True,
+        may_precede=True,
     )
     """Translates the addresses that nodes advertise to those that this client can reach.
 
@@ -402,6 +408,7 @@ class ClusterSettings:
     column_encryption_policy: Plain[ColumnEncryptionPolicy | None] = Setting(
         default=None,
         check=checks.encryption,
+        may_precede=True,
     )
     """Encrypts and decrypts columns in the program: see `cassandra.column_encryption.policies`.
 
@@ -418,16 +425,18 @@ class ClusterSettings:
     )
     """The way of requests that no pool can take: a `ControlConnectionQueryFallback`."""
 
-    application_info: Plain[ApplicationInfo | None] = Setting(default=None, kw_only=True)
+    application_info: Plain[ApplicationInfo | None] = Setting(
+        default=None, kw_only=True, may_precede=True
+    )
     """An object whose ``add_startup_options(options)`` adds to the options of STARTUP.
 
     None adds nothing.
     """
 
-    application_name: Plain[str | None] = Setting(default=None, kw_only=True)
+    application_name: Plain[str | None] = Setting(default=None, kw_only=True, may_precede=True)
     """The program's name, sent to the server as APPLICATION_NAME; None for none."""
 
-    application_version: Plain[str | None] = Setting(default=None, kw_only=True)
+    application_version: Plain[str | None] = Setting(default=None, kw_only=True, may_precede=True)
     """The program's version, sent as APPLICATION_VERSION; None for none."""
 
     client_id: Plain[object] = Setting(default=None, kw_only=True)
