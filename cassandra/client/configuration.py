@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._impl import implementation
 from cassandra._imports import import_module
-from cassandra._misspelt import class_attribute, refuse_misspelt
+from cassandra._misspelt import check_spelling, class_attribute
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.client.contact_points import endpoint_of
 from cassandra.client.identity import Identity
@@ -162,11 +162,12 @@ class ClusterBase(
     def __setattr__(self, name: str, value: object) -> None:
         """Set a setting, or whatever attribute a program keeps here.
 
-        :raises AttributeError: if the name is a misspelt setting, most likely.
+        :raises AttributeError: if the name is a misspelt setting, most likely. A program's own
+            subclass gets a warning in the log instead.
         """
         setting = self._table.get(name)
         if setting is None:
-            refuse_misspelt(self, name, self._table)
+            check_spelling(self, name, self._table)
         elif not hasattr(type(class_attribute(type(self), name)), "__set__"):
             # A subclass of the program's has a default of its own there, which the setting is
             # behind.

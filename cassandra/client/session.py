@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from cassandra._misspelt import refuse_misspelt
+from cassandra._misspelt import check_spelling, is_of_driver
 from cassandra.client.batches import BATCH_WARNING_INTERVAL
 from cassandra.client.checks import check_vector_type
 from cassandra.client.configuration import ClusterBase, ConfigMode
@@ -76,19 +76,36 @@ class SessionBase(RequestMaker, ObservedBySession):
     client_protocol_handler: Any = ProtocolHandler
     """The class that encodes and decodes messages: `ProtocolHandler`, or a subclass."""
 
+    encoder: Encoder
+    """Writes values into texts, as literals of CQL, if there are ``%s`` for them."""
+
+    timestamp_generator: Callable[[], int] | None
+    """Gives the timestamps of requests, in microseconds; None leaves them to the servers.
+
+    It is the cluster's until it is set.
+    """
+
+    _setting_names: ClassVar[frozenset[str]] = frozenset()
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        # Each face has settings of its own.
+        cls._setting_names = _setting_names(cls)
+
     def __setattr__(self, name: str, value: object) -> None:
         """Set a setting, or whatever attribute a program keeps here.
 
-        :raises AttributeError: if the name is a misspelt setting, most likely.
+        :raises AttributeError: if the name is a misspelt setting, most likely. A program's own
+            subclass gets a warning in the log instead.
         """
-        if name not in _SETTINGS:
-            refuse_misspelt(self, name, _SETTINGS)
+        if name not in self._setting_names:
+            check_spelling(self, name, self._setting_names)
         super().__setattr__(name, value)
 
     def __init__(self, cluster: ClusterBase, engine_session: EngineSession) -> None:
         self.cluster = cluster
         self.encoder = Encoder()
-        self.timestamp_generator: Callable[[], int] | None = cluster.timestamp_generator
+        self.timestamp_generator = cluster.timestamp_generator
         self._engine = engine_session
         profile: ExecutionProfile = cluster.profile_manager.default
         if cluster.config_mode is not ConfigMode.PROFILES:
@@ -269,9 +286,25 @@ class SessionBase(RequestMaker, ObservedBySession):
         return {host: pool.state() for host, pool in list(self._engine.pools.items())}
 
 
-_SETTINGS = frozenset(
-    name
-    for name, value in vars(SessionBase).items()
-    if not name.startswith("_")
-    and (name in SessionBase.__annotations__ or getattr(value, "fset", None) is not None)
-)
+# Not settings. Programs may keep "keyspaces" and "clusters" beside them.
+_STATE = frozenset({"cluster", "keyspace"})
+
+
+def _setting_names(kind: type) -> frozenset[str]:
+    """Return the names of the settings of a class of sessions.
+
+    They are the attributes and the properties that programs may set.
+    """
+    return frozenset(
+        name
+        for one in kind.__mro__
+        # What a program's subclass has is no setting of the driver's.
+        if is_of_driver(one)
+        for name in [*vars(one).get("__annotations__", ()), *vars(one)]
+        if not name.startswith("_")
+        and name not in _STATE
+        and (
+            name in vars(one).get("__annotations__", ())
+            or getattr(vars(one)[name], "fset", None) is not None
+        )
+    )

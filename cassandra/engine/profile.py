@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cassandra._misspelt import refuse_misspelt
+from cassandra._misspelt import check_spelling
 from cassandra.consistency import ConsistencyLevel
 from cassandra.observers import RequestObserver, checked_observers
 from cassandra.policies.balancing import DCAwareRoundRobinPolicy, LoadBalancingPolicy
@@ -124,10 +124,11 @@ class ExecutionProfile(_Attributes):
     def __setattr__(self, name: str, value: object) -> None:
         """Set a setting, or whatever attribute a program keeps here.
 
-        :raises AttributeError: if the name is a misspelt setting, most likely.
+        :raises AttributeError: if the name is a misspelt setting, most likely. A program's own
+            subclass gets a warning in the log instead.
         """
         if name not in _SETTINGS:
-            refuse_misspelt(self, name, _SETTINGS, _attributes)
+            check_spelling(self, name, _SETTINGS, _attributes)
         if name == "request_observers":
             value = checked_observers(value, "profile")
         super().__setattr__(name, value)
