@@ -12,6 +12,7 @@ from cassandra.client.configuration import ClusterBase, ConfigMode
 from cassandra.client.messages import message_of
 from cassandra.client.observing import ObservedBySession
 from cassandra.client.requests import RequestMaker
+from cassandra.consistency import checked_serial
 from cassandra.encoder import Encoder
 from cassandra.engine.call_options import CallOptions
 from cassandra.engine.prepare.statements import PreparedTexts
@@ -19,6 +20,7 @@ from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile
 from cassandra.engine.request_bodies import MessageBody
 from cassandra.protocol.handler import ProtocolHandler
 from cassandra.query.recently_used import RecentlyUsed
+from cassandra.query.settings import DEFAULT_FETCH_SIZE
 from cassandra.util.intervals import OncePerInterval
 
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ class SessionBase(RequestMaker, ObservedBySession):
     :param engine_session: the engine's part of the session.
     """
 
-    default_fetch_size: int | None = 5000
+    default_fetch_size: int | None = DEFAULT_FETCH_SIZE
     """Rows a page; None turns paging off."""
 
     _default_vector_type: str = "list"
@@ -169,11 +171,7 @@ class SessionBase(RequestMaker, ObservedBySession):
 
     @default_serial_consistency_level.setter
     def default_serial_consistency_level(self, level: int | None) -> None:
-        # SERIAL and LOCAL_SERIAL by their numbers in the protocol ([consistency]).
-        if level is not None and level not in (8, 9):
-            raise ValueError(
-                f"default_serial_consistency_level must be SERIAL or LOCAL_SERIAL, but is {level!r}"
-            )
+        checked_serial("default_serial_consistency_level", level)
         self._set_default("default_serial_consistency_level", "serial_consistency_level", level)
 
     # -- profiles ----------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._misspelt import check_spelling
-from cassandra.consistency import ConsistencyLevel
+from cassandra.consistency import ConsistencyLevel, checked_serial
 from cassandra.observers import RequestObserver, checked_observers
 from cassandra.policies.balancing import DCAwareRoundRobinPolicy, LoadBalancingPolicy
 from cassandra.policies.retry import RetryPolicy
@@ -91,24 +91,17 @@ class ExecutionProfile(_Attributes):
         self,
         load_balancing_policy: LoadBalancingPolicy | None = None,
         retry_policy: RetryPolicy | None = None,
-        consistency_level: int = ConsistencyLevel.LOCAL_ONE,
-        serial_consistency_level: int | None = None,
-        request_timeout: float | None = 10.0,
-        row_factory: Callable[..., Any] = named_tuple_factory,
+        consistency_level: int = _Attributes.consistency_level,
+        serial_consistency_level: int | None = _Attributes.serial_consistency_level,
+        request_timeout: float | None = _Attributes.request_timeout,
+        row_factory: Callable[..., Any] = _Attributes.row_factory,
         speculative_execution_policy: SpeculativeExecutionPolicy | None = None,
         continuous_paging_options: object = None,
-        request_observers: Sequence[RequestObserver] = (),
+        request_observers: Sequence[RequestObserver] = _Attributes.request_observers,
     ) -> None:
         if continuous_paging_options is not None:
             raise ValueError(
                 "continuous paging is not supported: it is DataStax Enterprise's own; leave it None"
-            )
-        if serial_consistency_level is not None and not ConsistencyLevel.is_serial(
-            serial_consistency_level
-        ):
-            raise ValueError(
-                "serial_consistency_level must be SERIAL or LOCAL_SERIAL, "
-                f"but is {serial_consistency_level!r}"
             )
         self.load_balancing_policy = load_balancing_policy or default_lbp_factory()
         self.retry_policy = retry_policy or RetryPolicy()
@@ -129,8 +122,8 @@ class ExecutionProfile(_Attributes):
         """
         if name not in _SETTINGS:
             check_spelling(self, name, _SETTINGS, _attributes)
-        if name == "request_observers":
-            value = checked_observers(value, "profile")
+        if name in _CHECKS:
+            value = _CHECKS[name](name, value)
         super().__setattr__(name, value)
         super().__setattr__("_settings_at_hand", None)
 
@@ -169,6 +162,16 @@ class ExecutionProfile(_Attributes):
 
 
 _SETTINGS = frozenset(ExecutionProfile.__annotations__) | frozenset(_Attributes.__annotations__)
+
+
+def _observers(name: str, observers: object) -> Any:
+    return checked_observers(observers, "profile")
+
+
+_CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "request_observers": _observers,
+    "serial_consistency_level": checked_serial,
+}
 
 
 class ProfileManager:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cassandra.consistency import ConsistencyLevel
+from cassandra.consistency import ConsistencyLevel, checked_serial
 from cassandra.encoder import Encoder
 from cassandra.errors import MissingParameter
 from cassandra.query.conditional import is_conditional
@@ -133,12 +133,7 @@ class Statement(StatementSettings, bases.StatementBase):
 
     @serial_consistency_level.setter
     def serial_consistency_level(self, level: int | None) -> None:
-        if level is not None and not ConsistencyLevel.is_serial(level):
-            shown = ConsistencyLevel.value_to_name.get(level, level)
-            raise ValueError(
-                f"serial_consistency_level must be SERIAL or LOCAL_SERIAL, but is {shown}"
-            )
-        self._serial_consistency_level = level
+        self._serial_consistency_level = checked_serial("serial_consistency_level", level)
 
     @serial_consistency_level.deleter
     def serial_consistency_level(self) -> None:

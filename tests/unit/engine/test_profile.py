@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import inspect
 import pickle
 from types import SimpleNamespace
 from typing import Any
@@ -65,10 +66,28 @@ def test_a_clone_has_what_is_not_changed() -> None:
 
 
 def test_what_is_refused() -> None:
-    with pytest.raises(ValueError, match="must be SERIAL or LOCAL_SERIAL, but is 1"):
+    with pytest.raises(ValueError, match="must be SERIAL or LOCAL_SERIAL, but is ONE"):
         ExecutionProfile(serial_consistency_level=ConsistencyLevel.ONE)
+    profile = ExecutionProfile(serial_consistency_level=ConsistencyLevel.SERIAL)
+    for wrong, shown in (
+        (ConsistencyLevel.QUORUM, "QUORUM"),
+        ("SERIAL", "'SERIAL'"),
+        ([], r"\[\]"),
+    ):
+        with pytest.raises(ValueError, match=f"must be SERIAL or LOCAL_SERIAL, but is {shown}"):
+            profile.serial_consistency_level = wrong  # type: ignore[assignment]
+        with pytest.raises(ValueError, match=f"must be SERIAL or LOCAL_SERIAL, but is {shown}"):
+            profile.clone(serial_consistency_level=wrong)
+    assert profile.serial_consistency_level == ConsistencyLevel.SERIAL
+    profile.serial_consistency_level = None
     with pytest.raises(ValueError, match="continuous paging is not supported"):
         ExecutionProfile(continuous_paging_options=object())
+
+
+def test_each_default_is_said_once() -> None:
+    parameters = inspect.signature(ExecutionProfile).parameters
+    for name in ("consistency_level", "request_timeout", "row_factory", "request_observers"):
+        assert getattr(ExecutionProfile, name) is parameters[name].default
 
 
 def test_the_key_of_the_default_shows_its_name() -> None:
