@@ -273,26 +273,26 @@ class ClusterBase(
     # -- profiles and types ------------------------------------------------------------------------
 
     @property
-    def uses_profiles(self) -> bool:
+    def _uses_profiles(self) -> bool:
         """True if execution profiles were given, or added: old-style settings are refused."""
         return self.config_mode is ConfigMode.PROFILES
 
-    def use_old_style(self) -> None:
+    def _use_old_style(self) -> None:
         """Note that old-style settings are used: profiles are refused from now on."""
         self.config_mode = ConfigMode.LEGACY
 
-    def default_of_profiles(self, name: str) -> Any:
+    def _default_of_profiles(self, name: str) -> Any:
         """Return what an execution profile has if its constructor is not told otherwise.
 
         :param name: the setting of the profile.
         """
         return getattr(ExecutionProfile(), name)
 
-    def profiles_of_sessions(self) -> list[ExecutionProfile]:
+    def _profiles_of_sessions(self) -> list[ExecutionProfile]:
         """Return the default profiles of the open sessions, which are copies of the cluster's."""
         return []
 
-    def adopt_policy(self, policy: LoadBalancingPolicy) -> None:
+    def _adopt_policy(self, policy: LoadBalancingPolicy) -> None:
         """Have the engine tell a load balancing policy of the hosts; before `connect`, nothing.
 
         :param policy: a policy that was set after `connect`.
