@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cassandra._impl import implementation
-from cassandra._imports import import_module
+from cassandra._imports import Deferred
 from cassandra._misspelt import check_spelling, class_attribute
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.client.contact_points import endpoint_of
@@ -38,20 +38,32 @@ from cassandra.timestamps import MonotonicTimestampGenerator
 from cassandra.versions import ProtocolVersion
 
 if TYPE_CHECKING:
+    from cassandra import metrics as metrics_of_cluster
+    from cassandra.client import cloud as cloud_bundle, routes
     from cassandra.client.cloud import Cloud
     from cassandra.client.session import SessionBase
+    from cassandra.diagnostics import report as diagnostics
     from cassandra.diagnostics.report import ClusterReport
+    from cassandra.engine import core as engine
+    from cassandra.engine.control import client_routes as route_endpoints
     from cassandra.engine.control.client_routes import ClientRoutes
     from cassandra.engine.core import Core
     from cassandra.metrics import Metrics
     from cassandra.policies.balancing import HostStateListener, LoadBalancingPolicy
     from cassandra.policies.speculation import SpeculativeExecutionPolicy
+else:
+    # Most programs use none of them but the engine.
+    cloud_bundle = Deferred("cassandra.client.cloud")
+    diagnostics = Deferred("cassandra.diagnostics.report")
+    engine = Deferred("cassandra.engine.core")
+    metrics_of_cluster = Deferred("cassandra.metrics")
+    route_endpoints = Deferred("cassandra.engine.control.client_routes")
+    routes = Deferred("cassandra.client.routes")
 
 
 def engine_core() -> type[Core]:
     """Return the class of engines; a program that makes no cluster does not wait for its import."""
-    core: type[Core] = import_module("cassandra.engine.core").Core
-    return core
+    return engine.Core
 
 
 class ConfigMode(enum.Enum):
@@ -124,8 +136,7 @@ class ClusterBase(
         self._make_sizes(self.connections_per_host)
         self._make_profiles(profiles)
         if self.metrics_enabled:
-            # Imported only if it is switched on: most programs go without.
-            self.metrics = import_module("cassandra.metrics").Metrics(weakref.proxy(self))
+            self.metrics = metrics_of_cluster.Metrics(weakref.proxy(self))
         if self.timestamp_generator is None:
             self.timestamp_generator = MonotonicTimestampGenerator()
         if self.endpoint_factory is None:
@@ -200,25 +211,22 @@ class ClusterBase(
             )
         if callable(self.ssl_context):
             raise ValueError("ssl_context must be a context, not a function, beside cloud")
-        # Imported only if there is a bundle.
-        self._cloud = import_module("cassandra.client.cloud").cloud_of(self.cloud, self.ssl_context)
+        self._cloud = cloud_bundle.cloud_of(self.cloud, self.ssl_context)
         self.ssl_context = self._cloud.context
         self.endpoint_factory = self._cloud.factory
         if self.auth_provider is None and self._cloud.credentials is not None:
-            self.auth_provider = PlainTextAuthProvider(*self._cloud.credentials)
+            # The password is a `Secret`, which the provider keeps as it is.
+            self.auth_provider = PlainTextAuthProvider(*self._cloud.credentials)  # type: ignore[arg-type]
 
     def _take_routes(self, has_contact_points: bool) -> None:
         """Follow the setting `client_routes_config`."""
         config = self.client_routes_config
         if config is None:
             return
-        # Imported only if it is given.
-        settings = import_module("cassandra.client.routes")
-        self._client_routes = settings.routes_of(config, self.endpoint_factory is not None)
-        endpoints = import_module("cassandra.engine.control.client_routes")
-        self.endpoint_factory = endpoints.ClientRoutesEndPointFactory(self._client_routes)
+        self._client_routes = routes.routes_of(config, self.endpoint_factory is not None)
+        self.endpoint_factory = route_endpoints.ClientRoutesEndPointFactory(self._client_routes)
         if not has_contact_points:
-            self.contact_points = settings.contact_points_of(config) or self.contact_points
+            self.contact_points = routes.contact_points_of(config) or self.contact_points
 
     def _make_tls(self) -> None:
         # At construction, so that a wrong option or a missing file is an error there.
@@ -226,7 +234,7 @@ class ClusterBase(
         options = self._table["ssl_options"].secret_of(self)
         tls = tls_client(self.ssl_context, options, self.ssl_session_cache)
         if self._client_routes is not None:
-            import_module("cassandra.client.routes").check_names(tls)
+            routes.check_names(tls)
         self._live["tls"] = tls
 
     # -- checks ------------------------------------------------------------------------------------
@@ -382,10 +390,7 @@ class ClusterBase(
 
         :returns: a `cassandra.diagnostics.report.ClusterReport`.
         """
-        # Imported only if it is asked for.
-        diagnostics = import_module("cassandra.diagnostics.report")
-        made: ClusterReport = diagnostics.report_of(self, self._table)
-        return made
+        return diagnostics.report_of(self, self._table)
 
     def _settings(self) -> Settings:
         return settings_of(self)
