@@ -24,17 +24,14 @@ from cassandra.client.settings.for_engine import settings_of
 from cassandra.client.settings.names import instead_of
 from cassandra.client.settings.setting import ConstructorOnly
 from cassandra.client.settings.table import ClusterSettings
-from cassandra.client.settings.tls import tls_client
+from cassandra.client.settings.tls import tls_of
 from cassandra.client.shard_awareness import ShardAwareness
 from cassandra.client.user_types import UserTypes
-from cassandra.engine.endpoint import DefaultEndPointFactory, EndPoint
+from cassandra.engine.endpoint import EndPoint
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile, ProfileManager
 from cassandra.engine.settings import Settings
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.policies.retry import RetryPolicy
-from cassandra.query.settings import NOT_SET
-from cassandra.ssl_session_cache import SSLSessionCache
-from cassandra.timestamps import MonotonicTimestampGenerator
 from cassandra.versions import ProtocolVersion
 
 if TYPE_CHECKING:
@@ -130,17 +127,15 @@ class ClusterBase(
         has_contact_points = "contact_points" in given
         self._open_bundle(has_contact_points)
         self._take_routes(has_contact_points)
-        if self.ssl_session_cache is NOT_SET:
-            self.ssl_session_cache = SSLSessionCache()
+        # Now: a bundle and routes have end points of their own.
+        for setting in self._table.values():
+            setting.make_default(self)
         self._make_tls()
         self._make_sizes(self.connections_per_host)
         self._make_profiles(profiles)
         if self.metrics_enabled:
             self.metrics = metrics_of_cluster.Metrics(weakref.proxy(self))
-        if self.timestamp_generator is None:
-            self.timestamp_generator = MonotonicTimestampGenerator()
-        if self.endpoint_factory is None:
-            self.endpoint_factory = DefaultEndPointFactory()
+        assert self.endpoint_factory is not None
         # The engine holds the factory. By the proxy, a Cluster that nobody else holds is collected.
         self.endpoint_factory.configure(weakref.proxy(self))
         self._named_endpoints: list[EndPoint] = []
@@ -193,12 +188,6 @@ class ClusterBase(
         if self._core is not None:
             self._make_tls()
 
-    def _follow_tokens(self) -> None:
-        metadata: Metadata | None = vars(self).get("metadata")
-        # A subclass may set it before it calls the constructor, which makes the metadata.
-        if metadata is not None:
-            metadata.token_metadata_enabled = self.token_metadata_enabled
-
     def _open_bundle(self, has_contact_points: bool) -> None:
         """Take the settings of the bundle of `cloud`."""
         self._cloud = None
@@ -230,9 +219,7 @@ class ClusterBase(
 
     def _make_tls(self) -> None:
         # At construction, so that a wrong option or a missing file is an error there.
-        # A subclass may have options of its own as an attribute of the class.
-        options = self._table["ssl_options"].secret_of(self)
-        tls = tls_client(self.ssl_context, options, self.ssl_session_cache)
+        tls = tls_of(self)
         if self._client_routes is not None:
             routes.check_names(tls)
         self._live["tls"] = tls

@@ -68,7 +68,8 @@ class Setting(Generic[Given, Kept]):
     :param is_secret: True if a value may hold a password.
     :param kw_only: True for a parameter that is a keyword only.
     :param then: the name of the cluster's method that is called after a change.
-    :param made: the name of the class of what the driver makes if a program gives nothing.
+    :param factory: makes the value for each cluster, if a program gives nothing.
+    :param made: the name of the class of what the driver makes without such a factory.
     :param reported: its place in the report that ScyllaDB gets (`cassandra.driver_config`).
     """
 
@@ -87,6 +88,7 @@ class Setting(Generic[Given, Kept]):
         is_secret: bool = False,
         kw_only: bool = False,
         then: str | None = None,
+        factory: type[object] | None = None,
         made: str | None = None,
         reported: str | None = None,
     ) -> None:
@@ -98,6 +100,8 @@ class Setting(Generic[Given, Kept]):
         self.is_secret = is_secret
         self.kw_only = kw_only
         self._then = then
+        self._factory = factory
+        made = factory.__name__ if factory is not None else made
         self.shown_default = f"<{made}>" if made is not None else None
         self.reported = reported
 
@@ -171,6 +175,14 @@ class Setting(Generic[Given, Kept]):
         if checked is not default:
             vars(holder)[self.name] = checked
         self._follow(holder)
+
+    def make_default(self, holder: object) -> None:
+        """Make the value for a cluster, if it has none and there is something to make.
+
+        :param holder: the cluster.
+        """
+        if self._factory is not None and getattr(holder, self.name) is self.default:
+            setattr(holder, self.name, self._factory())
 
     def _read(self, holder: object) -> Kept:
         value: Any = vars(holder).get(self.name, self.default)

@@ -21,11 +21,13 @@ from cassandra.client.settings.old_style import OldStyle
 from cassandra.client.settings.setting import ConstructorOnly, Later, Plain, Setting, settings_table
 from cassandra.client.settings.shard_options import ShardAwareOptions
 from cassandra.engine.control.query_fallback import ControlConnectionQueryFallback, fallback_of
+from cassandra.engine.endpoint import DefaultEndPointFactory
 from cassandra.policies.conviction import SimpleConvictionPolicy
 from cassandra.policies.reconnection import ExponentialReconnectionPolicy
 from cassandra.policies.translation import IdentityTranslator
 from cassandra.query.settings import NOT_SET
 from cassandra.ssl_session_cache import SSLSessionCache
+from cassandra.timestamps import MonotonicTimestampGenerator
 from cassandra.versions import ProtocolVersion
 
 if TYPE_CHECKING:
@@ -338,7 +340,7 @@ class ClusterSettings:
     timestamp_generator: Plain[Callable[[], int] | None] = Setting(
         default=None,
         check=checks.function,
-        made="MonotonicTimestampGenerator",
+        factory=MonotonicTimestampGenerator,
         reported="query.defaults.client-timestamps",
     )
     """Gives the timestamps of requests, in microseconds; None for a MonotonicTimestampGenerator."""
@@ -364,7 +366,7 @@ class ClusterSettings:
     """
 
     endpoint_factory: Plain[EndPointFactory | None] = Setting(
-        default=None, made="DefaultEndPointFactory"
+        default=None, factory=DefaultEndPointFactory
     )
     """Makes the end points of nodes; None for the address and port that they advertise."""
 
@@ -538,6 +540,6 @@ class ClusterSettings:
 
     # None means to go without one, and so the default must be something else.
     ssl_session_cache: Plain[SSLSessionCache | None] = Setting(
-        default=NOT_SET, then="_follow_tls", kw_only=True, made="SSLSessionCache"
+        default=NOT_SET, then="_follow_tls", kw_only=True, factory=SSLSessionCache
     )
     """TLS sessions that connections resume; None for none, by default a cache for this cluster."""
