@@ -185,7 +185,8 @@ class ClusterBase(
 
     def _follow_tls(self) -> None:
         """Let connections from now on speak TLS as the settings say."""
-        if self._core is not None:
+        # Not for the constructor, which sets one after the other and makes it of all.
+        if "tls" in vars(self).get("_live", ()):
             self._make_tls()
 
     def _open_bundle(self, has_contact_points: bool) -> None:

@@ -127,7 +127,7 @@ class Setting(Generic[Given, Kept]):
     def __delete__(self, holder: object) -> None:
         # As `del` and tools that patch attributes expect: the default is back.
         vars(holder).pop(self.name, None)
-        self._publish(holder)
+        self._follow(holder)
 
     @property
     def default(self) -> Any:
@@ -192,12 +192,23 @@ class Setting(Generic[Given, Kept]):
     def _write(self, holder: object, value: object) -> None:
         # Under its own name: a program that patches the attribute of the class, or has one of its
         # own in a subclass, reads what was set here all the same.
-        vars(holder)[self.name] = (
+        kept = vars(holder)
+        before = kept.get(self.name, NOT_SET)
+        kept[self.name] = (
             value.reveal()
             if isinstance(value, Secret) and class_attribute(type(holder), self.name) is not self
             else value
         )
-        self._follow(holder)
+        try:
+            self._follow(holder)
+        except BaseException:
+            # What follows a change has refused it: what was there acts still, and is read.
+            if before is NOT_SET:
+                del kept[self.name]
+            else:
+                kept[self.name] = before
+            self._publish(holder)
+            raise
 
     def _follow(self, holder: object) -> None:
         """Do what follows a change."""
