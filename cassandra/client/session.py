@@ -12,11 +12,17 @@ from cassandra.client.configuration import ClusterBase, ConfigMode
 from cassandra.client.messages import message_of
 from cassandra.client.observing import ObservedBySession
 from cassandra.client.requests import RequestMaker
+from cassandra.client.settings.checks import function
 from cassandra.consistency import checked_serial
 from cassandra.encoder import Encoder
 from cassandra.engine.call_options import CallOptions
 from cassandra.engine.prepare.statements import PreparedTexts
-from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile
+from cassandra.engine.profile import (
+    EXEC_PROFILE_DEFAULT,
+    ExecutionProfile,
+    checked_row_factory,
+    checked_timeout,
+)
 from cassandra.engine.request_bodies import MessageBody
 from cassandra.protocol.handler import ProtocolHandler
 from cassandra.query.recently_used import RecentlyUsed
@@ -99,9 +105,13 @@ class SessionBase(RequestMaker, ObservedBySession):
 
         :raises AttributeError: if the name is a misspelt setting, most likely. A program's own
             subclass gets a warning in the log instead.
+        :raises TypeError: if a value is of a wrong type.
+        :raises ValueError: if a value is out of range.
         """
         if name not in self._setting_names:
             check_spelling(self, name, self._setting_names)
+        if name in _CHECKS:
+            value = _CHECKS[name](name, value)
         super().__setattr__(name, value)
 
     def __init__(self, cluster: ClusterBase, engine_session: EngineSession) -> None:
@@ -171,7 +181,6 @@ class SessionBase(RequestMaker, ObservedBySession):
 
     @default_serial_consistency_level.setter
     def default_serial_consistency_level(self, level: int | None) -> None:
-        checked_serial("default_serial_consistency_level", level)
         self._set_default("default_serial_consistency_level", "serial_consistency_level", level)
 
     # -- profiles ----------------------------------------------------------------------------------
@@ -283,6 +292,24 @@ class SessionBase(RequestMaker, ObservedBySession):
         """
         return {host: pool.state() for host, pool in list(self._engine.pools.items())}
 
+
+def _rows(name: str, size: object) -> Any:
+    # 0 and less are for no paging, too, as servers read them.
+    if size is not None and not hasattr(size, "__index__"):
+        raise TypeError(
+            f"{name} must be a number of rows or None, but is {size!r} "
+            f"of type {type(size).__name__}"
+        )
+    return size
+
+
+_CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "default_fetch_size": _rows,
+    "default_serial_consistency_level": checked_serial,
+    "default_timeout": checked_timeout,
+    "row_factory": checked_row_factory,
+    "timestamp_generator": function,
+}
 
 # Not settings. Programs may keep "keyspaces" and "clusters" beside them.
 _STATE = frozenset({"cluster", "keyspace"})

@@ -119,6 +119,8 @@ class ExecutionProfile(_Attributes):
 
         :raises AttributeError: if the name is a misspelt setting, most likely. A program's own
             subclass gets a warning in the log instead.
+        :raises TypeError: if a value is of a wrong type.
+        :raises ValueError: if `serial_consistency_level` is not serial.
         """
         if name not in _SETTINGS:
             check_spelling(self, name, _SETTINGS, _attributes)
@@ -168,8 +170,40 @@ def _observers(name: str, observers: object) -> Any:
     return checked_observers(observers, "profile")
 
 
+def checked_timeout(name: str, timeout: object) -> Any:
+    """Return a time in seconds, or None. One that is over already is for requests to tell.
+
+    :param name: the setting, for the message.
+    :param timeout: what a program gives.
+    :raises TypeError: if it is not a number.
+    """
+    if timeout is not None and not hasattr(timeout, "__float__"):
+        raise TypeError(
+            f"{name} must be a number of seconds or None, but is {timeout!r} "
+            f"of type {type(timeout).__name__}"
+        )
+    return timeout
+
+
+def checked_row_factory(name: str, factory: object) -> Any:
+    """Return what makes the rows of results.
+
+    :param name: the setting, for the message.
+    :param factory: what a program gives.
+    :raises TypeError: if it cannot be called.
+    """
+    if not callable(factory):
+        raise TypeError(
+            f"{name} must be a function of column names and rows, but is {factory!r} "
+            f"of type {type(factory).__name__}"
+        )
+    return factory
+
+
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "request_observers": _observers,
+    "request_timeout": checked_timeout,
+    "row_factory": checked_row_factory,
     "serial_consistency_level": checked_serial,
 }
 

@@ -137,7 +137,7 @@ class ClusterSettings:
 
     reconnection_policy: Setting[ReconnectionPolicy | None, ReconnectionPolicy] = Setting(
         default=ExponentialReconnectionPolicy(1.0, 600.0),
-        check=checks.instance,
+        check=checks.instance_with("new_schedule"),
         none_is_default=True,
         may_precede=True,
         is_live=True,
@@ -169,7 +169,9 @@ class ClusterSettings:
 
     # Later: the module of connections imports asyncio and much of the engine.
     connection_class: Plain[type[object] | None] = Setting(
-        default=Later("cassandra.engine.connection", "Connection"), may_precede=True
+        default=Later("cassandra.engine.connection", "Connection"),
+        check=checks.connection_class,
+        may_precede=True,
     )
     """The kind of connection, of which there is one.
 
@@ -191,12 +193,13 @@ class ClusterSettings:
     # Live, since each connection that is opened reads it.
     sockopts: Plain[Sequence[SocketOption] | None] = Setting(
         default=None,
+        check=checks.socket_options,
         is_live=True,
         reported="connection.socket",
     )
     """Tuples of arguments for ``socket.setsockopt``, for each connection; None for none."""
 
-    cql_version: Plain[str | None] = Setting(default=None)
+    cql_version: Plain[str | None] = Setting(default=None, check=checks.text)
     """The CQL version to ask for; None for the server's."""
 
     # Not checked here: only a version that is given as a keyword has to be one that is spoken.
@@ -298,7 +301,7 @@ class ClusterSettings:
 
     address_translator: Setting[AddressTranslator | None, AddressTranslator] = Setting(
         default=IdentityTranslator(),
-        check=checks.instance,
+        check=checks.instance_with("translate"),
         none_is_default=True,
         may_precede=True,
     )
@@ -366,7 +369,9 @@ class ClusterSettings:
     """
 
     endpoint_factory: Plain[EndPointFactory | None] = Setting(
-        default=None, factory=DefaultEndPointFactory
+        default=None,
+        check=checks.instance_with("configure", "create"),
+        factory=DefaultEndPointFactory,
     )
     """Makes the end points of nodes; None for the address and port that they advertise."""
 
