@@ -2,30 +2,41 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Container, Iterable
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from cassandra._imports import import_module
 
-__all__ = ["class_attribute", "nearest", "refuse_misspelt"]
+__all__ = ["check_spelling", "class_attribute", "is_of_driver", "nearest"]
+
+log = logging.getLogger(__name__)
 
 # Of two names: how alike they are if one is the other misspelt, from 0 to 1. `conect_timeout` and
 # `connect_timeout` have 0.97, `timeout` has 0.64. Programs may keep attributes of their own.
 ALIKE = 0.85
 
+# What was warned of, by class. Threads may meet here: one warning too many does no harm.
+_warned: WeakKeyDictionary[type, set[str]] = WeakKeyDictionary()
 
-def refuse_misspelt(
+
+def check_spelling(
     holder: object,
     name: str,
     known: Iterable[str],
     attributes: Callable[[Any], Container[str]] = vars,
 ) -> None:
-    """Raise AttributeError if a new attribute is most likely a setting whose name is misspelt.
+    """Look at a new attribute that is most likely a setting whose name is misspelt.
+
+    A class of a program's own has attributes of its own, and their names may be like those of
+    settings. There a warning is logged, once for each class and name.
 
     :param holder: the object. What it or its class has already is not misspelt.
     :param name: the attribute that is set.
     :param known: the names of all settings.
     :param attributes: gives the object's own attributes.
+    :raises AttributeError: if it is misspelt, and the object's class is the driver's.
     """
     kind = type(holder)
     # A private name is the program's own affair, and a name of the class is spelt as it should be.
@@ -35,8 +46,27 @@ def refuse_misspelt(
     near = nearest(name, [one for one in known if _share(name, one) >= ALIKE], ALIKE)
     # Last: the dictionary of an object that nobody has asked for is not made, and the attributes of
     # such an object are read faster.
-    if near is not None and name not in attributes(holder):
+    if near is None or name in attributes(holder):
+        return
+    if is_of_driver(kind):
         raise AttributeError(f"{kind.__name__} has no setting {name!r}; did you mean {near!r}?")
+    warned = _warned.setdefault(kind, set())
+    if name not in warned:
+        warned.add(name)
+        log.warning(
+            "%s.%s is an attribute of the program's own, not a setting; the nearest setting is %r",
+            kind.__name__,
+            name,
+            near,
+        )
+
+
+def is_of_driver(kind: type) -> bool:
+    """Return True if a class is the driver's own, False if a program has derived it.
+
+    :param kind: the class.
+    """
+    return kind.__module__.partition(".")[0] == "cassandra"
 
 
 def class_attribute(kind: type, name: str) -> Any:

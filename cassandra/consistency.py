@@ -62,6 +62,20 @@ def constant_of(value: object) -> str:
     return f": write ConsistencyLevel.{name}" if name in ConsistencyLevel.name_to_value else ""
 
 
+def checked_serial(name: str, level: int | None) -> int | None:
+    """Return a serial consistency level.
+
+    :param name: the setting, for the message.
+    :param level: what a program gives; None leaves it to others.
+    :raises ValueError: if it is not SERIAL or LOCAL_SERIAL.
+    """
+    if level is not None and not ConsistencyLevel.is_serial(level):
+        known = isinstance(level, int) and level in ConsistencyLevel.value_to_name
+        shown = ConsistencyLevel.value_to_name[level] if known else repr(level)
+        raise ValueError(f"{name} must be SERIAL or LOCAL_SERIAL, but is {shown}")
+    return level
+
+
 def consistency_value_to_name(value: int | None) -> str:
     """Return the name of a level, or "Not Set" for None.
 

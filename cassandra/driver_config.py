@@ -38,6 +38,7 @@ from cassandra.policies.speculation import (
 )
 from cassandra.policies.token_aware import TokenAwarePolicy
 from cassandra.protocol.streams import MAX_STREAMS
+from cassandra.query.settings import DEFAULT_FETCH_SIZE
 from cassandra.timestamps import MonotonicTimestampGenerator
 
 __all__ = ["DRIVER_CONFIG_OPTION", "SESSION_ID_OPTION", "DriverConfigReporter"]
@@ -115,7 +116,7 @@ class DriverConfigReporter:
         defaults["idempotence"] = False
         if profile.request_timeout is not None:
             defaults["request"] = {"timeout-ms": _ms(profile.request_timeout)}
-        defaults["page"] = {"size": 5000}
+        defaults["page"] = {"size": DEFAULT_FETCH_SIZE}
         group: _Group = {
             "defaults": defaults,
             "retry": _retry(profile.retry_policy),

@@ -65,8 +65,8 @@ def make_metadata(
         host: [str(rng.randrange(-(1 << 63), 1 << 63)) for _ in range(vnodes)] for host in hosts
     }
     public: Any = cassandra.metadata
-    if hasattr(metadata, "replace_replication"):
-        metadata.replace_replication(
+    if hasattr(metadata, "_replace_replication"):
+        metadata._replace_replication(
             {"ks": public.ReplicationStrategy.create("NetworkTopologyStrategy", options)}
         )
     else:

@@ -28,13 +28,11 @@ RELEASES_SAFELY = True
 
 cdef extern from *:
     """
-    #if PY_VERSION_HEX < 0x030D0000
-    #define PyThreadState_GetUnchecked _PyThreadState_UncheckedGet
-    #endif
     /* Python calls itself uninitialized while it still takes its modules apart, in a thread that
-       has a state. */
+       has a state. Once that is done, no thread has one, and PyGILState_Check() says 1 to all. */
     static int turbocql_has_python(void) {
-        return Py_IsInitialized() || PyThreadState_GetUnchecked() != NULL;
+        return Py_IsInitialized()
+            || (PyGILState_GetThisThreadState() != NULL && PyGILState_Check());
     }
     """
     bint turbocql_has_python() noexcept nogil

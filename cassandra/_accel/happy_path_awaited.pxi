@@ -439,7 +439,7 @@ cdef class HappyPath:
         self._request_class = <type?> request_class
         self._body_class = <type?> body_class
         self._result_class = result_class
-        self.reads_rows_answers = getattr(result_class, "reads_rows_answers", False)
+        self.reads_rows_answers = getattr(result_class, "_reads_rows_answers", False)
         if not (issubclass(request_class, RequestBase) and issubclass(body_class, ExecuteBodyBase)):
             raise TypeError(f"{request_class} and {body_class} are not a request's classes")
         self._check_vectors = check_vectors
@@ -479,7 +479,7 @@ cdef class HappyPath:
         if session._request_init_listeners:
             return None
         if is_batch:
-            return session.happy_batch(query, self._options, on_done)
+            return session._happy_batch(query, self._options, on_done)
         statement = query if parameters is None else query.bind(parameters)
         if type(statement) is not _BoundStatement:
             return None

@@ -1,6 +1,6 @@
-/* Reaching into Python objects where the public API makes a detour: integers as bytes, and a list
- * that stays as it is while it is read. Everything falls back to the ordinary way if the short one
- * is not there.
+/* Values of Python as bytes, and back: members of classes that are not ours, numbers of a list, the
+ * 16 bytes of a UUID, ASCII texts. It uses the documented C API, and `beyond_api.h`, where
+ * everything else stands.
  */
 #ifndef TURBOCQL_OBJECTS_H
 #define TURBOCQL_OBJECTS_H

@@ -135,10 +135,10 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
             opening = self._core.policies.adopt(policy, self)
         return _PoolsOpen(name, opening, pool_wait_timeout)
 
-    def profiles_of_sessions(self) -> list[ExecutionProfile]:
+    def _profiles_of_sessions(self) -> list[ExecutionProfile]:
         return [session._default_profile for session in self._sessions]
 
-    def adopt_policy(self, policy: LoadBalancingPolicy) -> None:
+    def _adopt_policy(self, policy: LoadBalancingPolicy) -> None:
         if self._core is not None:
             self._core.policies.adopt(policy, self)
 

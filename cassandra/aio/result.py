@@ -46,7 +46,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     __slots__ = ()
 
-    reads_rows_answers = True
+    _reads_rows_answers = True
 
     # `happy_path.HappyPath` fills the same attributes without calling it.
     def __init__(self, session: Session, request: Request, row_factory: Callable[..., Any]) -> None:

@@ -9,8 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cassandra._impl import implementation
-from cassandra._imports import at_first_cluster, import_all, import_module
-from cassandra._misspelt import class_attribute, refuse_misspelt
+from cassandra._imports import Deferred, at_first_cluster, import_all
+from cassandra._misspelt import check_spelling, class_attribute
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.client.contact_points import endpoint_of
 from cassandra.client.identity import Identity
@@ -24,21 +24,24 @@ from cassandra.client.settings.setting import ConstructorOnly
 from cassandra.client.settings.table import ClusterSettings
 from cassandra.client.shard_awareness import ShardAwareness
 from cassandra.client.user_types import UserTypes
-from cassandra.engine.endpoint import DefaultEndPointFactory, EndPoint
+from cassandra.engine.endpoint import EndPoint
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile, ProfileManager
 from cassandra.policies.retry import RetryPolicy
-from cassandra.query.settings import NOT_SET
-from cassandra.ssl_session_cache import SSLSessionCache
 from cassandra.versions import ProtocolVersion
 
 if TYPE_CHECKING:
     import uuid
 
+    from cassandra import metrics as metrics_of_cluster
+    from cassandra.client import cloud as cloud_bundle, routes
     from cassandra.client.cloud import Cloud
     from cassandra.client.session import SessionBase
     from cassandra.client.settings.for_engine import settings_of
-    from cassandra.client.settings.tls import tls_client
+    from cassandra.client.settings.tls import tls_of
+    from cassandra.diagnostics import report as diagnostics
     from cassandra.diagnostics.report import ClusterReport
+    from cassandra.engine import core as engine
+    from cassandra.engine.control import client_routes as route_endpoints
     from cassandra.engine.control.client_routes import ClientRoutes
     from cassandra.engine.core import Core
     from cassandra.engine.settings import Settings
@@ -46,16 +49,21 @@ if TYPE_CHECKING:
     from cassandra.metrics import Metrics
     from cassandra.policies.balancing import HostStateListener, LoadBalancingPolicy
     from cassandra.policies.speculation import SpeculativeExecutionPolicy
-    from cassandra.timestamps import MonotonicTimestampGenerator
 else:
     at_first_cluster(
         __name__,
         Metadata="cassandra.metadata.cluster_metadata",
-        MonotonicTimestampGenerator="cassandra.timestamps",
         settings_of="cassandra.client.settings.for_engine",
-        tls_client="cassandra.client.settings.tls",
+        tls_of="cassandra.client.settings.tls",
         uuid="uuid",
     )
+    # Most programs use none of them but the engine.
+    cloud_bundle = Deferred("cassandra.client.cloud")
+    diagnostics = Deferred("cassandra.diagnostics.report")
+    engine = Deferred("cassandra.engine.core")
+    metrics_of_cluster = Deferred("cassandra.metrics")
+    route_endpoints = Deferred("cassandra.engine.control.client_routes")
+    routes = Deferred("cassandra.client.routes")
 
 
 def engine_core() -> type[Core]:
@@ -63,7 +71,7 @@ def engine_core() -> type[Core]:
 
     All that connecting and executing need is imported with it, in the caller's thread.
     """
-    core: type[Core] = import_module("cassandra.engine.core").Core
+    core = engine.Core
     import_all()
     return core
 
@@ -133,18 +141,15 @@ class ClusterBase(
         has_contact_points = "contact_points" in given
         self._open_bundle(has_contact_points)
         self._take_routes(has_contact_points)
-        if self.ssl_session_cache is NOT_SET:
-            self.ssl_session_cache = SSLSessionCache()
+        # Now: a bundle and routes have end points of their own.
+        for setting in self._table.values():
+            setting.make_default(self)
         self._make_tls()
         self._make_sizes(self.connections_per_host)
         self._make_profiles(profiles)
         if self.metrics_enabled:
-            # Imported only if it is switched on: most programs go without.
-            self.metrics = import_module("cassandra.metrics").Metrics(weakref.proxy(self))
-        if self.timestamp_generator is None:
-            self.timestamp_generator = MonotonicTimestampGenerator()
-        if self.endpoint_factory is None:
-            self.endpoint_factory = DefaultEndPointFactory()
+            self.metrics = metrics_of_cluster.Metrics(weakref.proxy(self))
+        assert self.endpoint_factory is not None
         # The engine holds the factory. By the proxy, a Cluster that nobody else holds is collected.
         self.endpoint_factory.configure(weakref.proxy(self))
         self._named_endpoints: list[EndPoint] = []
@@ -177,11 +182,12 @@ class ClusterBase(
     def __setattr__(self, name: str, value: object) -> None:
         """Set a setting, or whatever attribute a program keeps here.
 
-        :raises AttributeError: if the name is a misspelt setting, most likely.
+        :raises AttributeError: if the name is a misspelt setting, most likely. A program's own
+            subclass gets a warning in the log instead.
         """
         setting = self._table.get(name)
         if setting is None:
-            refuse_misspelt(self, name, self._table)
+            check_spelling(self, name, self._table)
         elif not hasattr(type(class_attribute(type(self), name)), "__set__"):
             # A subclass of the program's has a default of its own there, which the setting is
             # behind.
@@ -193,11 +199,9 @@ class ClusterBase(
 
     def _follow_tls(self) -> None:
         """Let connections from now on speak TLS as the settings say."""
-        if self._core is not None:
+        # Not for the constructor, which sets one after the other and makes it of all.
+        if "tls" in vars(self).get("_live", ()):
             self._make_tls()
-
-    def _follow_tokens(self) -> None:
-        self.metadata.token_metadata_enabled = self.token_metadata_enabled
 
     def _open_bundle(self, has_contact_points: bool) -> None:
         """Take the settings of the bundle of `cloud`."""
@@ -211,33 +215,28 @@ class ClusterBase(
             )
         if callable(self.ssl_context):
             raise ValueError("ssl_context must be a context, not a function, beside cloud")
-        # Imported only if there is a bundle.
-        self._cloud = import_module("cassandra.client.cloud").cloud_of(self.cloud, self.ssl_context)
+        self._cloud = cloud_bundle.cloud_of(self.cloud, self.ssl_context)
         self.ssl_context = self._cloud.context
         self.endpoint_factory = self._cloud.factory
         if self.auth_provider is None and self._cloud.credentials is not None:
-            self.auth_provider = PlainTextAuthProvider(*self._cloud.credentials)
+            # The password is a `Secret`, which the provider keeps as it is.
+            self.auth_provider = PlainTextAuthProvider(*self._cloud.credentials)  # type: ignore[arg-type]
 
     def _take_routes(self, has_contact_points: bool) -> None:
         """Follow the setting `client_routes_config`."""
         config = self.client_routes_config
         if config is None:
             return
-        # Imported only if it is given.
-        settings = import_module("cassandra.client.routes")
-        self._client_routes = settings.routes_of(config, self.endpoint_factory is not None)
-        endpoints = import_module("cassandra.engine.control.client_routes")
-        self.endpoint_factory = endpoints.ClientRoutesEndPointFactory(self._client_routes)
+        self._client_routes = routes.routes_of(config, self.endpoint_factory is not None)
+        self.endpoint_factory = route_endpoints.ClientRoutesEndPointFactory(self._client_routes)
         if not has_contact_points:
-            self.contact_points = settings.contact_points_of(config) or self.contact_points
+            self.contact_points = routes.contact_points_of(config) or self.contact_points
 
     def _make_tls(self) -> None:
         # At construction, so that a wrong option or a missing file is an error there.
-        # A subclass may have options of its own as an attribute of the class.
-        options = self._table["ssl_options"].secret_of(self)
-        tls = tls_client(self.ssl_context, options, self.ssl_session_cache)
+        tls = tls_of(self)
         if self._client_routes is not None:
-            import_module("cassandra.client.routes").check_names(tls)
+            routes.check_names(tls)
         self._live["tls"] = tls
 
     # -- checks ------------------------------------------------------------------------------------
@@ -284,26 +283,26 @@ class ClusterBase(
     # -- profiles and types ------------------------------------------------------------------------
 
     @property
-    def uses_profiles(self) -> bool:
+    def _uses_profiles(self) -> bool:
         """True if execution profiles were given, or added: old-style settings are refused."""
         return self.config_mode is ConfigMode.PROFILES
 
-    def use_old_style(self) -> None:
+    def _use_old_style(self) -> None:
         """Note that old-style settings are used: profiles are refused from now on."""
         self.config_mode = ConfigMode.LEGACY
 
-    def default_of_profiles(self, name: str) -> Any:
+    def _default_of_profiles(self, name: str) -> Any:
         """Return what an execution profile has if its constructor is not told otherwise.
 
         :param name: the setting of the profile.
         """
         return getattr(ExecutionProfile(), name)
 
-    def profiles_of_sessions(self) -> list[ExecutionProfile]:
+    def _profiles_of_sessions(self) -> list[ExecutionProfile]:
         """Return the default profiles of the open sessions, which are copies of the cluster's."""
         return []
 
-    def adopt_policy(self, policy: LoadBalancingPolicy) -> None:
+    def _adopt_policy(self, policy: LoadBalancingPolicy) -> None:
         """Have the engine tell a load balancing policy of the hosts; before `connect`, nothing.
 
         :param policy: a policy that was set after `connect`.
@@ -393,10 +392,7 @@ class ClusterBase(
 
         :returns: a `cassandra.diagnostics.report.ClusterReport`.
         """
-        # Imported only if it is asked for.
-        diagnostics = import_module("cassandra.diagnostics.report")
-        made: ClusterReport = diagnostics.report_of(self, self._table)
-        return made
+        return diagnostics.report_of(self, self._table)
 
     def _settings(self) -> Settings:
         return settings_of(self)

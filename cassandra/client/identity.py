@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cassandra._imports import import_module
+from cassandra._imports import Deferred
 from cassandra.application_info import ApplicationInfo
 from cassandra.client.settings.table import ClusterSettings
 
 if TYPE_CHECKING:
     import uuid
+
+    from cassandra import driver_config
+else:
+    # Cassandra is told nothing of the kind.
+    driver_config = Deferred("cassandra.driver_config")
 
 __all__ = ["Identity", "scylla_options"]
 
@@ -40,7 +45,5 @@ def scylla_options(cluster: Identity, is_control: bool) -> dict[str, str]:
     """Return the options of STARTUP for servers of ScyllaDB."""
     options = {"SESSION_ID": str(cluster.session_id)}
     if is_control and cluster.driver_config_reporting_enabled:
-        # Imported when it is first needed: Cassandra is told nothing of the kind.
-        reporter = import_module("cassandra.driver_config").DriverConfigReporter(cluster)
-        options.update(reporter.options())
+        options.update(driver_config.DriverConfigReporter(cluster).options())
     return options

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cassandra.client.settings.table import ClusterSettings
 from cassandra.errors import ConnectionException
 
 if TYPE_CHECKING:
@@ -13,12 +14,18 @@ if TYPE_CHECKING:
 __all__ = ["MetadataSwitches"]
 
 
-class MetadataSwitches:
-    """The method of a cluster that switches all reading off and on."""
+class MetadataSwitches(ClusterSettings):
+    """The part of a cluster that switches reading of metadata off and on."""
 
     metadata: Metadata
 
     _core: Core | None = None
+
+    def _follow_tokens(self) -> None:
+        metadata: Metadata | None = vars(self).get("metadata")
+        # A subclass may set it before it calls the constructor, which makes the metadata.
+        if metadata is not None:
+            metadata.token_metadata_enabled = self.token_metadata_enabled
 
     def set_meta_refresh_enabled(self, enabled: bool) -> None:
         """Switch all reading of metadata off, or on again.

@@ -320,7 +320,7 @@ class RequestMaker:
         request.bind_to = bind_to
         return request
 
-    def happy_batch(
+    def _happy_batch(
         self, batch: BatchStatement, options: CallOptions, on_done: Done
     ) -> Request | None:
         """Make the request for a batch of rows of one prepared statement; None for another batch.

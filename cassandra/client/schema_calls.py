@@ -23,10 +23,10 @@ R = TypeVar("R")
 class SchemaCalls(Generic[R]):
     """`refresh_*_metadata`: each waits until the nodes agree on the schema, and then reads a part.
 
-    They read even if `schema_metadata_enabled` is off. Their parameter `max_schema_agreement_wait`
-    is the longest wait in seconds; None for the cluster's setting, 0 or less for no wait. They
-    raise DriverException if the nodes do not agree in time, and OperationTimedOut if the host of
-    the control connection does not answer.
+    They read even if the cluster's setting says that the schema is not read. Their parameter
+    `max_schema_agreement_wait` is the longest wait in seconds; None for the cluster's setting, 0 or
+    less for no wait. They raise DriverException if the nodes do not agree in time, and
+    OperationTimedOut if the host of the control connection does not answer.
     """
 
     def _refresh_schema(self, target: Target, max_wait: float | None) -> R:

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cassandra._imports import at_first_cluster
 from cassandra._lazy import LazyAttribute
-from cassandra._misspelt import refuse_misspelt
+from cassandra._misspelt import check_spelling, is_of_driver
 from cassandra.client.checks import check_vector_type
 from cassandra.client.configuration import ClusterBase, ConfigMode
 from cassandra.client.observing import ObservedBySession
 from cassandra.client.requests import RequestMaker
+from cassandra.client.settings.checks import function
+from cassandra.consistency import checked_serial
 from cassandra.engine.call_options import CallOptions
-from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile
+from cassandra.engine.profile import (
+    EXEC_PROFILE_DEFAULT,
+    ExecutionProfile,
+    checked_row_factory,
+    checked_timeout,
+)
 from cassandra.query.recently_used import RecentlyUsed
+from cassandra.query.settings import DEFAULT_FETCH_SIZE
 
 if TYPE_CHECKING:
     from cassandra.client.batches import BATCH_WARNING_INTERVAL
@@ -49,7 +57,7 @@ class SessionBase(RequestMaker, ObservedBySession):
     :param engine_session: the engine's part of the session.
     """
 
-    default_fetch_size: int | None = 5000
+    default_fetch_size: int | None = DEFAULT_FETCH_SIZE
     """Rows a page; None turns paging off."""
 
     _default_vector_type: str = "list"
@@ -88,19 +96,40 @@ class SessionBase(RequestMaker, ObservedBySession):
     )
     """The class that encodes and decodes messages: `ProtocolHandler`, or a subclass."""
 
+    encoder: Encoder
+    """Writes values into texts, as literals of CQL, if there are ``%s`` for them."""
+
+    timestamp_generator: Callable[[], int] | None
+    """Gives the timestamps of requests, in microseconds; None leaves them to the servers.
+
+    It is the cluster's until it is set.
+    """
+
+    _setting_names: ClassVar[frozenset[str]] = frozenset()
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        # Each face has settings of its own.
+        cls._setting_names = _setting_names(cls)
+
     def __setattr__(self, name: str, value: object) -> None:
         """Set a setting, or whatever attribute a program keeps here.
 
-        :raises AttributeError: if the name is a misspelt setting, most likely.
+        :raises AttributeError: if the name is a misspelt setting, most likely. A program's own
+            subclass gets a warning in the log instead.
+        :raises TypeError: if a value is of a wrong type.
+        :raises ValueError: if a value is out of range.
         """
-        if name not in _SETTINGS:
-            refuse_misspelt(self, name, _SETTINGS)
+        if name not in self._setting_names:
+            check_spelling(self, name, self._setting_names)
+        if name in _CHECKS:
+            value = _CHECKS[name](name, value)
         super().__setattr__(name, value)
 
     def __init__(self, cluster: ClusterBase, engine_session: EngineSession) -> None:
         self.cluster = cluster
         self.encoder = Encoder()
-        self.timestamp_generator: Callable[[], int] | None = cluster.timestamp_generator
+        self.timestamp_generator = cluster.timestamp_generator
         self._engine = engine_session
         profile: ExecutionProfile = cluster.profile_manager.default
         if cluster.config_mode is not ConfigMode.PROFILES:
@@ -164,11 +193,6 @@ class SessionBase(RequestMaker, ObservedBySession):
 
     @default_serial_consistency_level.setter
     def default_serial_consistency_level(self, level: int | None) -> None:
-        # SERIAL and LOCAL_SERIAL by their numbers in the protocol ([consistency]).
-        if level is not None and level not in (8, 9):
-            raise ValueError(
-                f"default_serial_consistency_level must be SERIAL or LOCAL_SERIAL, but is {level!r}"
-            )
         self._set_default("default_serial_consistency_level", "serial_consistency_level", level)
 
     # -- profiles ----------------------------------------------------------------------------------
@@ -281,9 +305,43 @@ class SessionBase(RequestMaker, ObservedBySession):
         return {host: pool.state() for host, pool in list(self._engine.pools.items())}
 
 
-_SETTINGS = frozenset(
-    name
-    for name, value in vars(SessionBase).items()
-    if not name.startswith("_")
-    and (name in SessionBase.__annotations__ or getattr(value, "fset", None) is not None)
-)
+def _rows(name: str, size: object) -> Any:
+    # 0 and less are for no paging, too, as servers read them.
+    if size is not None and not hasattr(size, "__index__"):
+        raise TypeError(
+            f"{name} must be a number of rows or None, but is {size!r} "
+            f"of type {type(size).__name__}"
+        )
+    return size
+
+
+_CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "default_fetch_size": _rows,
+    "default_serial_consistency_level": checked_serial,
+    "default_timeout": checked_timeout,
+    "row_factory": checked_row_factory,
+    "timestamp_generator": function,
+}
+
+# Not settings. Programs may keep "keyspaces" and "clusters" beside them.
+_STATE = frozenset({"cluster", "keyspace"})
+
+
+def _setting_names(kind: type) -> frozenset[str]:
+    """Return the names of the settings of a class of sessions.
+
+    They are the attributes and the properties that programs may set.
+    """
+    return frozenset(
+        name
+        for one in kind.__mro__
+        # What a program's subclass has is no setting of the driver's.
+        if is_of_driver(one)
+        for name in [*vars(one).get("__annotations__", ()), *vars(one)]
+        if not name.startswith("_")
+        and name not in _STATE
+        and (
+            name in vars(one).get("__annotations__", ())
+            or getattr(vars(one)[name], "fset", None) is not None
+        )
+    )

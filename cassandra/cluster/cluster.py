@@ -221,10 +221,10 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
         if pool_wait_timeout != 0:
             self._run(pools_opened(opening, pool_wait_timeout, name))
 
-    def profiles_of_sessions(self) -> list[ExecutionProfile]:
+    def _profiles_of_sessions(self) -> list[ExecutionProfile]:
         return [session._default_profile for session in list(self.sessions)]
 
-    def adopt_policy(self, policy: LoadBalancingPolicy) -> None:
+    def _adopt_policy(self, policy: LoadBalancingPolicy) -> None:
         if self._core is not None:
             self._run(_call(self._core.policies.adopt, policy, self))
 

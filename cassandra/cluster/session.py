@@ -85,8 +85,9 @@ class Session(SessionBase, KnownSession):
     """Seconds that `execute` waits at most for what the same thread has sent by `execute_async`.
 
     The protocol promises no order: a server could answer a read before the write that was sent
-    first. Programs that send a write and then read it back rely on one. Futures that only read are
-    not waited for; 0 is for no wait.
+    first. Session stores of web frameworks rely on one: they save by `execute_async`, do not wait,
+    and load in the next request that the same thread serves. Futures that only read are not waited
+    for; 0 is for no wait.
     """
 
     def __init__(

@@ -153,7 +153,7 @@ class HappyPath:
         twin calls neither.
     :param body_class: the same.
     :param result_class: is made of the session, the request and the row factory. If it has a true
-        `reads_rows_answers`, the response of a request may be a `RowsAnswer`.
+        `_reads_rows_answers`, the response of a request may be a `RowsAnswer`.
     :param check_vectors: called with a request that wants vectors in another form than lists.
     """
 
@@ -186,7 +186,7 @@ class HappyPath:
         self._request_class = request_class
         self._body_class = body_class
         self._result_class = result_class
-        self.reads_rows_answers: bool = getattr(result_class, "reads_rows_answers", False)
+        self.reads_rows_answers: bool = getattr(result_class, "_reads_rows_answers", False)
         self._check_vectors = check_vectors
 
     @property
@@ -215,7 +215,7 @@ class HappyPath:
         ):
             return None
         if is_batch:
-            return session.happy_batch(query, self._options, on_done)
+            return session._happy_batch(query, self._options, on_done)
         statement: Any = query if parameters is None else query.bind(parameters)
         if type(statement) is not BoundStatement:
             return None

@@ -68,8 +68,9 @@ class Core(Observers):
         self.loop = loop
         self.time = loop.time
         self.timers = happy_path.TimerWheel(loop)
-        if settings.request_throttler is not None:
-            settings.request_throttler.attach(loop)
+        self.throttler = settings.request_throttler
+        if self.throttler is not None:
+            self.throttler.attach(loop)
         # The classes that programs have registered. Replaced, never changed: row plans remember
         # which mapping they were made with.
         self.user_types: Mapping[str, Mapping[str, type]] = {}

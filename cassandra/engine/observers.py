@@ -341,7 +341,7 @@ class ObservedSession(bases.EngineBase):
         """The observers of the session or the cluster have changed."""
         self._of_profiles = {}
         self.hooks = self.core.hooks_of(self.observers)
-        self.throttle = self.core.settings.request_throttler
+        self.throttle = self.core.throttler
         self.attends = self.hooks is not None or self.throttle is not None
 
     def attend(self, request: RequestBase, own: Sequence[RequestObserver]) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._imports import at_first_cluster
-from cassandra._misspelt import refuse_misspelt
-from cassandra.consistency import ConsistencyLevel
+from cassandra._misspelt import check_spelling
+from cassandra.consistency import ConsistencyLevel, checked_serial
 from cassandra.policies.balancing import DCAwareRoundRobinPolicy, LoadBalancingPolicy
 from cassandra.policies.retry import RetryPolicy
 from cassandra.policies.speculation import (
@@ -94,24 +94,17 @@ class ExecutionProfile(_Attributes):
         self,
         load_balancing_policy: LoadBalancingPolicy | None = None,
         retry_policy: RetryPolicy | None = None,
-        consistency_level: int = ConsistencyLevel.LOCAL_ONE,
-        serial_consistency_level: int | None = None,
-        request_timeout: float | None = 10.0,
-        row_factory: Callable[..., Any] = named_tuple_factory,
+        consistency_level: int = _Attributes.consistency_level,
+        serial_consistency_level: int | None = _Attributes.serial_consistency_level,
+        request_timeout: float | None = _Attributes.request_timeout,
+        row_factory: Callable[..., Any] = _Attributes.row_factory,
         speculative_execution_policy: SpeculativeExecutionPolicy | None = None,
         continuous_paging_options: object = None,
-        request_observers: Sequence[RequestObserver] = (),
+        request_observers: Sequence[RequestObserver] = _Attributes.request_observers,
     ) -> None:
         if continuous_paging_options is not None:
             raise ValueError(
                 "continuous paging is not supported: it is DataStax Enterprise's own; leave it None"
-            )
-        if serial_consistency_level is not None and not ConsistencyLevel.is_serial(
-            serial_consistency_level
-        ):
-            raise ValueError(
-                "serial_consistency_level must be SERIAL or LOCAL_SERIAL, "
-                f"but is {serial_consistency_level!r}"
             )
         self.load_balancing_policy = load_balancing_policy or default_lbp_factory()
         self.retry_policy = retry_policy or RetryPolicy()
@@ -127,12 +120,15 @@ class ExecutionProfile(_Attributes):
     def __setattr__(self, name: str, value: object) -> None:
         """Set a setting, or whatever attribute a program keeps here.
 
-        :raises AttributeError: if the name is a misspelt setting, most likely.
+        :raises AttributeError: if the name is a misspelt setting, most likely. A program's own
+            subclass gets a warning in the log instead.
+        :raises TypeError: if a value is of a wrong type.
+        :raises ValueError: if `serial_consistency_level` is not serial.
         """
         if name not in _SETTINGS:
-            refuse_misspelt(self, name, _SETTINGS, _attributes)
-        if name == "request_observers":
-            value = checked_observers(value, "profile")
+            check_spelling(self, name, _SETTINGS, _attributes)
+        if name in _CHECKS:
+            value = _CHECKS[name](name, value)
         super().__setattr__(name, value)
         super().__setattr__("_settings_at_hand", None)
 
@@ -171,6 +167,48 @@ class ExecutionProfile(_Attributes):
 
 
 _SETTINGS = frozenset(ExecutionProfile.__annotations__) | frozenset(_Attributes.__annotations__)
+
+
+def _observers(name: str, observers: object) -> Any:
+    return checked_observers(observers, "profile")
+
+
+def checked_timeout(name: str, timeout: object) -> Any:
+    """Return a time in seconds, or None. One that is over already is for requests to tell.
+
+    :param name: the setting, for the message.
+    :param timeout: what a program gives.
+    :raises TypeError: if it is not a number.
+    """
+    if timeout is not None and not hasattr(timeout, "__float__"):
+        raise TypeError(
+            f"{name} must be a number of seconds or None, but is {timeout!r} "
+            f"of type {type(timeout).__name__}"
+        )
+    return timeout
+
+
+def checked_row_factory(name: str, factory: object) -> Any:
+    """Return what makes the rows of results.
+
+    :param name: the setting, for the message.
+    :param factory: what a program gives.
+    :raises TypeError: if it cannot be called.
+    """
+    if not callable(factory):
+        raise TypeError(
+            f"{name} must be a function of column names and rows, but is {factory!r} "
+            f"of type {type(factory).__name__}"
+        )
+    return factory
+
+
+_CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "request_observers": _observers,
+    "request_timeout": checked_timeout,
+    "row_factory": checked_row_factory,
+    "serial_consistency_level": checked_serial,
+}
 
 
 class ProfileManager:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cassandra.engine.pools.shard_ports import DEFAULT_LOCAL_PORT_HIGH, DEFAULT_LOCAL_PORT_LOW
-
 if TYPE_CHECKING:
     from cassandra.client.settings.table import ClusterSettings
     from cassandra.engine.control.client_routes import ClientRoutes
@@ -32,20 +30,21 @@ class Settings(ClusterSettings):
     :raises TypeError: if one of the last is unknown.
     """
 
-    endpoints: Sequence[EndPoint]
-    named_endpoints: Sequence[EndPoint] = ()  # the same, before their names were resolved
-    find_endpoints: Callable[[], list[EndPoint]] | None = None  # asks where the nodes are; blocks
-    only_version: int | None = None  # of the protocol, if the program has named it
+    endpoints: Sequence[EndPoint]  # the contact points
+    named_endpoints: Sequence[EndPoint]  # the same, before their names were resolved
+    find_endpoints: Callable[[], list[EndPoint]] | None  # asks where the nodes are; blocks
+    only_version: int | None  # of the protocol, if the program has named it
     startup_options: Mapping[str, str]
     # Those for ScyllaDB alone; asked with True for the control connection.
-    scylla_options: Callable[[bool], Mapping[str, str]] | None = None
+    scylla_options: Callable[[bool], Mapping[str, str]] | None
     tls: TlsClient | None  # one of the live ones
-    connections_to: Callable[[int], int] = staticmethod(lambda distance: 1)
+    connections_to: Callable[[int], int]  # a host at that distance
+    client_routes: ClientRoutes | None  # if nodes are behind proxies of a private network
+    shard_aware: bool
+    shard_aware_port: bool
+    local_ports: tuple[int, int]
+
     max_simultaneous_opens: int = 32
-    client_routes: ClientRoutes | None = None  # if nodes are behind proxies of a private network
-    shard_aware: bool = True
-    shard_aware_port: bool = True
-    local_ports: tuple[int, int] = (DEFAULT_LOCAL_PORT_LOW, DEFAULT_LOCAL_PORT_HIGH)
 
     def __init__(self, values: Mapping[str, Any], live: Mapping[str, Any], **own: Any) -> None:
         # A mistake of the driver's own code, which mypy does not see in keywords.
@@ -63,6 +62,4 @@ class Settings(ClusterSettings):
             raise AttributeError(f"the engine has no setting {name!r}") from None
 
     def __setattr__(self, name: str, value: object) -> None:
-        if name not in Settings.__annotations__:
-            raise AttributeError(f"the engine's {name!r} cannot be changed: set the cluster's")
-        super().__setattr__(name, value)
+        raise AttributeError(f"the engine's {name!r} cannot be changed: set the cluster's")

@@ -118,10 +118,10 @@ class Metadata(bases.MetadataBase):
         known = self._hosts.get(host.endpoint)
         if known is not None:
             return known, False
-        self.replace_hosts([*self._hosts.values(), host])
+        self._replace_hosts([*self._hosts.values(), host])
         return host, True
 
-    def replace_hosts(self, hosts: list[Host]) -> None:
+    def _replace_hosts(self, hosts: list[Host]) -> None:
         """Take a new snapshot (the engine calls it).
 
         :param hosts: all that are known.
@@ -137,7 +137,7 @@ class Metadata(bases.MetadataBase):
             self.members = members
             self.placement_version += 1
 
-    def forget_placement(self) -> None:
+    def _forget_placement(self) -> None:
         """Compute the placement of partitions anew with the next snapshot (the engine calls it)."""
         self.members = None
 
@@ -157,7 +157,7 @@ class Metadata(bases.MetadataBase):
         """The replication of all keyspaces, by name; a snapshot."""
         return self._replication
 
-    def replace_replication(self, replication: Mapping[str, ReplicationStrategy | None]) -> None:
+    def _replace_replication(self, replication: Mapping[str, ReplicationStrategy | None]) -> None:
         """Take the replication of all keyspaces (the engine calls it).
 
         `replication_version` counts the changes.
@@ -171,7 +171,7 @@ class Metadata(bases.MetadataBase):
             self.replication_version += 1
             self.placement_version += 1
 
-    def replace_tablet_keyspaces(self, names: Iterable[str], leaders: Iterable[str]) -> None:
+    def _replace_tablet_keyspaces(self, names: Iterable[str], leaders: Iterable[str]) -> None:
         """Take the names of the keyspaces with tablets (the engine calls it).
 
         :param names: the names of the keyspaces.
@@ -247,7 +247,7 @@ class Metadata(bases.MetadataBase):
         self.partitioner = partitioner
         for host, tokens in token_map.items():
             host.tokens = tuple(tokens)
-        self.replace_hosts(
+        self._replace_hosts(
             list({**self._hosts, **{host.endpoint: host for host in token_map}}.values())
         )
 
@@ -267,7 +267,7 @@ class Metadata(bases.MetadataBase):
         """Return the CQL that creates all keyspaces; the rest is in comments."""
         return "\n\n".join(keyspace.export_as_string() for keyspace in self.keyspaces.values())
 
-    def replace_schema(self, schema: Schema) -> None:
+    def _replace_schema(self, schema: Schema) -> None:
         """Take a new snapshot (the engine calls it).
 
         :param schema: the schema as it was read.

@@ -101,7 +101,8 @@ SOURCE = [
         key="unknown-arguments",
         what=(
             "Arguments by names that no driver documents are a ``TypeError``, and attributes of a "
-            "cluster, session or profile that are a misspelt setting an ``AttributeError``."
+            "cluster, session or profile that are a misspelt setting an ``AttributeError``. An "
+            "object of your own subclass takes such an attribute, and the log has a warning once."
         ),
         why="A setting that is misspelled would have no effect.",
         do="Correct the name, which the error does too, or leave it out.",

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import bases
 
-__all__ = ["FETCH_SIZE_UNSET", "NOT_SET", "SETTINGS", "StatementSettings"]
+__all__ = ["DEFAULT_FETCH_SIZE", "FETCH_SIZE_UNSET", "NOT_SET", "SETTINGS", "StatementSettings"]
+
+DEFAULT_FETCH_SIZE = 5000  # rows a page, unless a session or a statement says otherwise
 
 
 class _Sentinel:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._imports import at_first_cluster
-from cassandra.consistency import ConsistencyLevel
+from cassandra.consistency import ConsistencyLevel, checked_serial
 from cassandra.errors import MissingParameter
 from cassandra.query.conditional import is_conditional
 from cassandra.query.markers import apart
@@ -136,12 +136,7 @@ class Statement(StatementSettings, bases.StatementBase):
 
     @serial_consistency_level.setter
     def serial_consistency_level(self, level: int | None) -> None:
-        if level is not None and not ConsistencyLevel.is_serial(level):
-            shown = ConsistencyLevel.value_to_name.get(level, level)
-            raise ValueError(
-                f"serial_consistency_level must be SERIAL or LOCAL_SERIAL, but is {shown}"
-            )
-        self._serial_consistency_level = level
+        self._serial_consistency_level = checked_serial("serial_consistency_level", level)
 
     @serial_consistency_level.deleter
     def serial_consistency_level(self) -> None:

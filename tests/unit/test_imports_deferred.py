@@ -53,6 +53,12 @@ def test_deferred_modules(source: str, name: str, module: str, shown: str | None
     assert shown == module
 
 
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=str)
+def test_no_module_of_the_driver_is_imported_by_a_text_that_checkers_do_not_see(path: Path) -> None:
+    source = path.read_text()
+    assert 'import_module("cassandra' not in source
+
+
 def test_there_are_uses() -> None:
     assert {"bulk_load", "bulk_scan", "tracers"} <= {name for _, name, _, _ in uses()}
 

@@ -82,7 +82,6 @@ GUARDED_BY = {
     "engine/control/query_fallback.py": "engine/control/test_fallback_requests.py",
     "engine/control/route_watch.py": "engine/control/test_client_routes.py",
     "engine/attempts.py": "engine/test_happy_path.py",
-    "client/session.py": "cluster/test_session.py",
     "cluster/final_hooks.py": "drop_in/test_tracers.py",
     # Security: each needs a certificate or a service, which the tests of that room share.
     "client/cloud.py": "security/test_astra.py",

@@ -8,8 +8,7 @@ import pytest
 
 from cassandra import aio
 from cassandra._misspelt import class_attribute, nearest
-from cassandra.cluster import Cluster, ExecutionProfile
-from cassandra.query import dict_factory
+from cassandra.cluster import Cluster, ExecutionProfile, Session
 from cassandra.testing.fake import FakeNode
 from tests.processes import run_python
 
@@ -48,41 +47,103 @@ def test_the_nearest_name() -> None:
     assert nearest("colour", ["connect", "port"], 0.85) is None
 
 
+BOTH_SESSIONS = {
+    "batch_size_warn_threshold", "client_protocol_handler", "default_consistency_level",
+    "default_fetch_size", "default_serial_consistency_level", "default_timeout",
+    "default_vector_type", "encoder", "max_trace_wait", "row_factory", "timestamp_generator",
+    "use_client_timestamp",
+}  # fmt: skip
+SESSIONS = {Session: {*BOTH_SESSIONS, "write_head_start"}, aio.Session: BOTH_SESSIONS}
+
+
+@pytest.mark.parametrize("face", SESSIONS)
+def test_the_settings_of_a_session(face: Any) -> None:
+    assert face._setting_names == SESSIONS[face]
+
+    class Ours(face):  # type: ignore[misc]
+        tenant: str
+
+    assert Ours._setting_names == SESSIONS[face]
+
+
 @pytest.mark.parametrize(
-    ("wrong", "right"),
-    [
-        ("row_factroy", "row_factory"),
-        ("default_timout", "default_timeout"),
-        ("default_consistency_levl", "default_consistency_level"),
-        ("default_fetchsize", "default_fetch_size"),
-    ],
+    ("face", "right"), [(face, name) for face in SESSIONS for name in sorted(SESSIONS[face])]
 )
-async def test_of_a_session(wrong: str, right: str) -> None:
+def test_of_a_session(face: Any, right: str) -> None:
+    session = face.__new__(face)
+    for wrong in (right[:-1], right + right[-1], right[:2] + right[3] + right[2] + right[4:]):
+        with pytest.raises(AttributeError, match=f"no setting '{wrong}'; did you mean '{right}'"):
+            setattr(session, wrong, 0)
+
+
+async def test_of_a_session_that_is_connected() -> None:
+    def check(session: Any) -> None:
+        with pytest.raises(AttributeError, match="no setting 'encoderr'; did you mean 'encoder'"):
+            session.encoderr = None
+        session.tenant = "shop"
+        session.execute = None
+        assert (session.tenant, session.execute) == ("shop", None)
+        # Whatever else a program sets is an attribute that is made at connect.
+        others = {"cluster", "hosts", "is_shutdown", "loop_ident", "wake_queue", "tenant"}
+        made = {name for name in vars(session) if not name.startswith("_")}
+        assert made - others - {"execute"} <= type(session)._setting_names
+
     with FakeNode() as node:
         with Cluster([node.address], port=node.port) as cluster:
-            check(cluster.connect(), wrong, right)
+            check(cluster.connect())
         async with aio.Cluster([node.address], port=node.port) as other:
-            check(await other.connect(), wrong, right)
-
-
-def check(session: Any, wrong: str, right: str) -> None:
-    with pytest.raises(AttributeError, match=f"no setting '{wrong}'; did you mean '{right}'"):
-        setattr(session, wrong, dict_factory)
-    session.tenant = "shop"
-    session.execute = None
-    assert (session.tenant, session.execute) == ("shop", None)
+            check(await other.connect())
 
 
 @pytest.mark.parametrize(
-    ("wrong", "right"), [("request_timout", "request_timeout"), ("retry_polcy", "retry_policy")]
-)
-def test_of_a_profile(wrong: str, right: str) -> None:
+    "right",
+    [
+        "consistency_level", "continuous_paging_options", "load_balancing_policy",
+        "request_observers", "request_timeout", "retry_policy", "row_factory",
+        "serial_consistency_level", "speculative_execution_policy",
+    ],
+)  # fmt: skip
+def test_of_a_profile(right: str) -> None:
     profile: Any = ExecutionProfile()
-    with pytest.raises(AttributeError, match=f"no setting '{wrong}'; did you mean '{right}'"):
-        setattr(profile, wrong, 3)
+    for wrong in (right[:-1], right + right[-1]):
+        with pytest.raises(AttributeError, match=f"no setting '{wrong}'; did you mean '{right}'"):
+            setattr(profile, wrong, 3)
+
+
+def test_a_profile_has_attributes_of_a_program() -> None:
+    profile: Any = ExecutionProfile()
     profile.tenant = "shop"
     profile.request_timeout = 3
     assert (profile.tenant, profile.request_timeout) == ("shop", 3)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "near"),
+    [
+        (Cluster, "ports", "port"),
+        (aio.Cluster, "contact_point", "contact_points"),
+        (Session, "encoders", "encoder"),
+        (aio.Session, "row_factorys", "row_factory"),
+        (ExecutionProfile, "retry_policys", "retry_policy"),
+    ],
+)
+def test_a_class_of_a_program_has_attributes_of_its_own(
+    kind: Any, name: str, near: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    ours: Any = type("Ours", (kind,), {})
+    others: Any = type("Others", (kind,), {})
+    for _ in range(2):
+        holder = ours.__new__(ours)
+        setattr(holder, name, [1])
+        setattr(holder, name, [2])
+        assert getattr(holder, name) == [2]
+    # Once for the class, however many objects it has.
+    assert [one.getMessage() for one in caplog.records] == [
+        f"Ours.{name} is an attribute of the program's own, not a setting; "
+        f"the nearest setting is {near!r}"
+    ]
+    setattr(others.__new__(others), name, 1)
+    assert len(caplog.records) == 2
 
 
 def test_what_is_not_misspelt_costs_no_import() -> None:

@@ -6,7 +6,7 @@ Each takes the setting's name and a value, and returns the value to keep. Its er
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
 from cassandra._imports import at_first_cluster
@@ -30,6 +30,8 @@ __all__ = [
     "encryption",
     "function",
     "instance",
+    "instance_with",
+    "kind_with_factory",
     "must_be_false",
     "must_be_none",
     "names_or_all",
@@ -37,8 +39,10 @@ __all__ = [
     "rows",
     "seconds",
     "seconds_or_negative",
+    "socket_options",
     "switch",
     "tcp_port",
+    "text",
     "throttler",
     "timedelta",
 ]
@@ -120,6 +124,65 @@ def instance(name: str, value: object) -> Any:
     return value
 
 
+def instance_with(*methods: str) -> Callable[[str, object], Any]:
+    """Return a check that accepts objects with these methods, and None.
+
+    :param methods: the names of those that the driver calls in any case.
+    """
+
+    def check(name: str, value: object) -> Any:
+        instance(name, value)
+        for method in methods:
+            if value is not None and not hasattr(value, method):
+                raise TypeError(
+                    f"{name} must have a method {method!r}, but is {value!r} "
+                    f"of type {type(value).__name__}"
+                )
+        return value
+
+    return check
+
+
+def text(name: str, value: object) -> Any:
+    """Accept a text, or None.
+
+    :raises TypeError: if it is something else.
+    """
+    if value is not None and not isinstance(value, str):
+        raise TypeError(f"{name} must be a text, but is {value!r} of type {type(value).__name__}")
+    return value
+
+
+def kind_with_factory(name: str, kind: object) -> Any:
+    """Accept a class, or an object whose ``factory`` makes connections, or None.
+
+    :raises TypeError: if it is something else.
+    """
+    if not (kind is None or isinstance(kind, type) or hasattr(kind, "factory")):
+        raise TypeError(f"{name} must be a class, but is {kind!r} of type {type(kind).__name__}")
+    return kind
+
+
+def socket_options(name: str, options: object) -> Any:
+    """Accept tuples of three or four arguments for ``socket.setsockopt``, or None.
+
+    :raises TypeError: if it is something else.
+    """
+    if options is None:
+        return options
+    if isinstance(options, (str, bytes)) or not isinstance(options, Collection):
+        raise TypeError(
+            f"{name} must be a list of tuples, but is {options!r} of type {type(options).__name__}"
+        )
+    for one in options:
+        if not isinstance(one, (tuple, list)) or len(one) not in (3, 4):
+            raise TypeError(
+                f"{name} must have tuples of arguments for socket.setsockopt, "
+                f"(level, option, value), but has {one!r}"
+            )
+    return options
+
+
 def function(name: str, value: object) -> Any:
     """Accept what can be called, or None.
 
@@ -168,8 +231,11 @@ def count_or_unlimited(name: str, count: object) -> Any:
 def positive(name: str, count: float) -> Any:
     """Accept a number from 1 on.
 
+    :raises TypeError: if it is not a number.
     :raises ValueError: if it is less.
     """
+    if not isinstance(count, (int, float)):
+        raise TypeError(f"{name} must be a number, but is {count!r} of type {type(count).__name__}")
     if not count > 0:
         raise ValueError(f"{name} must be 1 or more, but is {count}")
     return count

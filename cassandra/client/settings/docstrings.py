@@ -5,9 +5,14 @@ They have the texts of the table, which are read from its source: few programs a
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cassandra._imports import import_module
+from cassandra._imports import Deferred
+
+if TYPE_CHECKING:
+    from cassandra.client.settings import texts
+else:
+    texts = Deferred("cassandra.client.settings.texts")
 
 __all__ = ["TextOfSetting", "WithFields"]
 
@@ -24,8 +29,7 @@ class WithFields:
         self._text = text or ""
 
     def __get__(self, instance: object, owner: type | None = None) -> str:
-        fields: str = import_module("cassandra.client.settings.texts").fields()
-        return f"{self._text.rstrip()}\n\n{fields}\n    "
+        return f"{self._text.rstrip()}\n\n{texts.fields()}\n    "
 
 
 class TextOfSetting:
@@ -41,7 +45,4 @@ class TextOfSetting:
         # ``help(Setting)`` asks for that of the class.
         if instance is None:
             return self._text
-        text: str | None = (
-            import_module("cassandra.client.settings.texts").texts().get(instance.name)
-        )
-        return text
+        return texts.texts().get(instance.name)

@@ -21,19 +21,19 @@ class Holder(Protocol):
     """The methods of a cluster that these settings call."""
 
     @property
-    def uses_profiles(self) -> bool:
+    def _uses_profiles(self) -> bool:
         """True if profiles were given or added."""
 
-    def use_old_style(self) -> None:
+    def _use_old_style(self) -> None:
         """Refuse profiles from now on."""
 
-    def default_of_profiles(self, name: str) -> Any:
+    def _default_of_profiles(self, name: str) -> Any:
         """Return what a profile has that is not told otherwise."""
 
-    def profiles_of_sessions(self) -> Sequence[ProfileBase]:
+    def _profiles_of_sessions(self) -> Sequence[ProfileBase]:
         """Return the copies of the default profile that sessions have."""
 
-    def adopt_policy(self, policy: Any) -> None:
+    def _adopt_policy(self, policy: Any) -> None:
         """Have the engine tell a policy of load balancing of the hosts."""
 
 
@@ -64,22 +64,22 @@ class OldStyle(Setting[Given, Kept]):
             vars(holder)[self.name] = value
             return
         cluster = cast("Holder", holder)
-        if cluster.uses_profiles:
+        if cluster._uses_profiles:
             raise ValueError(
                 f"Cluster.{self.name} cannot be set if execution profiles are used: "
                 f"set {self.of_profile} of a profile"
             )
-        chosen = value if value is not None else cluster.default_of_profiles(self.of_profile)
+        chosen = value if value is not None else cluster._default_of_profiles(self.of_profile)
         plans = hasattr(chosen, "check_supported")  # as policies of load balancing do
         if plans:
             chosen.check_supported()
-        cluster.use_old_style()
-        for one in (profile, *cluster.profiles_of_sessions()):
+        cluster._use_old_style()
+        for one in (profile, *cluster._profiles_of_sessions()):
             setattr(one, self.of_profile, chosen)
         # Here, too, for a subclass of the program whose class has a plain attribute of this name.
         vars(holder)[self.name] = chosen
         if plans:
-            cluster.adopt_policy(chosen)
+            cluster._adopt_policy(chosen)
 
     def _profile(self, holder: object) -> ProfileBase | None:
         manager = vars(holder).get("profile_manager")

@@ -43,11 +43,11 @@ class Later:
 
     def __init__(self, module: str, name: str) -> None:
         self._module = module
-        self._name = name
+        self.name = name
 
     def load(self) -> object:
         """Return it."""
-        found: object = getattr(import_module(self._module), self._name)
+        found: object = getattr(import_module(self._module), self.name)
         return found
 
 
@@ -61,12 +61,15 @@ class Setting(Generic[Given, Kept]):
         an error that names both.
     :param none_is_default: True if None stands for the default. For other settings it is a value:
         to go without.
+    :param may_precede: True if a value that a subclass sets before it calls the constructor stays,
+        unless the constructor is given another. Other settings have their default then.
     :param is_live: True if the engine reads it each time it needs it, so that a change after
         `connect` acts. Other settings have done their work by then.
     :param is_secret: True if a value may hold a password.
     :param kw_only: True for a parameter that is a keyword only.
     :param then: the name of the cluster's method that is called after a change.
-    :param made: the name of the class of what the driver makes if a program gives nothing.
+    :param factory: makes the value for each cluster, if a program gives nothing.
+    :param made: the name of the class of what the driver makes without such a factory.
     :param reported: its place in the report that ScyllaDB gets (`cassandra.driver_config`).
     """
 
@@ -80,20 +83,26 @@ class Setting(Generic[Given, Kept]):
         default: object,
         check: Check | None = None,
         none_is_default: bool = False,
+        may_precede: bool = False,
         is_live: bool = False,
         is_secret: bool = False,
         kw_only: bool = False,
         then: str | None = None,
+        factory: type[object] | Later | None = None,
         made: str | None = None,
         reported: str | None = None,
     ) -> None:
         self._default = default
         self._check = check
         self.none_is_default = none_is_default
+        self._may_precede = may_precede
         self.is_live = is_live
         self.is_secret = is_secret
         self.kw_only = kw_only
         self._then = then
+        self._factory = factory
+        if factory is not None:
+            made = factory.name if isinstance(factory, Later) else factory.__name__
         self.shown_default = f"<{made}>" if made is not None else None
         self.reported = reported
 
@@ -119,7 +128,7 @@ class Setting(Generic[Given, Kept]):
     def __delete__(self, holder: object) -> None:
         # As `del` and tools that patch attributes expect: the default is back.
         vars(holder).pop(self.name, None)
-        self._publish(holder)
+        self._follow(holder)
 
     @property
     def default(self) -> Any:
@@ -156,6 +165,8 @@ class Setting(Generic[Given, Kept]):
 
         :param holder: the cluster.
         """
+        if not self._may_precede:
+            vars(holder).pop(self.name, None)
         default = self.hidden(getattr(holder, self.name))
         # The usual case. What the table itself says needs no check.
         if default is self.default:
@@ -166,6 +177,17 @@ class Setting(Generic[Given, Kept]):
             vars(holder)[self.name] = checked
         self._follow(holder)
 
+    def make_default(self, holder: object) -> None:
+        """Make the value for a cluster, if it has none and there is something to make.
+
+        :param holder: the cluster.
+        """
+        if self._factory is not None and getattr(holder, self.name) is self.default:
+            factory: Any = self._factory
+            if isinstance(factory, Later):
+                factory = factory.load()
+            setattr(holder, self.name, factory())
+
     def _read(self, holder: object) -> Kept:
         value: Any = vars(holder).get(self.name, self.default)
         # Only here is it revealed, for whoever asks.
@@ -174,12 +196,23 @@ class Setting(Generic[Given, Kept]):
     def _write(self, holder: object, value: object) -> None:
         # Under its own name: a program that patches the attribute of the class, or has one of its
         # own in a subclass, reads what was set here all the same.
-        vars(holder)[self.name] = (
+        kept = vars(holder)
+        before = kept.get(self.name, NOT_SET)
+        kept[self.name] = (
             value.reveal()
             if isinstance(value, Secret) and class_attribute(type(holder), self.name) is not self
             else value
         )
-        self._follow(holder)
+        try:
+            self._follow(holder)
+        except BaseException:
+            # What follows a change has refused it: what was there acts still, and is read.
+            if before is NOT_SET:
+                del kept[self.name]
+            else:
+                kept[self.name] = before
+            self._publish(holder)
+            raise
 
     def _follow(self, holder: object) -> None:
         """Do what follows a change."""
@@ -189,8 +222,9 @@ class Setting(Generic[Given, Kept]):
 
     def _publish(self, holder: object) -> None:
         """Let the engine see the value, if it reads it each time."""
-        if self.is_live:
-            live: dict[str, object] = vars(holder)["_live"]
+        # A subclass may set it before it calls the constructor, which publishes it again.
+        live: dict[str, object] | None = vars(holder).get("_live")
+        if self.is_live and live is not None:
             live[self.name] = getattr(holder, self.name)
 
     def secret_of(self, holder: object) -> Secret[Kept]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from cassandra._imports import import_module
+from cassandra._imports import Deferred
 from cassandra._observer import ObserverBase
 from cassandra.client.contact_points import checked_contact_points
 from cassandra.client.pool_sizes import DEFAULT_MIN_CONNECTIONS_PER_LOCAL_HOST
@@ -19,6 +19,7 @@ from cassandra.client.settings.old_style import OldStyle
 from cassandra.client.settings.setting import ConstructorOnly, Later, Plain, Setting, settings_table
 from cassandra.client.settings.shard_options import ShardAwareOptions
 from cassandra.engine.control.query_fallback import ControlConnectionQueryFallback, fallback_of
+from cassandra.engine.endpoint import DefaultEndPointFactory
 from cassandra.policies.conviction import SimpleConvictionPolicy
 from cassandra.policies.reconnection import ExponentialReconnectionPolicy
 from cassandra.policies.translation import IdentityTranslator
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     import datetime
     import ssl
 
+    from cassandra import observers as all_observers
     from cassandra.auth import AuthProvider
     from cassandra.bases import ProfileBase
     from cassandra.client.contact_points import ContactPoint, ContactPoints
@@ -46,6 +48,9 @@ if TYPE_CHECKING:
 
     SocketOption = tuple[int, int, int | bytes] | tuple[int, int, None, int]
     """Arguments for ``socket.setsockopt``."""
+else:
+    # Observers know the engine, and the engine knows this table.
+    all_observers = Deferred("cassandra.observers")
 
 __all__ = ["ApplicationInfo", "ClusterSettings"]
 
@@ -72,11 +77,7 @@ def _query_fallback(name: str, fallback: object) -> ControlConnectionQueryFallba
 
 
 def _observers(name: str, observers: object) -> tuple[ObserverBase, ...]:
-    # Imported here: observers know the engine, and the engine knows this table.
-    checked: tuple[ObserverBase, ...] = import_module("cassandra.observers").checked_observers(
-        observers, "cluster"
-    )
-    return checked
+    return all_observers.checked_observers(observers, "cluster")
 
 
 @settings_table
@@ -136,15 +137,16 @@ class ClusterSettings:
 
     reconnection_policy: Setting[ReconnectionPolicy | None, ReconnectionPolicy] = Setting(
         default=ExponentialReconnectionPolicy(1.0, 600.0),
-        check=checks.instance,
+        check=checks.instance_with("new_schedule"),
         none_is_default=True,
+        may_precede=True,
         is_live=True,
         reported="connection.reconnection.policy",
     )
     """Gives the delays between tries to reach a host that is down."""
 
     default_retry_policy: Setting[RetryPolicy | None, RetryPolicy] = OldStyle(
-        default=None, of_profile="retry_policy", made="RetryPolicy"
+        default=None, of_profile="retry_policy", made="RetryPolicy", may_precede=True
     )
     """The retry policy of statements that have none; None for `RetryPolicy`.
 
@@ -157,6 +159,7 @@ class ClusterSettings:
         default=SimpleConvictionPolicy,
         check=checks.function,
         none_is_default=True,
+        may_precede=True,
         is_live=True,
     )
     """Called with a host; decides after how many failures it counts as down."""
@@ -166,7 +169,9 @@ class ClusterSettings:
 
     # Later: the module of connections imports asyncio and much of the engine.
     connection_class: Plain[type[object] | None] = Setting(
-        default=Later("cassandra.engine.connection", "Connection")
+        default=Later("cassandra.engine.connection", "Connection"),
+        check=checks.kind_with_factory,
+        may_precede=True,
     )
     """The kind of connection, of which there is one.
 
@@ -188,18 +193,20 @@ class ClusterSettings:
     # Live, since each connection that is opened reads it.
     sockopts: Plain[Sequence[SocketOption] | None] = Setting(
         default=None,
+        check=checks.socket_options,
         is_live=True,
         reported="connection.socket",
     )
     """Tuples of arguments for ``socket.setsockopt``, for each connection; None for none."""
 
-    cql_version: Plain[str | None] = Setting(default=None)
+    cql_version: Plain[str | None] = Setting(default=None, check=checks.text)
     """The CQL version to ask for; None for the server's."""
 
     # Not checked here: only a version that is given as a keyword has to be one that is spoken.
     protocol_version: Setting[int | None, int] = Setting(
         default=ProtocolVersion.MAX_SUPPORTED,
         none_is_default=True,
+        may_precede=True,
     )
     """The native protocol's version. After `connect` it is the one agreed on with the servers.
 
@@ -210,6 +217,7 @@ class ClusterSettings:
         default=2,
         check=checks.positive,
         none_is_default=True,
+        may_precede=True,
     )
     """Threads of `Cluster.executor`, for calls of `Session.submit`; the driver itself uses none."""
 
@@ -286,14 +294,16 @@ class ClusterSettings:
         default=1000,
         check=checks.rows,
         none_is_default=True,
+        may_precede=True,
         is_live=True,
     )
     """Rows in a page of the schema tables."""
 
     address_translator: Setting[AddressTranslator | None, AddressTranslator] = Setting(
         default=IdentityTranslator(),
-        check=checks.instance,
+        check=checks.instance_with("translate"),
         none_is_default=True,
+        may_precede=True,
     )
     """Translates the addresses that nodes advertise to those that this client can reach.
 
@@ -333,7 +343,7 @@ class ClusterSettings:
     timestamp_generator: Plain[Callable[[], int] | None] = Setting(
         default=None,
         check=checks.function,
-        made="MonotonicTimestampGenerator",
+        factory=Later("cassandra.timestamps", "MonotonicTimestampGenerator"),
         reported="query.defaults.client-timestamps",
     )
     """Gives the timestamps of requests, in microseconds; None for a MonotonicTimestampGenerator."""
@@ -359,7 +369,9 @@ class ClusterSettings:
     """
 
     endpoint_factory: Plain[EndPointFactory | None] = Setting(
-        default=None, made="DefaultEndPointFactory"
+        default=None,
+        check=checks.instance_with("configure", "create"),
+        factory=DefaultEndPointFactory,
     )
     """Makes the end points of nodes; None for the address and port that they advertise."""
 
@@ -403,6 +415,7 @@ class ClusterSettings:
     column_encryption_policy: Plain[ColumnEncryptionPolicy | None] = Setting(
         default=None,
         check=checks.encryption,
+        may_precede=True,
     )
     """Encrypts and decrypts columns in the program: see `cassandra.column_encryption.policies`.
 
@@ -419,16 +432,18 @@ class ClusterSettings:
     )
     """The way of requests that no pool can take: a `ControlConnectionQueryFallback`."""
 
-    application_info: Plain[ApplicationInfo | None] = Setting(default=None, kw_only=True)
+    application_info: Plain[ApplicationInfo | None] = Setting(
+        default=None, kw_only=True, may_precede=True
+    )
     """An object whose ``add_startup_options(options)`` adds to the options of STARTUP.
 
     None adds nothing.
     """
 
-    application_name: Plain[str | None] = Setting(default=None, kw_only=True)
+    application_name: Plain[str | None] = Setting(default=None, kw_only=True, may_precede=True)
     """The program's name, sent to the server as APPLICATION_NAME; None for none."""
 
-    application_version: Plain[str | None] = Setting(default=None, kw_only=True)
+    application_version: Plain[str | None] = Setting(default=None, kw_only=True, may_precede=True)
     """The program's version, sent as APPLICATION_VERSION; None for none."""
 
     client_id: Plain[object] = Setting(default=None, kw_only=True)
@@ -530,6 +545,6 @@ class ClusterSettings:
 
     # None means to go without one, and so the default must be something else.
     ssl_session_cache: Plain[SSLSessionCache | None] = Setting(
-        default=NOT_SET, then="_follow_tls", kw_only=True, made="SSLSessionCache"
+        default=NOT_SET, then="_follow_tls", kw_only=True, factory=SSLSessionCache
     )
     """TLS sessions that connections resume; None for none, by default a cache for this cluster."""

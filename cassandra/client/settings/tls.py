@@ -8,13 +8,16 @@ import ssl
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from cassandra._secrets import Secret
 from cassandra.engine.tls import TlsClient
 from cassandra.ssl_session_cache import SSLSessionCache
 
-__all__ = ["tls_client"]
+if TYPE_CHECKING:
+    from cassandra.client.settings.table import ClusterSettings
+
+__all__ = ["tls_client", "tls_of"]
 
 # Keywords of `ssl.SSLContext.wrap_socket` that programs pass, with the one value that has an effect
 # here.
@@ -26,6 +29,16 @@ _VERSIONS = {
     "PROTOCOL_TLSv1_1": ssl.TLSVersion.TLSv1_1,
     "PROTOCOL_TLSv1_2": ssl.TLSVersion.TLSv1_2,
 }
+
+
+def tls_of(cluster: ClusterSettings) -> TlsClient | None:
+    """Return how connections of a cluster speak TLS; None if they are plain.
+
+    :param cluster: the cluster. Its errors are those of `tls_client`.
+    """
+    # A subclass may have options of its own as an attribute of the class.
+    options = cluster._table["ssl_options"].secret_of(cluster)
+    return tls_client(cluster.ssl_context, options, cluster.ssl_session_cache)
 
 
 def tls_client(
@@ -104,7 +117,7 @@ def _context_of(options: dict[str, Any]) -> ssl.SSLContext:
             "ssl_context=ssl.create_default_context(); "
             "cert_reqs=ssl.CERT_NONE says that it is meant",
             UserWarning,
-            stacklevel=6,
+            stacklevel=7,
         )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     _restrict(context, options.pop("ssl_version", None))

@@ -21,11 +21,20 @@ log = logging.getLogger("cassandra.cluster")
 class Contacts:
     """The contact points at first, the known hosts later.
 
+    :param settings: those of the engine. Where the nodes are may change later, and stands here.
+    :param metadata: has the known hosts.
     :param in_thread: calls a function that may block.
     :param is_ignored: tells if no policy wants connections to a host.
     """
 
-    __slots__ = ("_in_thread", "_is_ignored", "_metadata", "_settings")
+    __slots__ = (
+        "_find_endpoints",
+        "_in_thread",
+        "_is_ignored",
+        "_metadata",
+        "endpoints",
+        "named_endpoints",
+    )
 
     def __init__(
         self,
@@ -34,7 +43,9 @@ class Contacts:
         in_thread: Callable[[Callable[[], Any]], Awaitable[Any]],
         is_ignored: Callable[[Host], bool],
     ) -> None:
-        self._settings = settings
+        self.endpoints = settings.endpoints
+        self.named_endpoints = settings.named_endpoints
+        self._find_endpoints = settings.find_endpoints
         self._metadata = metadata
         self._in_thread = in_thread
         self._is_ignored = is_ignored
@@ -44,21 +55,19 @@ class Contacts:
 
         Raises the errors of the service that tells of them, if there is one.
         """
-        settings = self._settings
-        if not settings.endpoints and settings.find_endpoints is not None:
-            settings.endpoints = await self._in_thread(settings.find_endpoints)
-        endpoints = list(settings.endpoints)
+        if not self.endpoints and self._find_endpoints is not None:
+            self.endpoints = await self._in_thread(self._find_endpoints)
+        endpoints = list(self.endpoints)
         # Many clients have the same list: they must not all come to its first node.
         random.shuffle(endpoints)
         return endpoints
 
     async def find_again(self) -> None:
         """Ask again where the nodes are, if there is a service to ask."""
-        settings = self._settings
-        if settings.find_endpoints is None:
+        if self._find_endpoints is None:
             return
         try:
-            settings.named_endpoints = await self._in_thread(settings.find_endpoints)
+            self.named_endpoints = await self._in_thread(self._find_endpoints)
         except Exception as error:
             log.warning("it could not be found out where the nodes are: %s", error)
 
@@ -70,7 +79,7 @@ class Contacts:
         hosts.sort(key=lambda host: host.is_up is not True)
         endpoints = [host.endpoint for host in hosts]
         # Names last: by now they may stand for other addresses.
-        for endpoint in (*self._settings.endpoints, *self._settings.named_endpoints):
+        for endpoint in (*self.endpoints, *self.named_endpoints):
             if endpoint not in endpoints:
                 endpoints.append(endpoint)
         return endpoints

@@ -60,8 +60,8 @@ class RouteWatch:
             rows = await self._rows(connection, self._routes.query)
         except InvalidRequest as error:
             raise ConnectionException(
-                f"client_routes_config is set, but {connection.endpoint} has no routes of clients, "
-                f"which come with ScyllaDB 2026.1: {error}",
+                f"the cluster is to follow routes of clients, but {connection.endpoint} has none; "
+                f"they come with ScyllaDB 2026.1: {error}",
                 connection.endpoint,
             ) from error
         return self._routes.take(rows, self._settings.tls is not None)

@@ -116,11 +116,11 @@ class HostWatch:
         :param rebuild: compute the placement of partitions again, even if no token has changed.
         """
         if rebuild:
-            self._metadata.forget_placement()
+            self._metadata._forget_placement()
         # Before the swap: listeners that hear of a host that has left can still look it up.
         for host in node_list.removed:
             self._happened(Event.LEFT, host)
-        self._metadata.replace_hosts(node_list.hosts)
+        self._metadata._replace_hosts(node_list.hosts)
         # Before the first session the hosts are not news: policies get them by `populate`.
         first_time = not self._sessions and not self._listeners.policies
         for host in node_list.relocated:

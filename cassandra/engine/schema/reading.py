@@ -157,9 +157,9 @@ class SchemaReader:
             sources = grouping.sources()
             if wanted is not None:
                 sources = {name: source for name, source in sources.items() if name in wanted}
-            self._metadata.replace_schema(Schema(sources, version))
+            self._metadata._replace_schema(Schema(sources, version))
         else:
-            self._metadata.replace_schema(self._metadata.schema.at(version))
+            self._metadata._replace_schema(self._metadata.schema.at(version))
 
     async def _read_keyspace(self, connection: Connection, target: Target) -> None:
         name = target.keyspace
@@ -228,7 +228,7 @@ class SchemaReader:
 
     def _take_keyspace(self, name: str, source: KeyspaceSource | None) -> None:
         # Other changes may have come in between: no version says any more what this snapshot is.
-        self._metadata.replace_schema(self._metadata.schema.with_keyspace(name, source))
+        self._metadata._replace_schema(self._metadata.schema.with_keyspace(name, source))
 
     def _take_replication(self, grouping: Grouping, whole: bool, name: str = "") -> None:
         read = {keyspace: _replication(row) for keyspace, row in grouping.keyspaces.items()}
@@ -237,13 +237,13 @@ class SchemaReader:
                 **{k: v for k, v in self._metadata.replication.items() if k != name},
                 **read,
             }
-        self._metadata.replace_replication({k: v for k, v in read.items() if v is not None})
+        self._metadata._replace_replication({k: v for k, v in read.items() if v is not None})
         with_tablets, leaders = grouping.tablet_keyspaces()
         if not whole:
             others = self._metadata.replication.keys() - {name}
             with_tablets |= set(filter(self._metadata.tablets.has_keyspace, others))
             leaders |= set(filter(self._metadata.tablets.has_leaders, others))
-        self._metadata.replace_tablet_keyspaces(with_tablets, leaders)
+        self._metadata._replace_tablet_keyspaces(with_tablets, leaders)
 
     async def user_type_fields(self, connection: Connection, keyspace: str, name: str) -> list[str]:
         """Read the names of the fields of a user-defined type.

@@ -191,7 +191,7 @@ class SchemaRefresher:
         """The snapshot may lack a change: after the next move of the control connection all is read
         again.
         """
-        self._metadata.replace_schema(self._metadata.schema.at(None))
+        self._metadata._replace_schema(self._metadata.schema.at(None))
 
     async def refresh(self, target: Target, max_wait: float | None = None) -> None:
         """Wait until the nodes agree on the schema, then read `target` again.

@@ -38,7 +38,7 @@ def test_after_connect() -> None:
 
 
 def test_all_reading() -> None:
-    made: Any = MetadataSwitches()
+    made: Any = MetadataSwitches.__new__(MetadataSwitches)
     made._core = SimpleNamespace(schema=SimpleNamespace(enabled=True))
     made.set_meta_refresh_enabled(False)
     assert made._core.schema.enabled is False

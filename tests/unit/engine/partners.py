@@ -24,6 +24,21 @@ T = TypeVar("T")
 
 VERSION = 5
 
+# What the engine is told if a program says nothing, without contact points.
+OWN: dict[str, Any] = {
+    "endpoints": [],
+    "named_endpoints": [],
+    "find_endpoints": None,
+    "only_version": None,
+    "startup_options": {},
+    "scylla_options": None,
+    "connections_to": lambda distance: 1,
+    "client_routes": None,
+    "shard_aware": True,
+    "shard_aware_port": True,
+    "local_ports": (49152, 65535),
+}
+
 
 def host(address: str, is_up: bool | None = True) -> Host:
     """A host whose state is known."""
@@ -39,7 +54,7 @@ def settings(**changed: Any) -> Settings:
     values = {name: setting.default for name, setting in table.items()} | {"tls": None}
     own = {name: value for name, value in changed.items() if name not in values}
     live = {name: changed.get(name, value) for name, value in values.items()}
-    return Settings({}, live, **{"endpoints": [], **own})
+    return Settings({}, live, **OWN | own)
 
 
 def connection(address: str = "10.0.0.1", **attributes: Any) -> Any:

@@ -33,7 +33,7 @@ class PolicyParts:
     def __init__(self) -> None:
         self.brought_up: list[Any] = []
         metadata = Metadata()
-        metadata.replace_hosts([UP, DOWN, UNKNOWN])
+        metadata._replace_hosts([UP, DOWN, UNKNOWN])
         self.listeners = Listeners(lambda: None)
         self.engine: Any = object()
         engine: Any = self.engine

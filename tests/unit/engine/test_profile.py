@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import copy
 import gc
+import inspect
 import pickle
+from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
@@ -65,10 +67,51 @@ def test_a_clone_has_what_is_not_changed() -> None:
 
 
 def test_what_is_refused() -> None:
-    with pytest.raises(ValueError, match="must be SERIAL or LOCAL_SERIAL, but is 1"):
+    with pytest.raises(ValueError, match="must be SERIAL or LOCAL_SERIAL, but is ONE"):
         ExecutionProfile(serial_consistency_level=ConsistencyLevel.ONE)
+    profile = ExecutionProfile(serial_consistency_level=ConsistencyLevel.SERIAL)
+    for wrong, shown in (
+        (ConsistencyLevel.QUORUM, "QUORUM"),
+        ("SERIAL", "'SERIAL'"),
+        ([], r"\[\]"),
+    ):
+        with pytest.raises(ValueError, match=f"must be SERIAL or LOCAL_SERIAL, but is {shown}"):
+            profile.serial_consistency_level = wrong  # type: ignore[assignment]
+        with pytest.raises(ValueError, match=f"must be SERIAL or LOCAL_SERIAL, but is {shown}"):
+            profile.clone(serial_consistency_level=wrong)
+    assert profile.serial_consistency_level == ConsistencyLevel.SERIAL
+    profile.serial_consistency_level = None
     with pytest.raises(ValueError, match="continuous paging is not supported"):
         ExecutionProfile(continuous_paging_options=object())
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("request_timeout", "abc", "must be a number of seconds or None, but is 'abc' of type str"),
+        ("row_factory", 5, "must be a function of column names and rows, but is 5 of type int"),
+        ("row_factory", None, "must be a function of .*, but is None of type NoneType"),
+    ],
+)
+def test_values_of_wrong_types_are_refused_by_name(name: str, value: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=f"^{name} {message}"):
+        ExecutionProfile(**{name: value})
+    profile = ExecutionProfile()
+    with pytest.raises(TypeError, match=f"^{name} {message}"):
+        setattr(profile, name, value)
+    with pytest.raises(TypeError, match=f"^{name} {message}"):
+        profile.clone(**{name: value})
+
+
+@pytest.mark.parametrize("timeout", [None, 0, -1, 0.5, True, Fraction(1, 2)])
+def test_times_that_are_taken(timeout: Any) -> None:
+    assert ExecutionProfile(request_timeout=timeout).request_timeout == timeout
+
+
+def test_each_default_is_said_once() -> None:
+    parameters = inspect.signature(ExecutionProfile).parameters
+    for name in ("consistency_level", "request_timeout", "row_factory", "request_observers"):
+        assert getattr(ExecutionProfile, name) is parameters[name].default
 
 
 def test_the_key_of_the_default_shows_its_name() -> None:

@@ -13,7 +13,7 @@ from cassandra.metadata.host import Host
 
 def known(*hosts: Host) -> Metadata:
     metadata = Metadata()
-    metadata.replace_hosts(list(hosts))
+    metadata._replace_hosts(list(hosts))
     return metadata
 
 

@@ -50,7 +50,7 @@ def test_a_host_is_a_row_and_one_that_is_down_stands_out() -> None:
 
 def test_metadata_is_its_hosts_and_keyspaces() -> None:
     metadata = Metadata()
-    metadata.replace_hosts([Host(DefaultEndPoint(f"10.0.0.{n}", 9042)) for n in (2, 1)])
+    metadata._replace_hosts([Host(DefaultEndPoint(f"10.0.0.{n}", 9042)) for n in (2, 1)])
     metadata.cluster_name = "a & b"
     texts = Page(metadata._repr_html_()).texts
     assert texts[0] == "a & b"

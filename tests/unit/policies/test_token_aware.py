@@ -53,7 +53,7 @@ def cluster_of(hosts: list[Host], **replication: dict[str, str]) -> Any:
         {host: [str(rng.randrange(-(1 << 63), 1 << 63)) for _ in range(8)] for host in hosts},
     )
     chosen = replication or {"ks": {"class": "NetworkTopologyStrategy", "dc1": "2", "dc2": "1"}}
-    metadata.replace_replication(
+    metadata._replace_replication(
         {
             name: ReplicationStrategy.create(options["class"], options)
             for name, options in chosen.items()
@@ -163,16 +163,16 @@ def test_plans_follow_the_hosts_tokens_and_the_replication() -> None:
     metadata = populated(policy, hosts, ks={"class": "SimpleStrategy", "replication_factor": "1"})
     before = [plan(policy, statement(bytes([number])))[0] for number in range(60)]
     assert before == [metadata.get_replicas("ks", bytes([number]))[0] for number in range(60)]
-    metadata.replace_replication(
+    metadata._replace_replication(
         {"ks": ReplicationStrategy.create("NetworkTopologyStrategy", {"dc2": "1"}), "other": None}
     )
     assert {plan(policy, statement(bytes([number])))[0].datacenter for number in range(60)} == {
         "dc2"
     }
-    metadata.replace_hosts([*hosts[:4], hosts[5]])
+    metadata._replace_hosts([*hosts[:4], hosts[5]])
     policy.on_remove(hosts[4])
     assert {plan(policy, statement(bytes([number])))[0] for number in range(60)} == {hosts[5]}
-    metadata.replace_replication({})
+    metadata._replace_replication({})
     assert set(plan(policy, statement())) == {*hosts[:4], hosts[5]}
 
 
@@ -325,7 +325,7 @@ def test_replication_that_changes_while_replicas_are_worked_out_counts(
     if known:
         plan(policy, statement(keyspace="other"))
     there = ReplicationStrategy.create("NetworkTopologyStrategy", {"dc2": "1"})
-    meanwhile(policy, lambda: metadata.replace_replication(dict.fromkeys(("ks", "other"), there)))
+    meanwhile(policy, lambda: metadata._replace_replication(dict.fromkeys(("ks", "other"), there)))
     plan(policy, statement())
     for keyspace in ("ks", "other", "ks"):
         (replica,) = metadata.get_replicas(keyspace, b"key")

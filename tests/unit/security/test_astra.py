@@ -115,7 +115,7 @@ async def test_the_service_is_asked_again_when_no_node_answers(
         before = astra.asked
         await core.control._contacts.find_again()
         assert astra.asked == before + 1
-        assert {str(one) for one in core.settings.named_endpoints} == {
+        assert {str(one) for one in core.control._contacts.named_endpoints} == {
             f"{astra.proxy}:{name}" for name in astra.nodes
         }
         assert (await session.execute(READ)).one().v == 7

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from cassandra import aio
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.client.settings import checks
+from cassandra.cluster import Cluster
 from cassandra.policies import ColumnEncryptionPolicy
 
 
@@ -136,3 +138,51 @@ def test_a_number_from_one_on() -> None:
     assert checks.positive("threads", 1) == 1
     with pytest.raises(ValueError, match="threads must be 1 or more, but is 0"):
         checks.positive("threads", 0)
+
+
+class Endpoints:
+    def configure(self, cluster: object) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("address_translator", 5, "must have a method 'translate', but is 5 of type int"),
+        ("connection_class", 5, "must be a class, but is 5 of type int"),
+        ("cql_version", 3.4, "must be a text, but is 3.4 of type float"),
+        ("endpoint_factory", 5, "must have a method 'configure', but is 5 of type int"),
+        ("endpoint_factory", Endpoints(), "must have a method 'create', but is "),
+        ("executor_threads", "x", "must be a number, but is 'x' of type str"),
+        ("reconnection_policy", 5, "must have a method 'new_schedule', but is 5 of type int"),
+        ("sockopts", 5, "must be a list of tuples, but is 5 of type int"),
+        ("sockopts", "ab", "must be a list of tuples, but is 'ab' of type str"),
+        ("sockopts", [5], r"must have tuples of .* \(level, option, value\), but has 5"),
+        ("sockopts", [(1, 2)], r"must have tuples of .*, but has \(1, 2\)"),
+    ],
+)
+@pytest.mark.parametrize("face", [Cluster, aio.Cluster])
+def test_what_cannot_work_is_refused_by_name(
+    face: Any, name: str, value: Any, message: str
+) -> None:
+    with pytest.raises(TypeError, match=f"^{name} {message}"):
+        face(**{name: value})
+    cluster = face()
+    before = getattr(cluster, name)
+    with pytest.raises(TypeError, match=f"^{name} {message}"):
+        setattr(cluster, name, value)
+    assert getattr(cluster, name) is before
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("connection_class", None),
+        ("cql_version", ""),
+        ("executor_threads", 2.5),
+        ("sockopts", ()),
+        ("sockopts", [[6, 1, 1], (6, 1, None, 4)]),
+    ],
+)
+def test_what_today_s_drivers_take_is_taken(name: str, value: Any) -> None:
+    cluster: Any = Cluster(**{name: value})
+    assert getattr(cluster, name) == value

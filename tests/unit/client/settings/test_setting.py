@@ -37,6 +37,8 @@ class Holder(Table):
                     setting.take_default(self)
 
     def _follow_names(self) -> None:
+        if self.names == {"no": 0}:
+            raise ValueError("these names are refused")
         self.followed.append(self.names)
 
 
@@ -99,6 +101,24 @@ def test_the_engine_sees_those_that_are_live() -> None:
 def test_something_follows_a_change() -> None:
     holder = Holder(names={"a": 1})
     holder.names = None
+    assert holder.followed == [{"a": 1}, None]
+
+
+@pytest.mark.parametrize("before", [None, {"a": 1}])
+def test_what_is_refused_by_what_follows_is_not_kept(before: dict[str, int] | None) -> None:
+    holder = Holder()
+    if before is not None:
+        holder.names = before
+    kept = dict(vars(holder))
+    with pytest.raises(ValueError, match="refused"):
+        holder.names = {"no": 0}
+    assert holder.names == before
+    assert vars(holder) == kept
+
+
+def test_something_follows_if_the_default_is_back() -> None:
+    holder = Holder(names={"a": 1})
+    del holder.names
     assert holder.followed == [{"a": 1}, None]
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import ssl
 import warnings
 from typing import Any
 
 import pytest
 
+from cassandra import aio
 from cassandra.client.settings.tls import tls_client
+from cassandra.cluster import Cluster
 from cassandra.ssl_session_cache import SSLSessionCache
+from cassandra.testing.fake import FakeNode
 
 NOT_VERIFIED = {"cert_reqs": ssl.CERT_NONE}
 
@@ -74,3 +78,47 @@ def test_wrong_objects() -> None:
         tls_client("context", None, None)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="must be an SSLSessionCache, but is 5"):
         tls_client(None, None, 5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("face", [Cluster, aio.Cluster])
+def test_a_context_that_is_set_before_connect_counts(face: Any) -> None:
+    cluster = face()
+    assert cluster._settings().tls is None
+    context = ssl.create_default_context()
+    cluster.ssl_context = context
+    assert cluster._settings().tls.source is context
+    cluster.ssl_options = {"server_hostname": "a.example"}
+    assert cluster._settings().tls._server_hostname == "a.example"
+    del cluster.ssl_options, cluster.ssl_context
+    assert cluster._settings().tls is None
+
+
+@pytest.mark.parametrize("face", [Cluster, aio.Cluster])
+@pytest.mark.parametrize("is_connected", [False, True])
+async def test_what_is_refused_does_not_stay(face: Any, is_connected: bool) -> None:
+    context = ssl.create_default_context()
+    with FakeNode() as node:
+        cluster = face([node.address], port=node.port)
+        if is_connected:
+            await value(cluster.connect())
+        try:
+            cluster.ssl_context = context
+            before, sessions = cluster._live["tls"], cluster.ssl_session_cache
+            for name, wrong, error in (
+                ("ssl_context", 5, TypeError),
+                ("ssl_options", 5, TypeError),
+                ("ssl_options", {"certfile": "x"}, ValueError),
+                ("ssl_session_cache", 5, TypeError),
+            ):
+                with pytest.raises(error, match=name):
+                    setattr(cluster, name, wrong)
+            assert cluster.ssl_context is context
+            assert cluster.ssl_options is None
+            assert cluster.ssl_session_cache is sessions
+            assert cluster._live["tls"] is before
+        finally:
+            await value(cluster.shutdown())
+
+
+async def value(outcome: Any) -> Any:
+    return await outcome if inspect.isawaitable(outcome) else outcome

@@ -38,7 +38,7 @@ async def test_a_service_is_asked_if_there_are_no_contact_points() -> None:
 
 async def test_hosts_that_are_up_come_first_and_contact_points_last() -> None:
     metadata = Metadata()
-    metadata.replace_hosts(
+    metadata._replace_hosts(
         [host(str(A.address), False), host(str(B.address)), host(str(C.address))]
     )
     found = contacts(metadata, ignored="10.0.0.3", endpoints=[A, D], named_endpoints=[D])

@@ -44,7 +44,7 @@ def heard() -> Heard:
 
 def status_events(heard: Heard, window: float = 0.0) -> StatusEvents:
     metadata = Metadata()
-    metadata.replace_hosts([host("10.0.0.1"), host("10.0.0.2")])
+    metadata._replace_hosts([host("10.0.0.1"), host("10.0.0.2")])
     return StatusEvents(
         settings(status_event_refresh_window=window), metadata, heard, heard.read_nodes
     )

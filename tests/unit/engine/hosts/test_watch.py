@@ -26,7 +26,7 @@ class WatchedHosts:
     def __init__(self, **changed: Any) -> None:
         self.first, self.second = host("10.0.0.1"), host("10.0.0.2")
         self.metadata = Metadata()
-        self.metadata.replace_hosts([self.first, self.second])
+        self.metadata._replace_hosts([self.first, self.second])
         self.events: list[tuple[str, str]] = []
         self.listeners = Listeners(lambda: None)
         self.listeners.program = [self]

@@ -110,10 +110,9 @@ async def test_the_control_connection_keeps_away_from_ignored_hosts(nodes: FakeC
         core = cluster._core
         assert core is not None
         only = [DefaultEndPoint(nodes[0].address, nodes.port)]
-        core.settings.named_endpoints = core.settings.endpoints = only
-        assert [str(endpoint) for endpoint in core.control._contacts.candidates()] == [
-            nodes[0].endpoint
-        ]
+        contacts = core.control._contacts
+        contacts.named_endpoints = contacts.endpoints = only
+        assert [str(endpoint) for endpoint in contacts.candidates()] == [nodes[0].endpoint]
 
 
 async def test_what_the_cluster_said_while_the_control_connection_moved_is_not_missed(
@@ -484,7 +483,8 @@ async def test_a_node_that_the_control_connection_finds_under_another_address_ha
             assert core is not None
             events = HostEvents()
             cluster.register_listener(events)
-            core.settings.named_endpoints = core.settings.endpoints = [
+            contacts = core.control._contacts
+            contacts.named_endpoints = contacts.endpoints = [
                 DefaultEndPoint(new.address, nodes.port)
             ]
             await thread(old.stop)

@@ -43,7 +43,7 @@ def agreement(versions: Versions, control: Any = None, is_over: bool = False) ->
     hosts = [host("10.0.0.1"), host("10.0.0.2", is_up=False)]
     hosts[0].host_id, hosts[1].host_id = UP, DOWN
     metadata = Metadata()
-    metadata.replace_hosts(hosts)
+    metadata._replace_hosts(hosts)
     return Agreement(settings(), metadata, versions.rows, lambda: control, lambda: is_over)
 
 

@@ -77,11 +77,11 @@ async def test_at_connect_what_is_wanted_is_read() -> None:
 async def test_after_a_move_only_another_version_is_read() -> None:
     parts = Parts()
     local = host("10.0.0.1")
-    parts.metadata.replace_schema(Schema({}, (local.schema_version, local.release_version)))
+    parts.metadata._replace_schema(Schema({}, (local.schema_version, local.release_version)))
     parts.refresher.on_moved(local)
     await turns()
     assert parts.reader.targets == []
-    parts.metadata.replace_schema(parts.metadata.schema.at(None))
+    parts.metadata._replace_schema(parts.metadata.schema.at(None))
     parts.refresher.on_moved(local)
     await turns()
     assert parts.reader.targets == [Target()]
@@ -165,7 +165,7 @@ async def test_what_an_event_named_is_tried_again_but_not_for_ever(
 ) -> None:
     monkeypatch.setattr("cassandra.engine.schema.refreshing.FIRST_DELAY", 0.0)
     parts = Parts()
-    parts.metadata.replace_schema(Schema({}, ("one", "4.0")))
+    parts.metadata._replace_schema(Schema({}, ("one", "4.0")))
     parts.reader.error = ConnectionException("lost")
     parts.refresher.on_event(TABLE)
     await until_on_loop(lambda: len(parts.reader.read_) == MOST_TRIES + 1)

@@ -21,7 +21,7 @@ def session_of(types: list[str]) -> tuple[Any, list[Any]]:
     metadata: Any = metadata_of(tokens, ks=create("SimpleStrategy", replication_factor="1"))
     table = SimpleNamespace(partition_key=[SimpleNamespace(cql_type=kind) for kind in types])
     source = SimpleNamespace(object=lambda: SimpleNamespace(tables={"t": table}))
-    metadata.replace_schema(cast(Any, SimpleNamespace(sources={"ks": source})))
+    metadata._replace_schema(cast(Any, SimpleNamespace(sources={"ks": source})))
     for one in hosts:
         one.set_up()
     manager = SimpleNamespace(distance=lambda one: 2 if one.datacenter == "far" else 1)

@@ -41,7 +41,7 @@ def metadata_of(
 ) -> Metadata:
     metadata = Metadata()
     metadata.rebuild_token_map(partitioner, tokens)
-    metadata.replace_replication(replication)
+    metadata._replace_replication(replication)
     return metadata
 
 
@@ -241,15 +241,15 @@ def test_the_snapshot_changes_with_the_hosts_and_with_nothing_else() -> None:
     )
     before = metadata.routing()
     assert metadata.get_replicas("ks", b"\x00\x00\x00\x01") == [a]
-    metadata.replace_hosts([a, b])
+    metadata._replace_hosts([a, b])
     assert metadata.routing() is before
     b.tokens = ("-9000000000000000000", "100")
     a.tokens = ("50",)
-    metadata.replace_hosts([a, b])
+    metadata._replace_hosts([a, b])
     assert metadata.routing() is not before
     # -4069959284402364209 lies after b's lowest token and before a's.
     assert metadata.get_replicas("ks", b"\x00\x00\x00\x01") == [a]
-    metadata.replace_hosts([b])
+    metadata._replace_hosts([b])
     assert metadata.get_replicas("ks", b"\x00\x00\x00\x01") == [b]
 
 
@@ -258,7 +258,7 @@ def test_a_host_that_came_back_is_not_the_one_that_left() -> None:
     metadata = metadata_of({first: ["0"]}, ks=create("SimpleStrategy", replication_factor="1"))
     assert metadata.get_replicas("ks", b"k")[0] is first
     second.tokens = ("0",)
-    metadata.replace_hosts([second])
+    metadata._replace_hosts([second])
     assert metadata.get_replicas("ks", b"k")[0] is second
 
 
@@ -269,7 +269,7 @@ def test_moving_to_another_rack_moves_replicas() -> None:
     )
     assert metadata.get_replicas("ks", b"\x00\x00\x00\x01") == [a, c]
     b.set_location_info("dc1", "r2")
-    metadata.replace_hosts([a, b, c])
+    metadata._replace_hosts([a, b, c])
     assert metadata.get_replicas("ks", b"\x00\x00\x00\x01") == [a, b]
 
 
@@ -283,15 +283,15 @@ def test_replication_changes_are_followed_and_equal_ones_share_their_replicas() 
     assert routing is not None
     assert routing.map_of("x") is routing.map_of("y")
     version = metadata.replication_version
-    metadata.replace_replication({"x": one, "y": create("SimpleStrategy", replication_factor=1)})
+    metadata._replace_replication({"x": one, "y": create("SimpleStrategy", replication_factor=1)})
     assert metadata.replication_version == version
-    metadata.replace_replication({"x": one, "y": two})
+    metadata._replace_replication({"x": one, "y": two})
     assert metadata.replication_version == version + 1
     changed = metadata.routing()
     assert changed is not None
     assert changed.map_of("x") is routing.map_of("x")
     assert len(metadata.get_replicas("y", b"k")) == 2
-    metadata.replace_replication({})
+    metadata._replace_replication({})
     assert metadata.get_replicas("x", b"k") == []
 
 

@@ -115,31 +115,31 @@ def source(tables: int = 0, **row: Any) -> KeyspaceSource:
 
 def test_a_source_that_was_found_just_before_gives_the_live_object() -> None:
     metadata, first, second, third = Metadata(), source(), source(durable_writes=False), source()
-    metadata.replace_schema(Schema({"ks": first}))
-    metadata.replace_schema(Schema({"ks": second}))
+    metadata._replace_schema(Schema({"ks": first}))
+    metadata._replace_schema(Schema({"ks": second}))
     # A thread that had found `first` asks for its object only now.
     held = first.object()
     assert held is metadata.keyspaces["ks"]
     assert not held.durable_writes
-    metadata.replace_schema(Schema({"ks": third}))
+    metadata._replace_schema(Schema({"ks": third}))
     altered = metadata.keyspaces["ks"]
     assert (held.durable_writes, altered.durable_writes) == (False, True)
     assert third.object() is altered
     assert altered.tables is held.tables
     altered.note = "the program's own"
-    metadata.replace_schema(Schema({"ks": source()}))
+    metadata._replace_schema(Schema({"ks": source()}))
     assert metadata.keyspaces["ks"].note == "the program's own"
 
 
 def test_a_keyspace_that_cannot_be_renewed(caplog: pytest.LogCaptureFixture) -> None:
     metadata = Metadata()
-    metadata.replace_schema(Schema({"ks": source()}))
+    metadata._replace_schema(Schema({"ks": source()}))
     held = metadata.keyspaces["ks"]
     broken = source()
     broken.tables = None  # type: ignore[assignment]
-    metadata.replace_schema(Schema({"ks": broken}))
+    metadata._replace_schema(Schema({"ks": broken}))
     assert "cannot be renewed" in caplog.text
-    metadata.replace_schema(Schema({"ks": source()}))
+    metadata._replace_schema(Schema({"ks": source()}))
     assert metadata.keyspaces["ks"].name == held.name
 
 
@@ -208,7 +208,7 @@ def test_iteration_is_over_one_snapshot() -> None:
 
 def test_threads_that_read_while_the_schema_changes() -> None:
     metadata = Metadata()
-    metadata.replace_schema(Schema({"ks": source()}))
+    metadata._replace_schema(Schema({"ks": source()}))
     seen: set[int] = set()
     failures: list[BaseException] = []
     stop = threading.Event()
@@ -227,7 +227,7 @@ def test_threads_that_read_while_the_schema_changes() -> None:
     for thread in threads:
         thread.start()
     for turn in range(200):
-        metadata.replace_schema(Schema({"ks": source(note=str(turn))}))
+        metadata._replace_schema(Schema({"ks": source(note=str(turn))}))
     stop.set()
     for thread in threads:
         thread.join(30)

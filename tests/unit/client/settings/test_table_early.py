@@ -1,0 +1,141 @@
+"""Settings that a subclass of a `Cluster` sets before it calls the constructor."""
+
+from __future__ import annotations
+
+import ssl
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.auth import PlainTextAuthProvider
+from cassandra.client.settings.setting import ConstructorOnly
+from cassandra.client.settings.table import ClusterSettings
+from cassandra.client_routes import ClientRouteProxy, ClientRoutesConfig
+from cassandra.cluster import Cluster, ControlConnectionQueryFallback
+from cassandra.column_encryption.policies import AES256ColumnEncryptionPolicy
+from cassandra.connection import Connection, DefaultEndPointFactory
+from cassandra.observers import RequestObserver
+from cassandra.policies import (
+    ConstantReconnectionPolicy,
+    FallthroughRetryPolicy,
+    IdentityTranslator,
+    RoundRobinPolicy,
+    SimpleConvictionPolicy,
+)
+from cassandra.ssl_session_cache import SSLSessionCache
+from cassandra.throttling import ConcurrencyLimitingThrottler
+
+FACES = [Cluster, aio.Cluster]
+TABLE = ClusterSettings._table
+
+# For each setting a value that is not its default, if it may have one.
+VALUES: dict[str, Any] = {
+    "address_translator": IdentityTranslator(),
+    "allow_beta_protocol_version": True,
+    "allow_control_connection_query_fallback": ControlConnectionQueryFallback.SkipPoolCreation,
+    "application_info": type("Info", (), {"add_startup_options": lambda self, options: None})(),
+    "application_name": "shop",
+    "application_version": "1",
+    "auth_provider": PlainTextAuthProvider("name", "hush"),
+    "client_id": "one",
+    "client_routes_config": ClientRoutesConfig([ClientRouteProxy("id", "10.0.0.1")]),
+    "cloud": {"secure_connect_bundle": "nowhere.zip"},
+    "column_encryption_policy": AES256ColumnEncryptionPolicy(),
+    "compression": False,
+    "connect_timeout": 7,
+    "connection_class": type("Connection", (Connection,), {}),
+    "connections_per_host": 2,
+    "contact_points": ("127.0.0.9",),
+    "control_connection_timeout": 7,
+    "conviction_policy_factory": type("Conviction", (SimpleConvictionPolicy,), {}),
+    "cql_version": "3.4.5",
+    "default_retry_policy": FallthroughRetryPolicy(),
+    "driver_config_reporting_enabled": False,
+    "endpoint_factory": DefaultEndPointFactory(),
+    "executor_threads": 7,
+    "idle_heartbeat_interval": 7,
+    "idle_heartbeat_timeout": 7,
+    "load_balancing_policy": RoundRobinPolicy(),
+    "max_schema_agreement_wait": 7,
+    "max_waiting_requests": 7,
+    "metadata_request_timeout": 7,
+    "metrics_enabled": True,
+    "monitor_reporting_enabled": False,
+    "monitor_reporting_interval": 7,
+    "no_compact": True,
+    "port": 9999,
+    "prepare_on_all_hosts": False,
+    "protocol_version": 4,
+    "reconnection_policy": ConstantReconnectionPolicy(7),
+    "reprepare_on_up": False,
+    "request_observers": (RequestObserver(),),
+    "request_throttler": ConcurrencyLimitingThrottler(7, 7),
+    "schema_event_refresh_window": 7,
+    "schema_metadata_enabled": False,
+    "schema_metadata_keyspaces": ("shop",),
+    "schema_metadata_page_size": 7,
+    "schema_read_timeout": 7,
+    "scylla_cloud": None,
+    "shard_aware_options": {"disable": True},
+    "sockopts": [(6, 1, 1)],
+    "ssl_context": ssl.create_default_context(),
+    "ssl_options": {"server_hostname": "shop"},
+    "ssl_session_cache": SSLSessionCache(),
+    "status_event_refresh_window": 7,
+    "timestamp_generator": lambda: 7,
+    "token_metadata_enabled": False,
+    "topology_event_refresh_window": 7,
+}
+
+# Today's drivers leave these alone if their constructors are not told otherwise.
+STAY = {
+    "address_translator", "application_info", "application_name", "application_version",
+    "column_encryption_policy", "connection_class", "conviction_policy_factory",
+    "default_retry_policy", "executor_threads", "protocol_version", "reconnection_policy",
+    "schema_metadata_page_size",
+}  # fmt: skip
+
+
+def test_each_setting_is_tried() -> None:
+    assert set(VALUES) == {
+        name for name, one in TABLE.items() if not isinstance(one, ConstructorOnly)
+    }
+
+
+def early(face: Any, name: str) -> Any:
+    class Early(face):  # type: ignore[misc]
+        def __init__(self, **settings: Any) -> None:
+            setattr(self, name, VALUES[name])
+            self.before = getattr(self, name)
+            super().__init__(**settings)
+
+    return Early
+
+
+@pytest.mark.parametrize("name", VALUES)
+@pytest.mark.parametrize("face", FACES)
+def test_the_constructor_sets_what_today_s_drivers_set(face: Any, name: str) -> None:
+    cluster = early(face, name)()
+    if name in STAY:
+        assert getattr(cluster, name) is cluster.before
+    elif TABLE[name].shown_default is None:
+        assert getattr(cluster, name) == getattr(face(), name)
+    else:
+        # Made for each cluster.
+        assert getattr(cluster, name) is not VALUES[name]
+    if TABLE[name].is_live:
+        assert cluster._live[name] is getattr(cluster, name)
+
+
+@pytest.mark.parametrize("name", [name for name in sorted(STAY) if TABLE[name].default is not None])
+@pytest.mark.parametrize("face", FACES)
+def test_what_the_constructor_is_given_counts(face: Any, name: str) -> None:
+    cluster = early(face, name)(**{name: TABLE[name].default})
+    assert getattr(cluster, name) is TABLE[name].default
+
+
+def test_tokens_follow_what_the_constructor_sets() -> None:
+    assert early(Cluster, "token_metadata_enabled")().metadata.token_metadata_enabled is True
+    switched = early(Cluster, "token_metadata_enabled")(token_metadata_enabled=False)
+    assert switched.metadata.token_metadata_enabled is False

@@ -1,0 +1,56 @@
+"""Settings of sessions are checked when they are set, on both faces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cassandra import ConsistencyLevel, aio
+from cassandra.cluster import Cluster, Session
+from cassandra.query import dict_factory
+from cassandra.testing.fake import FakeNode
+
+WRONG = [
+    ("default_fetch_size", "x", TypeError, "must be a number of rows or None, but is 'x'"),
+    ("default_fetch_size", 2.5, TypeError, "must be a number of rows or None, but is 2.5"),
+    ("default_timeout", "abc", TypeError, "must be a number of seconds or None, but is 'abc'"),
+    ("row_factory", 5, TypeError, "must be a function of column names and rows, but is 5"),
+    ("timestamp_generator", 5, ValueError, "must be callable, but is 5"),
+    (
+        "default_serial_consistency_level",
+        ConsistencyLevel.ONE,
+        ValueError,
+        "must be SERIAL or LOCAL_SERIAL, but is ONE",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "error", "message"), WRONG)
+@pytest.mark.parametrize("face", [Session, aio.Session])
+def test_what_cannot_work_is_refused_by_name(
+    face: Any, name: str, value: Any, error: type[Exception], message: str
+) -> None:
+    session = face.__new__(face)
+    with pytest.raises(error, match=f"^{name} {message}"):
+        setattr(session, name, value)
+
+
+async def test_what_today_s_drivers_take_is_taken() -> None:
+    def check(session: Any) -> None:
+        for name, values in (
+            ("default_fetch_size", (0, -1, None, True, 7)),
+            ("default_timeout", (0, -1, None, 0.5)),
+            ("row_factory", (dict_factory,)),
+            ("timestamp_generator", (None, lambda: 7)),
+            ("default_serial_consistency_level", (None, ConsistencyLevel.SERIAL)),
+        ):
+            for value in values:
+                setattr(session, name, value)
+                assert getattr(session, name) is value
+
+    with FakeNode() as node:
+        with Cluster([node.address], port=node.port) as cluster:
+            check(cluster.connect())
+        async with aio.Cluster([node.address], port=node.port) as other:
+            check(await other.connect())

@@ -1,0 +1,78 @@
+"""Public names that today's drivers do not document are ours, and each is meant for programs.
+
+What only the engine calls begins with an underscore.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cassandra import aio, cluster
+from cassandra.client.settings.table import ClusterSettings
+from cassandra.metadata import Metadata
+from tests.unit.drop_in.test_names import NAMES
+
+# Of both faces.
+CLUSTERS = {
+    "add_request_observer", "is_shard_aware", "refresh_materialized_view_metadata",
+    "remove_request_observer", "report", "shard_aware_stats",
+}  # fmt: skip
+SESSIONS = {
+    "add_request_observer", "batch_size_warn_threshold", "count", "default_vector_type",
+    "execute_concurrent", "get_pool_state", "get_pools", "keyspace", "load", "max_trace_wait",
+    "prepare_all", "remove_request_observer", "request_capacity", "scan", "unload",
+}  # fmt: skip
+RESULTS = {
+    "all_tuples", "arrow_batches", "column_names", "column_types", "to_arrow", "to_numpy",
+    "to_pandas", "to_polars",
+}  # fmt: skip
+
+OURS: dict[Any, set[str]] = {
+    # Some are undocumented names of today's drivers (`cassandra._compat`).
+    cluster.Cluster: CLUSTERS | {
+        "connection_factory", "control_connection", "executor", "get_connection_holders", "on_add",
+        "on_down", "on_remove", "on_up",
+    },
+    aio.Cluster: CLUSTERS,
+    cluster.Session: SESSIONS | {
+        "execute_concurrent_async", "execute_concurrent_with_args", "submit",
+        "user_type_registered", "write_head_start",
+    },
+    aio.Session: SESSIONS,
+    cluster.ResultSet: RESULTS | {"next"},
+    aio.ResultSet: RESULTS | {
+        "attempts", "coordinator_host", "custom_payload", "fetch_all", "is_schema_agreed",
+        "trace_id", "warnings",
+    },
+    cluster.ResponseFuture: {
+        "attempted_hosts", "attempts", "clear_callbacks", "coordinator_host", "error",
+        "get_query_trace_ids", "is_over", "message", "paging_state", "prepared_statement",
+        "request_encoded_size", "row_factory", "session", "timeout",
+    },
+    Metadata: {
+        "can_support_partitioner", "placement_version", "rebuild_token_map", "replication",
+        "replication_of", "routing", "table_replicas", "token_metadata_enabled",
+    },
+    cluster.ExecutionProfile: {"clone", "request_observers"},
+}  # fmt: skip
+
+
+def documented(kind: type) -> set[str]:
+    """Return the members of a class that today's drivers document."""
+    found = (one.name.partition(".") for one in NAMES)
+    return {member for owner, _, member in found if owner == kind.__name__}
+
+
+@pytest.mark.parametrize("kind", OURS)
+def test_no_other_name_is_public(kind: Any) -> None:
+    public = {
+        name
+        for one in kind.__mro__
+        if one.__module__.startswith("cassandra")
+        for name in vars(one)
+        if not name.startswith("_")
+    }
+    settings = set(ClusterSettings._table) if issubclass(kind, ClusterSettings) else set()
+    assert public - documented(kind) - settings - OURS[kind] == set()
