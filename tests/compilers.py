@@ -47,7 +47,7 @@ print("compiled, and in use:", cassandra.__path__[0])
 
 
 def is_new_gcc(version: str) -> bool:
-    """Return True if the first line of ``--version`` is that of a GCC that refuses wrong pointers."""
+    """Return True if the first line of ``--version`` is that of a GCC that refuses wrong pointers."""  # noqa: E501
     found = re.search(r"(?:gcc|cc)\b.* (\d+)\.\d+\.\d+$", version)
     return found is not None and "clang" not in version and int(found[1]) >= 14
 

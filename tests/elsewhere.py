@@ -35,7 +35,7 @@ REASONS = {
     "protocol/test_compression.py::test_names": "no lz4",
     "protocol/test_connection.py::test_back_to_back": "no lz4",
     "engine/test_happy_path_direct_requests.py::test_interrupts": "time-outs for compiled speed",
-    "faults/test_faults_of_connections.py::test_a_server_that_stops": "time-outs for compiled speed",
+    "faults/test_faults_of_connections.py::test_a_server_that_stops": "time-outs for compiled speed",  # noqa: E501
     "testing/test_supervisor.py::test_everything_ends": "os has no pidfd_open",
     "test_benchmarks_quick.py::": "time-outs for compiled speed",
     "test_build_switches.py::": BUILD,

@@ -6,7 +6,7 @@ Interpreter and compiled modules are built with ``-fsanitize=thread``: `tools/bu
 former, once, which takes ten minutes. The modules are built in a copy of the tree, so that none of
 them stays behind. The sanitizer slows everything down by ten or more; it needs no luck to see a
 race, only that both threads come by. A report is a failure.
-"""
+"""  # noqa: E501
 
 from __future__ import annotations
 

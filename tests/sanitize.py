@@ -100,7 +100,7 @@ def libraries(compiler: str) -> list[str]:
         path = done.stdout.strip()
         if done.returncode or not os.path.isabs(path):
             sys.exit(
-                f"no sanitizer here: {compiler} has no {name}; nothing was tested. GCC on Linux has both."
+                f"no sanitizer here: {compiler} has no {name}; nothing was tested. GCC on Linux has both."  # noqa: E501
             )
         found.append(os.path.realpath(path))
     return found

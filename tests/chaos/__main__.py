@@ -1,4 +1,4 @@
-"""``python -m tests.chaos --minutes 10``: ends with 1 if a write was lost, doubled or crossed, or hung."""
+"""``python -m tests.chaos --minutes 10``: ends with 1 if a write was lost, doubled or crossed, or hung."""  # noqa: E501
 
 from __future__ import annotations
 

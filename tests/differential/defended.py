@@ -320,7 +320,7 @@ SEEN = [
         seen=(Seen(r"mapper_pages\.counters", "table:hits"),),
     ),
     Defended(
-        what="Views have no ``default_time_to_live`` in their CQL, and tables without columns no options.",
+        what="Views have no ``default_time_to_live`` in their CQL, and tables without columns no options.",  # noqa: E501
         why="Servers refuse the first, and the second are not tables.",
         seen=(
             Seen(r"schema\.made\[view\]", r"show:(t export|view mv query)"),

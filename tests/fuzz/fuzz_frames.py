@@ -50,7 +50,7 @@ MAX_RESIDENT_MB = 1500
 
 
 MARSHAL = "org.apache.cassandra.db.marshal."
-PAIR = f"{MARSHAL}UserType(ks,{b'pair'.hex()},{b'x'.hex()}:{MARSHAL}Int32Type,{b'y'.hex()}:{MARSHAL}UTF8Type)"
+PAIR = f"{MARSHAL}UserType(ks,{b'pair'.hex()},{b'x'.hex()}:{MARSHAL}Int32Type,{b'y'.hex()}:{MARSHAL}UTF8Type)"  # noqa: E501
 PAIR_VALUE = value(int32(1)) + value(b"one")
 CUSTOM_TYPES = [
     (PAIR, PAIR_VALUE),

@@ -3,7 +3,7 @@ stops after the last test that does.
 
 A test says by its fixtures which of `KINDS` it wants. Tests of one kind run one after the other, so
 that few nodes are alive at a time.
-"""
+"""  # noqa: E501
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ COLUMNS: list[tuple[str, str, list[Any]]] = [
     ("a", "inet", ["127.0.0.1", "::1", "10.0.0.7"]),
 ]
 
-# What the other driver runs: arguments are address, port, keyspace and what to do. `python -I` keeps
+# What the other driver runs: arguments are address, port, keyspace and what to do. `python -I` keeps  # noqa: E501
 # this project's directory, which has a package of the same name, off its path.
 PEER = """
 import json, sys

@@ -41,7 +41,7 @@ from tests.integration.conftest import new_keyspace_name
 pytestmark = pytest.mark.integration
 
 SETTINGS: list[tuple[int, str | None]] = [
-    (3, None), (3, "lz4"), (3, "snappy"), (4, None), (4, "lz4"), (4, "snappy"), (5, None), (5, "lz4")
+    (3, None), (3, "lz4"), (3, "snappy"), (4, None), (4, "lz4"), (4, "snappy"), (5, None), (5, "lz4")  # noqa: E501
 ]  # fmt: skip
 LOGGED, UNLOGGED, COUNTER = 0, 1, 2
 ONE, SERIAL, LOCAL_SERIAL = 1, 8, 9
@@ -223,8 +223,8 @@ def paged_select(wire: Wire, table: str) -> None:
     cached, state, found = select.result_metadata, None, []
     skip = wire.version >= 5
     while True:
-        page = good(wire.ask(ExecuteMessage(select.query_id, [], ONE, fetch_size=7, paging_state=state, skip_meta=skip,
-                                            result_metadata_id=select.result_metadata_id), cached))  # fmt: skip
+        page = good(wire.ask(ExecuteMessage(select.query_id, [], ONE, fetch_size=7, paging_state=state, skip_meta=skip,  # noqa: E501
+                                            result_metadata_id=select.result_metadata_id), cached))  # fmt: skip  # noqa: E501
         assert page.metadata is cached
         found += page.decode(named_tuple_factory)
         state = page.paging_state
@@ -276,7 +276,7 @@ def test_conditional_statements(wire: Wire) -> None:
     insert = prepare(wire, "INSERT INTO t (id, name) VALUES (?, ?) IF NOT EXISTS")
     outcomes = []
     for _ in range(2):
-        message = ExecuteMessage(insert.query_id, [int32(1), b"n"], ONE, LOCAL_SERIAL, skip_meta=wire.version >= 5,
+        message = ExecuteMessage(insert.query_id, [int32(1), b"n"], ONE, LOCAL_SERIAL, skip_meta=wire.version >= 5,  # noqa: E501
                                  result_metadata_id=insert.result_metadata_id)  # fmt: skip
         outcomes += good(wire.ask(message, insert.result_metadata)).decode(dict_factory)
     assert outcomes == [

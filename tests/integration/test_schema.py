@@ -64,7 +64,7 @@ EVERYWHERE = [
          AND compaction = {{'class': 'LeveledCompactionStrategy', 'sstable_size_in_mb': 100}}
          AND compression = {{'class': 'DeflateCompressor', 'chunk_length_in_kb': 32}} AND bloom_filter_fp_chance = 0.05
          AND caching = {{'keys': 'NONE', 'rows_per_partition': '10'}} AND speculative_retry = '99p'
-         AND default_time_to_live = 864000""",
+         AND default_time_to_live = 864000""",  # noqa: E501
     'CREATE INDEX ON {ks}."Odd_Table" (keyed)',
     'CREATE INDEX "IdxSel" ON {ks}."Odd_Table" ("Select")',
     'CREATE INDEX of_values ON {ks}."Odd_Table" (values(v))',
@@ -75,25 +75,25 @@ EVERYWHERE = [
     'CREATE INDEX of_quote ON {ks}."Odd_Table" ("a""b")',
     "CREATE TABLE {ks}.counts (id uuid PRIMARY KEY, hits counter, misses counter)",
     """CREATE TABLE {ks}.simple (id int, c int, a text, "B" text, t text, dropped frozen<inner_type>, PRIMARY KEY (id, c))
-       WITH compression = {{'enabled': false}} AND read_repair = 'NONE' AND additional_write_policy = '50p'""",
+       WITH compression = {{'enabled': false}} AND read_repair = 'NONE' AND additional_write_policy = '50p'""",  # noqa: E501
     "ALTER TABLE {ks}.simple DROP dropped",
     """CREATE CUSTOM INDEX sasi ON {ks}.simple (a) USING 'org.apache.cassandra.index.sasi.SASIIndex' WITH OPTIONS = {{
        'mode': 'CONTAINS', 'analyzer_class': 'org.apache.cassandra.index.sasi.analyzer.StandardAnalyzer',
-       'case_sensitive': 'false'}}""",
+       'case_sensitive': 'false'}}""",  # noqa: E501
     'CREATE CUSTOM INDEX "SasiB" ON {ks}.simple ("B") USING '
     "'org.apache.cassandra.index.sasi.SASIIndex'",
     """CREATE MATERIALIZED VIEW {ks}.by_a AS SELECT * FROM {ks}.simple
        WHERE id IS NOT NULL AND c IS NOT NULL AND a IS NOT NULL PRIMARY KEY (a, id, c)
        WITH CLUSTERING ORDER BY (id DESC, c ASC) AND comment = 'a view'""",
     """CREATE MATERIALIZED VIEW {ks}."By_B" AS SELECT id, c, "B", t FROM {ks}.simple
-       WHERE id IS NOT NULL AND c IS NOT NULL AND "B" IS NOT NULL AND c > 3 PRIMARY KEY (("B", id), c)""",
+       WHERE id IS NOT NULL AND c IS NOT NULL AND "B" IS NOT NULL AND c > 3 PRIMARY KEY (("B", id), c)""",  # noqa: E501
     """CREATE TABLE {ks}.all_types (a ascii PRIMARY KEY, b bigint, c blob, d boolean, e date, f decimal, g double, h duration,
        i float, j inet, k smallint, l time, m timestamp, n timeuuid, o tinyint, p uuid, q varchar, r varint,
-       s tuple<int, text, frozen<tuple<int>>>, t 'DynamicCompositeType(s=>UTF8Type,i=>Int32Type)')""",
+       s tuple<int, text, frozen<tuple<int>>>, t 'DynamicCompositeType(s=>UTF8Type,i=>Int32Type)')""",  # noqa: E501
 ]
 FROM_5_0 = [
     """CREATE TABLE {ks}.vectors (id int PRIMARY KEY, v vector<float, 3>, n vector<frozen<list<int>>, 2>, t text,
-       m map<text, text>, "Q" text)""",
+       m map<text, text>, "Q" text)""",  # noqa: E501
     "CREATE INDEX ann ON {ks}.vectors (v) USING 'sai' WITH OPTIONS = {{'similarity_function': "
     "'DOT_PRODUCT'}}",
     "CREATE CUSTOM INDEX sai_t ON {ks}.vectors (t) USING 'StorageAttachedIndex' "
@@ -112,7 +112,7 @@ FROM_5_0 = [
        o tuple<int, text, frozen<tuple<text, time>>> MASKED WITH mask_replace((1, 'a:@b', (null, '01:02:03'))),
        p vector<float, 2> MASKED WITH mask_replace([1.5, 2.5]), q list<frozen<tuple<int, text>>> MASKED WITH
        mask_replace([(1, 'x')]), PRIMARY KEY (id, c))
-       WITH allow_auto_snapshot = false AND incremental_backups = false""",
+       WITH allow_auto_snapshot = false AND incremental_backups = false""",  # noqa: E501
 ]
 
 PLACES = (

@@ -5,7 +5,7 @@ has made, and each call has to end.
     python -m tests.stress.threads --threads 8 --minutes 10
 
 It is for interpreters without the GIL above all; it says whether there was one.
-"""
+"""  # noqa: E501
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class StatementB(PreparedStatement):
 
 TYPES = {
     "text": "UTF8Type", "int": "Int32Type", "bigint": "LongType", "uuid": "UUIDType",
-    "double": "DoubleType", "timestamp": "DateType", "blob": "BytesType", "duration": "DurationType",
+    "double": "DoubleType", "timestamp": "DateType", "blob": "BytesType", "duration": "DurationType",  # noqa: E501
 }  # fmt: skip
 CONTAINERS: dict[str, Any] = {
     "list": cqltypes.ListType, "set": cqltypes.SetType, "map": cqltypes.MapType,

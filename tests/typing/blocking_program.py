@@ -1,4 +1,4 @@
-"""A program of the blocking face as users write them; type checkers read this file, nothing runs it."""
+"""A program of the blocking face as users write them; type checkers read this file, nothing runs it."""  # noqa: E501
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class Liar:
 
 
 BAD: list[Any] = [
-    None, (), [], {}, "", b"", 0, -1, 1 << 70, 1.5, "text", b"bytes", (None,), [None], (1, 2), [1, 2], [(1,)], [None, (1, 2, 3, 4, 5)],
+    None, (), [], {}, "", b"", 0, -1, 1 << 70, 1.5, "text", b"bytes", (None,), [None], (1, 2), [1, 2], [(1,)], [None, (1, 2, 3, 4, 5)],  # noqa: E501
     object(), type(None), int, Liar(), Liar(0), Liar(1000), memoryview(bytearray(3)),
 ]  # fmt: skip
 
@@ -213,13 +213,13 @@ def healthy() -> list[tuple[Callable[[], Any], dict[str, tuple[Any, ...]]]]:
     replicas = _impl.ring.simple_map(ring, ["x", "y"], 2, 2)
     page = (ROW, 0, 1)
     return [
-        (lambda: _impl.rows.RowPlan(names, codecs), dict.fromkeys(("tuples", "dicts", "columns", "named_tuples", "iterate"), page)),
+        (lambda: _impl.rows.RowPlan(names, codecs), dict.fromkeys(("tuples", "dicts", "columns", "named_tuples", "iterate"), page)),  # noqa: E501
         (lambda: _impl.column_buffers.ColumnPlan(names, codecs, layouts), {"read": page}),
-        (lambda: _impl.bind.BindPlan(metadata().columns, [0]), {"bind": ((1, "x"), 4), "bind_row": ({"a": 1, "b": "x"}, 4)}),
+        (lambda: _impl.bind.BindPlan(metadata().columns, [0]), {"bind": ((1, "x"), 4), "bind_row": ({"a": 1, "b": "x"}, 4)}),  # noqa: E501
         (lambda: _impl.bind.ValuesBlock(2, ROW), {"values": (), "routing_key": ([0, 1],)}),
-        (lambda: _impl.bind.RowsBlock(2, [ROW]), {"rows": (), "row": (0,), "append": (_impl.bind.ValuesBlock(2, ROW),)}),
+        (lambda: _impl.bind.RowsBlock(2, [ROW]), {"rows": (), "row": (0,), "append": (_impl.bind.ValuesBlock(2, ROW),)}),  # noqa: E501
         (lambda: _impl.ring.TokenRing([["1", "5"], ["3"]]), {"position": (2,), "owners": ()}),
-        (lambda: _impl.ring.ReplicaMap(ring, ["x", "y"], [(0, 1), (1,)]), {"at": (1,), "of_key": (b"k",), "row": (0,)}),
+        (lambda: _impl.ring.ReplicaMap(ring, ["x", "y"], [(0, 1), (1,)]), {"at": (1,), "of_key": (b"k",), "row": (0,)}),  # noqa: E501
         (lambda: _impl.plans.Router(replicas, [0, 1], 1), {"route": (b"key", True)}),
         (lambda: _impl.frame.FrameReader(4), {"feed": (b"\x84\0\0\1\x08\0\0\0\1x",)}),
         (lambda: _impl.frame.FrameWriter(5), {"add": (1, 7, 0, b"body"), "take": ()}),

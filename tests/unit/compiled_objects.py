@@ -4,7 +4,7 @@ them, in the hands of a caller that copies its objects and makes them without ``
 Each class has a child process, so that one that dies says which class it was. Errors are welcome,
 whatever they are; but a copy or pickle is either good or a TypeError that names the class. It prints
 a line of JSON for each class: its name, how the child ended, and what it complained about.
-"""
+"""  # noqa: E501
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Private bases, whose attributes compiled code reads: those of both twins behave as ``__slots__``."""
+"""Private bases, whose attributes compiled code reads: those of both twins behave as ``__slots__``."""  # noqa: E501
 
 from __future__ import annotations
 

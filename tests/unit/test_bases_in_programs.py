@@ -1,4 +1,4 @@
-"""What programs do with classes whose attributes compiled code reads: subclass, copy, pickle, patch."""
+"""What programs do with classes whose attributes compiled code reads: subclass, copy, pickle, patch."""  # noqa: E501
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ class Plain(enum.Enum):
 
 METHODS = (
     "__str__", "__repr__", "__format__", "__bytes__", "isoformat", "strftime", "replace", "hex",
-    "ctime", "encode", "as_tuple", "exploded", "to_eng_string", "capitalize", "translate", "__mod__",
+    "ctime", "encode", "as_tuple", "exploded", "to_eng_string", "capitalize", "translate", "__mod__",  # noqa: E501
 )  # fmt: skip
 PROPERTIES = (
     "compressed",
@@ -210,10 +210,10 @@ def test_arrays_and_views_are_lists() -> None:
 SCALARS = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.binary(), st.uuids(),
     st.decimals(), st.datetimes(), st.dates(), st.times(), st.ip_addresses(),
-    st.builds(Date, st.integers(-(1 << 31), (1 << 31) - 1)), st.builds(Time, st.integers(0, 86_399_999_999_999)),
+    st.builds(Date, st.integers(-(1 << 31), (1 << 31) - 1)), st.builds(Time, st.integers(0, 86_399_999_999_999)),  # noqa: E501
     st.builds(Duration, st.integers(0, 9), st.integers(0, 9), st.integers(0, 9)),
     st.sampled_from(Plain),
-    st.builds(evil(str), st.text()), st.builds(evil(bytes), st.binary()), st.builds(evil(int), st.integers()),
+    st.builds(evil(str), st.text()), st.builds(evil(bytes), st.binary()), st.builds(evil(int), st.integers()),  # noqa: E501
 )  # fmt: skip
 VALUES = st.recursive(
     SCALARS,

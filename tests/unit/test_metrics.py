@@ -99,7 +99,7 @@ def test_what_is_counted(answer: Answerable, policy: RetryPolicy, counted: dict[
     profile = ExecutionProfile(retry_policy=policy, request_timeout=0.3)
     with (
         FakeNode() as node,
-        Cluster([node.address], port=node.port, metrics_enabled=True, execution_profiles={EXEC_PROFILE_DEFAULT: profile}) as cluster,
+        Cluster([node.address], port=node.port, metrics_enabled=True, execution_profiles={EXEC_PROFILE_DEFAULT: profile}) as cluster,  # noqa: E501
     ):  # fmt: skip
         session = cluster.connect()
         node.prime(QUERY, ONE_ROW)

@@ -6,7 +6,7 @@ twins is tested under the name of its Python module. Modules that only hand name
 constants need no test of their own.
 
 Two lists have all that is otherwise.
-"""
+"""  # noqa: E501
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ACROSS = {
     "scylla/": "ScyllaDB's extensions through the whole engine",
     "security/": "TLS, logins, bundles and encrypted columns on every face; what must not show",
     "cqltypes/codecs/test_sharing.py": "plans of types under threads, and reference counts",
-    "cqltypes/test_hostile_values.py": "both implementations, with values that nobody means to bind",
+    "cqltypes/test_hostile_values.py": "both implementations, with values that nobody means to bind",  # noqa: E501
     "cqltypes/test_parity.py": "both implementations of the codecs beside each other",
     "protocol/test_parity.py": "both implementations of the protocol beside each other",
     "test_benchmark_instructions.py": "a script of benchmarks/",

@@ -91,7 +91,7 @@ def test_every_compiled_module_is_a_twin(compiled: Twins) -> None:
 MISMATCH = re.compile(r"keyword argument|positional argument|required .*argument|no arguments")
 
 
-# Functions of the module make codecs, and the compiled class refuses every call. The other one has the
+# Functions of the module make codecs, and the compiled class refuses every call. The other one has the  # noqa: E501
 # constructor of `tuple`.
 NOT_CALLED = {("codecs", "Codec"), ("rows", "RowBase")}
 

@@ -9,7 +9,7 @@ OWN_KEYSPACE = True
 STATEMENTS = False
 MADE = {
     "plain": "CREATE TABLE {ks}.t (k int PRIMARY KEY, v text)",
-    "composite": "CREATE TABLE {ks}.t (a int, b text, c int, d text, v blob, PRIMARY KEY ((a, b), c, d))"
+    "composite": "CREATE TABLE {ks}.t (a int, b text, c int, d text, v blob, PRIMARY KEY ((a, b), c, d))"  # noqa: E501
     " WITH CLUSTERING ORDER BY (c DESC, d ASC)",
     "static": "CREATE TABLE {ks}.t (a int, b int, s text static, v int, PRIMARY KEY (a, b))",
     "collections": "CREATE TABLE {ks}.t (a int PRIMARY KEY, l list<int>, s set<text>, m map<text, "
@@ -20,17 +20,17 @@ MADE = {
     "'LeveledCompactionStrategy'}}",
     "counter": "CREATE TABLE {ks}.t (a int PRIMARY KEY, n counter)",
     "type": "CREATE TYPE {ks}.address (street text, numbers list<int>)",
-    "types": "CREATE TYPE {ks}.a (x int); CREATE TYPE {ks}.b (y frozen<a>, z frozen<list<frozen<a>>>);"
+    "types": "CREATE TYPE {ks}.a (x int); CREATE TYPE {ks}.b (y frozen<a>, z frozen<list<frozen<a>>>);"  # noqa: E501
     "CREATE TABLE {ks}.t (k int PRIMARY KEY, v frozen<b>)",
     "index": "CREATE TABLE {ks}.t (k int PRIMARY KEY, v text, m map<text, int>);"
     "CREATE INDEX by_v ON {ks}.t (v); CREATE INDEX by_m ON {ks}.t (KEYS(m))",
     "sai": "CREATE TABLE {ks}.t (k int PRIMARY KEY, v text);"
     "CREATE INDEX by_v ON {ks}.t (v) USING 'sai' WITH OPTIONS = {{'case_sensitive': 'false'}}",
-    "view": "CREATE TABLE {ks}.t (k int PRIMARY KEY, v int, w text); CREATE MATERIALIZED VIEW {ks}.mv AS "
+    "view": "CREATE TABLE {ks}.t (k int PRIMARY KEY, v int, w text); CREATE MATERIALIZED VIEW {ks}.mv AS "  # noqa: E501
     "SELECT * FROM {ks}.t WHERE v IS NOT NULL AND k IS NOT NULL PRIMARY KEY (v, k)",
-    "function": "CREATE FUNCTION {ks}.plus(a int, b int) CALLED ON NULL INPUT RETURNS int LANGUAGE java "
+    "function": "CREATE FUNCTION {ks}.plus(a int, b int) CALLED ON NULL INPUT RETURNS int LANGUAGE java "  # noqa: E501
     "AS 'return a + b;'",
-    "aggregate": "CREATE FUNCTION {ks}.acc(s int, v int) RETURNS NULL ON NULL INPUT RETURNS int LANGUAGE "
+    "aggregate": "CREATE FUNCTION {ks}.acc(s int, v int) RETURNS NULL ON NULL INPUT RETURNS int LANGUAGE "  # noqa: E501
     "java AS 'return s + v;'; CREATE AGGREGATE {ks}.total(int) SFUNC acc STYPE int INITCOND 0",
 }
 EACH = {"made": list(MADE)}

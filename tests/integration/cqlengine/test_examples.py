@@ -35,7 +35,7 @@ def example(name: str) -> Any:
 
 def test_the_program(node: LocalCluster, tmp_path: Path) -> None:
     # The driver that these tests run with comes first: the tree's own may have no extensions.
-    code = "import runpy, sys; sys.argv[0] = 'mapper'; runpy.run_path(sys.argv.pop(1), run_name='__main__')"
+    code = "import runpy, sys; sys.argv[0] = 'mapper'; runpy.run_path(sys.argv.pop(1), run_name='__main__')"  # noqa: E501
     command = [sys.executable, "-c", code, str(ROOT / "examples" / "mapper.py")]
     command += ["--port", str(node.port), "--contact-points", *node.contact_points]
     done = subprocess.run(

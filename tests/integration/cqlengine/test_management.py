@@ -117,8 +117,8 @@ def test_options(mapper: str) -> None:
     synced(made)
     assert management.sync_table(made) == []
     changed = model(
-        "Opted", id=columns.Integer(primary_key=True), c=columns.Integer(primary_key=True, clustering_order="desc"),
-        __options__={**options, "gc_grace_seconds": 5, "compaction": {"class": "SizeTieredCompactionStrategy", "min_threshold": 3}},
+        "Opted", id=columns.Integer(primary_key=True), c=columns.Integer(primary_key=True, clustering_order="desc"),  # noqa: E501
+        __options__={**options, "gc_grace_seconds": 5, "compaction": {"class": "SizeTieredCompactionStrategy", "min_threshold": 3}},  # noqa: E501
     )  # fmt: skip
     (text,) = management.sync_table(changed)
     assert text == (

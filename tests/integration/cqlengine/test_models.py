@@ -181,8 +181,8 @@ def test_each_column_alone_is_updated_blindly_and_taken_away(name: str) -> None:
 
 def test_conversions_of_what_programs_give() -> None:
     made = Everything.create(
-        id=str(uuid.UUID(int=5)), date="2024-02-29", integer="12", decimal=1.5, time=datetime.time(1, 2, 3),
-        moment=MOMENT.replace(tzinfo=datetime.timezone(datetime.timedelta(hours=2))), a_list=(1, 2), boolean=1,
+        id=str(uuid.UUID(int=5)), date="2024-02-29", integer="12", decimal=1.5, time=datetime.time(1, 2, 3),  # noqa: E501
+        moment=MOMENT.replace(tzinfo=datetime.timezone(datetime.timedelta(hours=2))), a_list=(1, 2), boolean=1,  # noqa: E501
     )  # fmt: skip
     found = Everything.get(id=uuid.UUID(int=5))
     assert (found.date.date(), found.integer) == (datetime.date(2024, 2, 29), 12)
@@ -299,7 +299,7 @@ def test_ttl_and_timestamp() -> None:
     key = {"country": "nl", "year": 1, "name": "a"}
     place = Place.ttl(1000).timestamp(datetime.timedelta(seconds=-60)).create(**key, size=1)
     table = Place.column_family_name()
-    query = f"SELECT ttl(size) AS ttl, writetime(size) AS at FROM {table} WHERE country = 'nl' AND year = 1 AND name = 'a'"
+    query = f"SELECT ttl(size) AS ttl, writetime(size) AS at FROM {table} WHERE country = 'nl' AND year = 1 AND name = 'a'"  # noqa: E501
     row = connection.execute(query).one()
     assert 900 < row["ttl"] <= 1000
     before = row["at"]

@@ -131,8 +131,8 @@ def test_a_file_of_options(
         (["unload", "ks.t"], "the following arguments are required: FOLDER"),
         (["load", "ks.t"], "the following arguments are required: FILE"),
         (["load", "ks.t", "a", "--concurrency", "0"], "concurrency must be an integer from 1 on"),
-        (["load", "ks.t", "a", "--consistency-level", "most"], "there is no consistency level 'MOST'"),
-        (["load", "ks.t", "a", "--user", "u", "--password-env", "NOT_SET"], "no variable 'NOT_SET'"),
+        (["load", "ks.t", "a", "--consistency-level", "most"], "there is no consistency level 'MOST'"),  # noqa: E501
+        (["load", "ks.t", "a", "--user", "u", "--password-env", "NOT_SET"], "no variable 'NOT_SET'"),  # noqa: E501
         (["load", "ks.t", "a", "--cafile", "/nowhere"], "No such file"),
     ],
 )  # fmt: skip

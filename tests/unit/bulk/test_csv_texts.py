@@ -20,14 +20,14 @@ CELLS: dict[str, list[bytes]] = {
     **{
         kind: [
             struct.pack(f">{code}", value)
-            for value in (0, 1, -1, 9, 10, 127, -128, 2 ** (8 * struct.calcsize(code) - 1) - 1, -(2 ** (8 * struct.calcsize(code) - 1)))
+            for value in (0, 1, -1, 9, 10, 127, -128, 2 ** (8 * struct.calcsize(code) - 1) - 1, -(2 ** (8 * struct.calcsize(code) - 1)))  # noqa: E501
         ]
         for kind, code in INTS.items()
     },
-    "float": [struct.pack(">f", one) for one in (0.0, -0.0, 0.1, 1e10, 3.4e38, float("nan"), float("inf"))],
-    "double": [struct.pack(">d", one) for one in (0.0, -0.0, 0.1, 1e16, 1e-5, 123456789.125, 1e300, 5e-324, float("nan"), float("-inf"))],
+    "float": [struct.pack(">f", one) for one in (0.0, -0.0, 0.1, 1e10, 3.4e38, float("nan"), float("inf"))],  # noqa: E501
+    "double": [struct.pack(">d", one) for one in (0.0, -0.0, 0.1, 1e16, 1e-5, 123456789.125, 1e300, 5e-324, float("nan"), float("-inf"))],  # noqa: E501
     "boolean": [b"\0", b"\1", b"\2"],
-    "text": [b"", b"plain", "é".encode(), b"a,b", b'a"b', b'"', b"a\nb", b"a\rb", b" ", b"''", b"\0", "\u2028".encode()],
+    "text": [b"", b"plain", "é".encode(), b"a,b", b'a"b', b'"', b"a\nb", b"a\rb", b" ", b"''", b"\0", "\u2028".encode()],  # noqa: E501
     "ascii": [b"", b"plain", b"a,b"],
     "blob": [b"", b"\0\xff", b"," * 3],
     "uuid": [bytes(range(16)), b"\xff" * 16],
@@ -35,11 +35,11 @@ CELLS: dict[str, list[bytes]] = {
     "timestamp": [
         struct.pack(">q", one)
         for one in (
-            0, 1, -1, 999, 1000, -62135596800000, -62135596800001, 253402300799999, 253402300800000, 2**63 - 1, -(2**63),
-            1_767_225_600_000, 951_782_400_000, 951_868_800_000, 4_107_542_400_000, 86_399_999, 1_735_603_200_123,
+            0, 1, -1, 999, 1000, -62135596800000, -62135596800001, 253402300799999, 253402300800000, 2**63 - 1, -(2**63),  # noqa: E501
+            1_767_225_600_000, 951_782_400_000, 951_868_800_000, 4_107_542_400_000, 86_399_999, 1_735_603_200_123,  # noqa: E501
         )
     ],
-    "date": [struct.pack(">I", 2**31 + one) for one in (0, 1, -1, -719162, -719163, 2932896, 2932897, 11016, 11017, -(2**31), 2**31 - 1, 20_000)],
+    "date": [struct.pack(">I", 2**31 + one) for one in (0, 1, -1, -719162, -719163, 2932896, 2932897, 11016, 11017, -(2**31), 2**31 - 1, 20_000)],  # noqa: E501
     "time": [struct.pack(">q", one) for one in (0, 86_399_999_999_999)],
     "inet": [bytes([127, 0, 0, 1]), bytes(16)],
     "varint": [b"\1", b"\xff" * 20],
@@ -114,7 +114,7 @@ def test_days_of_many_years(compiled: Twins) -> None:
     ("kinds", "body", "count", "message"),
     [
         (["int"], struct.pack(">i", 3) + b"abc", 1, 'row 0, column "c0"'),
-        (["text", "int"], struct.pack(">i", 1) + b"\xff" + struct.pack(">i", -1), 1, 'row 0, column "c0"'),
+        (["text", "int"], struct.pack(">i", 1) + b"\xff" + struct.pack(">i", -1), 1, 'row 0, column "c0"'),  # noqa: E501
         (["int"], struct.pack(">ii", -1, 9), 2, 'row 1, column "c0".*past the end'),
         (["int"], struct.pack(">i", -1) + b"\0", 2, "2 rows of 1 columns"),
         (["int"], b"", -1, "-1 rows"),

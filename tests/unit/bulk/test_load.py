@@ -202,7 +202,7 @@ def test_the_settings_of_requests(node: FakeNode, load: Load) -> None:
 @pytest.mark.parametrize(
     ("options", "kind", "words"),
     [
-        ({"concurrent": 5}, TypeError, "load has no option 'concurrent'; did you mean 'concurrency'"),
+        ({"concurrent": 5}, TypeError, "load has no option 'concurrent'; did you mean 'concurrency'"),  # noqa: E501
         ({"concurrency": 0}, ValueError, "concurrency must be an integer from 1 on, but is 0"),
         ({"max_errors": -1}, ValueError, "max_errors must be an integer from 0 on, but is -1"),
         ({"batch": "host"}, ValueError, "batch must be 'replica', 'partition' or None"),

@@ -42,7 +42,7 @@ PERSON = (
         ("SimpleDateType", "2026-11-23", Date("2026-11-23")),
         ("TimeType", "12:30:00.5", Time("12:30:00.5")),
         ("TimestampType", "2026-11-23 12:30", datetime.datetime(2026, 11, 23, 12, 30)),
-        ("TimestampType", "2026-11-23T12:30:00Z", datetime.datetime(2026, 11, 23, 12, 30, tzinfo=UTC)),
+        ("TimestampType", "2026-11-23T12:30:00Z", datetime.datetime(2026, 11, 23, 12, 30, tzinfo=UTC)),  # noqa: E501
         (
             "TimestampType",
             "2026-11-23 12:30:00.250+0100",

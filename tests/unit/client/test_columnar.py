@@ -291,7 +291,7 @@ def test_rows_that_came_as_rows() -> None:
         ResultSet(FakeFuture([]), [(1, "a")]).to_arrow()
 
 
-@pytest.mark.parametrize(("form", "module"), [("to_arrow", "pyarrow"), ("arrow_batches", "pyarrow"), ("to_polars", "polars"), ("to_pandas", "pandas"), ("to_numpy", "numpy")])  # fmt: skip
+@pytest.mark.parametrize(("form", "module"), [("to_arrow", "pyarrow"), ("arrow_batches", "pyarrow"), ("to_polars", "polars"), ("to_pandas", "pandas"), ("to_numpy", "numpy")])  # fmt: skip  # noqa: E501
 async def test_what_is_not_installed_is_named(
     face: Face, form: str, module: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -330,13 +330,13 @@ async def test_options_go_through(face: Face) -> None:
 
 
 TIMES = {
-    "at": t.TimestampType, "day": t.SimpleDateType, "clock": t.TimeType, "flag": t.BooleanType, "real": t.FloatType, "uid": t.UUIDType,
-    "vec": vector_of(t.FloatType, 2), "many": list_of(t.Int32Type), "map": map_of(t.UTF8Type, t.Int32Type), "wide": t.LongType,
+    "at": t.TimestampType, "day": t.SimpleDateType, "clock": t.TimeType, "flag": t.BooleanType, "real": t.FloatType, "uid": t.UUIDType,  # noqa: E501
+    "vec": vector_of(t.FloatType, 2), "many": list_of(t.Int32Type), "map": map_of(t.UTF8Type, t.Int32Type), "wide": t.LongType,  # noqa: E501
 }  # fmt: skip
 TIMED: list[list[bytes | None]] = [
     [
-        (1_700_000_000_123).to_bytes(8, "big"), (2**31 + 19_000).to_bytes(4, "big"), (3_600_000_000_001).to_bytes(8, "big"), b"\x01",
-        bytes.fromhex("3fc00000"), bytes(16), bytes.fromhex("3f80000040000000"), int32(1) + value(int32(4)),
+        (1_700_000_000_123).to_bytes(8, "big"), (2**31 + 19_000).to_bytes(4, "big"), (3_600_000_000_001).to_bytes(8, "big"), b"\x01",  # noqa: E501
+        bytes.fromhex("3fc00000"), bytes(16), bytes.fromhex("3f80000040000000"), int32(1) + value(int32(4)),  # noqa: E501
         int32(1) + value(b"k") + value(int32(5)), (2**60 + 1).to_bytes(8, "big"),
     ],
     [None] * 10,
@@ -348,7 +348,7 @@ async def test_numpy_arrays(face: Face) -> None:
 
     arrays = await face.make(face.result(message_of(TIMES, TIMED[:1])), "to_numpy")
     assert {name: array.dtype.str for name, array in arrays.items()} == {
-        "at": "<M8[ms]", "day": "<M8[D]", "clock": "<m8[ns]", "flag": "|b1", "real": "<f4", "uid": "|O", "vec": "<f4", "many": "|O",
+        "at": "<M8[ms]", "day": "<M8[D]", "clock": "<m8[ns]", "flag": "|b1", "real": "<f4", "uid": "|O", "vec": "<f4", "many": "|O",  # noqa: E501
         "map": "|O", "wide": "<i8",
     }  # fmt: skip
     assert arrays["vec"].shape == (1, 2)
@@ -495,7 +495,7 @@ for batch in ResultSet(future, future.pages[0]).arrow_batches():
     rows += batch.num_rows
 # What getrusage says begins with the memory of the parent process.
 print(rows, int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1]) // 1024)
-"""
+"""  # noqa: E501
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")

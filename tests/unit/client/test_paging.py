@@ -1,4 +1,4 @@
-"""The next page: asked for once, while a page is read, and taken by whoever wants it; both faces."""
+"""The next page: asked for once, while a page is read, and taken by whoever wants it; both faces."""  # noqa: E501
 
 from __future__ import annotations
 

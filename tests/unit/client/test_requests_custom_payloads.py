@@ -101,6 +101,6 @@ async def test_every_request_of_a_beta_version_opts_in() -> None:
             await session.execute("SELECT 1", trace=True)
             await session.set_keyspace("ks")
         assert {request.opcode for request in node.requests} >= {
-            Opcode.OPTIONS, Opcode.STARTUP, Opcode.REGISTER, Opcode.QUERY, Opcode.PREPARE, Opcode.EXECUTE,
+            Opcode.OPTIONS, Opcode.STARTUP, Opcode.REGISTER, Opcode.QUERY, Opcode.PREPARE, Opcode.EXECUTE,  # noqa: E501
         }  # fmt: skip
         assert [request for request in node.requests if not request.flags & 0x10] == []

@@ -58,18 +58,18 @@ def declared(**attributes: Any) -> Any:
     [
         ({"a": columns.Text()}, ModelDefinitionException, "At least 1 primary key"),
         (
-            {"k": columns.Text(primary_key=True), "a": columns.Text(db_field="x"), "b": columns.Text(db_field="x")},
+            {"k": columns.Text(primary_key=True), "a": columns.Text(db_field="x"), "b": columns.Text(db_field="x")},  # noqa: E501
             ModelException, "'x' more than once",
         ),
-        ({"k": columns.Text(primary_key=True), "filter": columns.Text()}, ModelDefinitionException, "'filter' conflicts"),
-        ({"k": columns.Text(primary_key=True), "objects": columns.Text()}, ModelDefinitionException, "'objects' conflicts"),
+        ({"k": columns.Text(primary_key=True), "filter": columns.Text()}, ModelDefinitionException, "'filter' conflicts"),  # noqa: E501
+        ({"k": columns.Text(primary_key=True), "objects": columns.Text()}, ModelDefinitionException, "'objects' conflicts"),  # noqa: E501
         (
             {"k": columns.Text(primary_key=True), "a": columns.Text(), "b": columns.Counter()},
             ModelDefinitionException, "counter models may not have data columns",
         ),
-        ({"k": columns.Text(primary_key=True, clustering_order="desc")}, ModelException, "only for clustering primary keys"),
+        ({"k": columns.Text(primary_key=True, clustering_order="desc")}, ModelException, "only for clustering primary keys"),  # noqa: E501
         (
-            {"k": columns.Text(primary_key=True), "c": columns.Text(primary_key=True, clustering_order="up")},
+            {"k": columns.Text(primary_key=True), "c": columns.Text(primary_key=True, clustering_order="up")},  # noqa: E501
             ModelException, "invalid clustering order 'up'",
         ),
         (
@@ -80,7 +80,7 @@ def declared(**attributes: Any) -> Any:
             ModelDefinitionException, "only one discriminator_column",
         ),
         (
-            {"k": columns.Text(primary_key=True), "a": columns.Set(columns.Text, discriminator_column=True)},
+            {"k": columns.Text(primary_key=True), "a": columns.Set(columns.Text, discriminator_column=True)},  # noqa: E501
             ModelDefinitionException, "must not be",
         ),
     ],

@@ -188,8 +188,8 @@ def test_indexes_of_vectors() -> None:
         b = columns.Vector(columns.Float, 2, index=True, similarity="cosine")
 
     assert missing_indexes(Odd, "ks.odd", "odd", []) == [
-        "CREATE CUSTOM INDEX IF NOT EXISTS odd_a_idx ON ks.odd (\"a\") USING 'StorageAttachedIndex'",
-        "CREATE CUSTOM INDEX IF NOT EXISTS odd_b_idx ON ks.odd (\"b\") USING 'StorageAttachedIndex' "
+        "CREATE CUSTOM INDEX IF NOT EXISTS odd_a_idx ON ks.odd (\"a\") USING 'StorageAttachedIndex'",  # noqa: E501
+        "CREATE CUSTOM INDEX IF NOT EXISTS odd_b_idx ON ks.odd (\"b\") USING 'StorageAttachedIndex' "  # noqa: E501
         "WITH OPTIONS = {'similarity_function': 'cosine'}",
     ]
     with pytest.raises(ValueError, match="cosine, dot_product, euclidean, not 'near'"):

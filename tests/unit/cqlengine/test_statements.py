@@ -21,15 +21,15 @@ def where() -> s.WhereClause:
 
 TEXTS: list[tuple[s.BaseCQLStatement, str, str, list[Any]]] = [
     (
-        s.SelectStatement("t", ["f", "g"], where=[where()], order_by=['"x" ASC'], limit=5, allow_filtering=True),
+        s.SelectStatement("t", ["f", "g"], where=[where()], order_by=['"x" ASC'], limit=5, allow_filtering=True),  # noqa: E501
         'SELECT "f", "g" FROM t WHERE "a" = %(0)s ORDER BY "x" ASC LIMIT 5 ALLOW FILTERING',
         'SELECT "f", "g" FROM t WHERE "a" = ? ORDER BY "x" ASC LIMIT ? ALLOW FILTERING',
         [5, 5],
     ),
     (s.SelectStatement("t", count=True), "SELECT COUNT(*) FROM t", "SELECT COUNT(*) FROM t", []),
-    (s.SelectStatement("t", distinct_fields=["a"]), 'SELECT DISTINCT "a" FROM t', 'SELECT DISTINCT "a" FROM t', []),
+    (s.SelectStatement("t", distinct_fields=["a"]), 'SELECT DISTINCT "a" FROM t', 'SELECT DISTINCT "a" FROM t', []),  # noqa: E501
     (
-        s.UpdateStatement("t", [s.AssignmentClause("a", "b")], where=[where()], ttl=5, timestamp=7, conditionals=[IF]),
+        s.UpdateStatement("t", [s.AssignmentClause("a", "b")], where=[where()], ttl=5, timestamp=7, conditionals=[IF]),  # noqa: E501
         'UPDATE t USING TTL 5 AND TIMESTAMP 7 SET "a" = %(2)s WHERE "a" = %(0)s IF "z" = %(1)s',
         'UPDATE t USING TTL ? AND TIMESTAMP ? SET "a" = ? WHERE "a" = ? IF "z" = ?',
         [5, 7, "b", 5, 1],
@@ -42,7 +42,7 @@ TEXTS: list[tuple[s.BaseCQLStatement, str, str, list[Any]]] = [
     ),
     (
         s.InsertStatement(
-            "t", [s.AssignmentClause("a", "b"), s.AssignmentClause("c", 1)], ttl=4, timestamp=datetime.datetime(2020, 1, 1),
+            "t", [s.AssignmentClause("a", "b"), s.AssignmentClause("c", 1)], ttl=4, timestamp=datetime.datetime(2020, 1, 1),  # noqa: E501
             if_not_exists=True,
         ),
         'INSERT INTO t ("a", "c") VALUES (%(0)s, %(1)s) IF NOT EXISTS USING TTL 4 AND TIMESTAMP '
@@ -51,13 +51,13 @@ TEXTS: list[tuple[s.BaseCQLStatement, str, str, list[Any]]] = [
         ["b", 1, 4, 1577836800000000],
     ),
     (
-        s.DeleteStatement("t", ["a", s.FieldDeleteClause("b")], where=[where()], timestamp=3, if_exists=True),
+        s.DeleteStatement("t", ["a", s.FieldDeleteClause("b")], where=[where()], timestamp=3, if_exists=True),  # noqa: E501
         'DELETE "a", "b" FROM t  USING TIMESTAMP 3  WHERE "a" = %(0)s IF EXISTS',
         'DELETE "a", "b" FROM t  USING TIMESTAMP ?  WHERE "a" = ? IF EXISTS',
         [3, 5],
     ),
     (
-        s.DeleteStatement("t", [s.MapDeleteClause("m", {"a": 1}, {"a": 1, "b": 2})], where=[where()], conditionals=[IF]),
+        s.DeleteStatement("t", [s.MapDeleteClause("m", {"a": 1}, {"a": 1, "b": 2})], where=[where()], conditionals=[IF]),  # noqa: E501
         'DELETE "m"[%(2)s] FROM t WHERE "a" = %(0)s IF "z" = %(1)s',
         'DELETE "m"[?] FROM t WHERE "a" = ? IF "z" = ?',
         ["b", 5, 1],

@@ -1,4 +1,4 @@
-"""What programs of other drivers bind: dicts with more keys than markers, and values of odd forms."""
+"""What programs of other drivers bind: dicts with more keys than markers, and values of odd forms."""  # noqa: E501
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def test_modules_are_attributes_of_the_package() -> None:
         "import cassandra, sys\n"
         "from cassandra.cluster import Cluster\n"
         "assert 'cassandra.connection' not in sys.modules\n"
-        "print(cassandra.connection.ConnectionBusy.__name__, cassandra.decoder.dict_factory.__name__,"
+        "print(cassandra.connection.ConnectionBusy.__name__, cassandra.decoder.dict_factory.__name__,"  # noqa: E501
         " hasattr(cassandra, 'nothing_of_the_kind'))"
     )
     done = run_python(code)

@@ -1,6 +1,6 @@
 """Programs whose threads gevent or eventlet has replaced: the engine has a real thread, and blocking
 calls park their greenlets alone.
-"""
+"""  # noqa: E501
 
 from __future__ import annotations
 

@@ -645,7 +645,7 @@ def test_both_bases_render_the_same(
 def profile(**changes: Any) -> Any:
     return SimpleNamespace(
         **{
-            "consistency_level": 10, "serial_consistency_level": 8, "load_balancing_policy": "policy", "retry_policy": "retry",
+            "consistency_level": 10, "serial_consistency_level": 8, "load_balancing_policy": "policy", "retry_policy": "retry",  # noqa: E501
             "speculative_execution_policy": NoSpeculativeExecutionPolicy(), "request_timeout": 12.5,
             "row_factory": "factory", "request_observers": (), **changes,
         }

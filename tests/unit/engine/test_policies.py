@@ -1,4 +1,4 @@
-"""What the engine does for policies: they hear of hosts, look at the engine, and get their pools."""
+"""What the engine does for policies: they hear of hosts, look at the engine, and get their pools."""  # noqa: E501
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ class Silence:
 @pytest.fixture
 def nodes() -> Iterator[FakeCluster]:
     session_row = rows(
-        [("duration", "int"), ("request", "text"), ("started_at", "timestamp"), ("coordinator", "inet"),
+        [("duration", "int"), ("request", "text"), ("started_at", "timestamp"), ("coordinator", "inet"),  # noqa: E501
          ("parameters", "map<text, text>"), ("client", "inet")],
         [(5, "QUERY", None, "127.0.0.1", None, "127.0.0.1")],
     )  # fmt: skip
@@ -132,7 +132,7 @@ def nodes() -> Iterator[FakeCluster]:
 def settings(nodes: FakeCluster) -> dict[str, Any]:
     profile = ExecutionProfile(load_balancing_policy=InOrder(), request_timeout=LIMIT)
     return {
-        "contact_points": nodes.contact_points, "port": nodes.port, "connect_timeout": LIMIT, "idle_heartbeat_interval": 0,
+        "contact_points": nodes.contact_points, "port": nodes.port, "connect_timeout": LIMIT, "idle_heartbeat_interval": 0,  # noqa: E501
         "control_connection_timeout": LIMIT, "max_schema_agreement_wait": LIMIT,
         "execution_profiles": {EXEC_PROFILE_DEFAULT: profile},
         "reconnection_policy": ConstantReconnectionPolicy(0.01, None),

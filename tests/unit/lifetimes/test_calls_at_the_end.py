@@ -62,22 +62,22 @@ TABLE = re.compile(r"system_schema\.tables")
 # What the node does not answer, and the call that waits for it: the same words on both faces.
 CALLS: dict[str, tuple[Any, Call]] = {
     "connect again": (Opcode.STARTUP, lambda cluster, session: cluster.connect()),
-    "connect again to all": (Opcode.STARTUP, lambda cluster, session: cluster.connect(wait_for_all_pools=True)),
+    "connect again to all": (Opcode.STARTUP, lambda cluster, session: cluster.connect(wait_for_all_pools=True)),  # noqa: E501
     "connect to a keyspace": ('USE "ks"', lambda cluster, session: cluster.connect("ks")),
     "prepare": (Opcode.PREPARE, lambda cluster, session: session.prepare("SELECT ?")),
-    "prepare all": (Opcode.PREPARE, lambda cluster, session: session.prepare_all(["SELECT ?", "SELECT 2, ?"])),
-    "execute markers": (Opcode.PREPARE, lambda cluster, session: session.execute("SELECT ?", (1,), timeout=None)),
+    "prepare all": (Opcode.PREPARE, lambda cluster, session: session.prepare_all(["SELECT ?", "SELECT 2, ?"])),  # noqa: E501
+    "execute markers": (Opcode.PREPARE, lambda cluster, session: session.execute("SELECT ?", (1,), timeout=None)),  # noqa: E501
     "execute": ("SELECT 3", lambda cluster, session: session.execute("SELECT 3", timeout=None)),
     "set keyspace": ('USE "ks"', lambda cluster, session: session.set_keyspace("ks")),
-    "refresh nodes": (re.compile("FROM system.local"), lambda cluster, session: cluster.refresh_nodes()),
+    "refresh nodes": (re.compile("FROM system.local"), lambda cluster, session: cluster.refresh_nodes()),  # noqa: E501
     "refresh schema": (TABLE, lambda cluster, session: cluster.refresh_schema_metadata(0)),
-    "refresh table": (re.compile("system_schema"), lambda cluster, session: cluster.refresh_table_metadata("ks", "t", 0)),
+    "refresh table": (re.compile("system_schema"), lambda cluster, session: cluster.refresh_table_metadata("ks", "t", 0)),  # noqa: E501
     "refresh after agreement": (
-        re.compile("SELECT schema_version"), lambda cluster, session: cluster.refresh_schema_metadata(LONG)
+        re.compile("SELECT schema_version"), lambda cluster, session: cluster.refresh_schema_metadata(LONG)  # noqa: E501
     ),
-    "agreement": (re.compile("SELECT schema_version"), lambda cluster, session: session.wait_for_schema_agreement(LONG)),
+    "agreement": (re.compile("SELECT schema_version"), lambda cluster, session: session.wait_for_schema_agreement(LONG)),  # noqa: E501
     "register type": (
-        re.compile("system_schema.types"), lambda cluster, session: cluster.register_user_type("ks", "t", dict)
+        re.compile("system_schema.types"), lambda cluster, session: cluster.register_user_type("ks", "t", dict)  # noqa: E501
     ),
 }  # fmt: skip
 BLOCKING: dict[str, tuple[Any, Call]] = {
@@ -112,7 +112,7 @@ def node() -> Iterator[FakeNode]:
 
 def settings(node: FakeNode) -> dict[str, Any]:
     return {
-        "contact_points": [node.address], "port": node.port, "connect_timeout": LONG, "control_connection_timeout": LONG,
+        "contact_points": [node.address], "port": node.port, "connect_timeout": LONG, "control_connection_timeout": LONG,  # noqa: E501
         "max_schema_agreement_wait": LONG,
     }  # fmt: skip
 

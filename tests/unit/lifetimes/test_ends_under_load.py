@@ -72,7 +72,7 @@ if child == 0:
     os._exit(0)
 os.waitpid(child, 0)
 go_on.set()
-"""
+"""  # noqa: E501
 
 
 @needs_fork

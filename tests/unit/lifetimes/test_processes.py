@@ -58,7 +58,7 @@ with FakeNode() as node:
     os.waitpid(child, 0)
     print("parent", session.execute("SELECT 5").all())
     session.cluster.shutdown()
-"""
+"""  # noqa: E501
 )
 
 SPAWN = (
@@ -78,7 +78,7 @@ if __name__ == "__main__":
         process.join(30)
         print("parent", process.exitcode, session.execute("SELECT 1").all())
         session.cluster.shutdown()
-"""
+"""  # noqa: E501
 )
 
 
@@ -229,7 +229,7 @@ def test_the_interpreter_ends_whatever_is_left_open(ending: str) -> None:
 def test_a_callback_that_blocks_holds_the_interpreter_s_end_up_for_seconds_only() -> None:
     code = (
         PROLOGUE
-        + "node = FakeNode()\nnode.start()\nsession = connect(node)\nblock_in_callback(session, node)\nprint('end')\n"
+        + "node = FakeNode()\nnode.start()\nsession = connect(node)\nblock_in_callback(session, node)\nprint('end')\n"  # noqa: E501
     )
     done = run_python(code, timeout=30)
     assert done.stdout == "end\n", done.stderr

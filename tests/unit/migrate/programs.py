@@ -713,7 +713,7 @@ def work(session):
 
 multiprocessing.Process(target=work)
 connection.setup(["127.0.0.1"], "ks", lazy_connect=True, retry_connect=True, idle_heartbeat_timeout=5)
-'''
+'''  # noqa: E501
 
 
 def source_of(text: str) -> str:

@@ -66,7 +66,7 @@ QUIET = {
     "a requirement of others": "REQUIRED = ['cassandra-driver-tools>=1', 'my-cassandra-driver>=2']",
     "a class of the program": "class Connection: ...\n\nclass Mine(Connection): ...",
     "sets and lists under one name": (
-        "from cassandra.cqlengine import columns as c\nfrom cassandra.cqlengine.models import Model\n"
+        "from cassandra.cqlengine import columns as c\nfrom cassandra.cqlengine.models import Model\n"  # noqa: E501
         "class A(Model):\n    x = c.List(c.Text)\n"
         "class B(Model):\n    x = c.Set(c.Text)\n"
         "A.objects.update(x__remove=['a'])"

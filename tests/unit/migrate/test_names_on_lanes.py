@@ -15,7 +15,7 @@ from tests.unit.migrate.programs import CASES, CLEAN, source_of
 CLASSES = {
     "cassandra.cluster": ("Cluster", "Session", "ResponseFuture", "ResultSet", "ExecutionProfile"),
     "cassandra.metadata": ("Metadata", "TableMetadata"),
-    "cassandra.policies": ("TokenAwarePolicy", "DCAwareRoundRobinPolicy", "RackAwareRoundRobinPolicy"),
+    "cassandra.policies": ("TokenAwarePolicy", "DCAwareRoundRobinPolicy", "RackAwareRoundRobinPolicy"),  # noqa: E501
     "cassandra.pool": ("Host",),
     "cassandra.query": ("PreparedStatement", "BoundStatement", "BatchStatement", "SimpleStatement"),
 }  # fmt: skip

@@ -40,13 +40,13 @@ QUIET = {
         "    one.tables.clear()"
     ),
     "columns that are sets, by another name": (
-        "from cassandra.cqlengine import columns as c\nfrom cassandra.cqlengine.models import Model\n"
+        "from cassandra.cqlengine import columns as c\nfrom cassandra.cqlengine.models import Model\n"  # noqa: E501
         "class A(Model):\n    x: set = c.Set(c.Text)\n"
         "A.objects.update(**{'x__remove': ['a'], 'y__remove': 1})"
     ),
     "reading a mapping": ".cluster.metadata.keyspaces['a'].tables.get('b')",
     "null for a column": ".insert = session.prepare('a')\nsession.execute(insert, [1, None])",
-    "a null field of a tuple": ".insert = session.prepare('a')\nsession.execute(insert, [(1, None)])",
+    "a null field of a tuple": ".insert = session.prepare('a')\nsession.execute(insert, [(1, None)])",  # noqa: E501
     "null in a text": ".session.execute('a', ([1, None],))",
     "a handler for all that a value can be": (
         ".import struct\ntry:\n    session.execute('a')\nexcept struct.error:\n    pass\n"

@@ -53,11 +53,11 @@ def value_of_last(text: str) -> Value:
         # None is what a name has before.
         ("from cassandra.cluster import Cluster\nc = None\ndef f():\n    global c\n"
          "    c = Cluster()\nc", Instance(CLUSTER)),
-        ("try:\n    from cassandra.cluster import Cluster\nexcept ImportError:\n    Cluster = None\n"
+        ("try:\n    from cassandra.cluster import Cluster\nexcept ImportError:\n    Cluster = None\n"  # noqa: E501
          "Cluster", Named(CLUSTER)),
         ("from cassandra.cluster import Cluster\nfor h in Cluster().metadata.all_hosts():\n    h",
          Instance(HOST)),
-        ("from cassandra.cluster import Cluster\nfor k in Cluster().metadata.keyspaces:\n    k", None),
+        ("from cassandra.cluster import Cluster\nfor k in Cluster().metadata.keyspaces:\n    k", None),  # noqa: E501
         ("from cassandra.cluster import Cluster\nh = Cluster().metadata.all_hosts()\n"
          "for i, one in enumerate(sorted(h)):\n    one", Instance(HOST)),
         ("from cassandra.cluster import Cluster\nk = Cluster().metadata.keyspaces\n"

@@ -26,7 +26,7 @@ READ: list[tuple[str, bytes, Any]] = [
     ("string_list", string_list(["a", ""]), ["a", ""]),
     ("string_map", short(1) + string("a") + string("b"), {"a": "b"}),
     ("string_multimap", string_multimap({"a": ["b", "c"]}), {"a": ["b", "c"]}),
-    ("bytes_map", short(2) + string("a") + value(b"1") + string("b") + int32(-1), {"a": b"1", "b": None}),
+    ("bytes_map", short(2) + string("a") + value(b"1") + string("b") + int32(-1), {"a": b"1", "b": None}),  # noqa: E501
     ("inet_address", byte(4) + b"\x7f\0\0\x01", "127.0.0.1"),
     ("inet", byte(16) + bytes(15) + b"\x01" + int32(9042), ("::1", 9042)),
 ]  # fmt: skip

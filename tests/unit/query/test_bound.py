@@ -69,7 +69,7 @@ class TestBoundStatement:
     def test_a_value_of_the_wrong_type_names_column_type_and_value(self) -> None:
         with pytest.raises(
             TypeError,
-            match=r"(?s)\"marks\" \(list<int>, ListType\(Int32Type\)\).*element 1.*'x'.*INSERT INTO people",
+            match=r"(?s)\"marks\" \(list<int>, ListType\(Int32Type\)\).*element 1.*'x'.*INSERT INTO people",  # noqa: E501
         ):
             prepared().bind((1, "x", [1, "x"]))
 

@@ -1,4 +1,4 @@
-"""ScyllaDB's extensions through the engine: transactions, changes of tablets, limits, ids, sockets."""
+"""ScyllaDB's extensions through the engine: transactions, changes of tablets, limits, ids, sockets."""  # noqa: E501
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ def test_metrics_count_hits_and_misses(nodes: FakeCluster) -> None:
 
 
 @pytest.mark.parametrize(
-    "event", [("UPDATED", "TABLE", "tb", "t"), ("DROPPED", "TABLE", "tb", "t"), ("DROPPED", "KEYSPACE", "tb")]
+    "event", [("UPDATED", "TABLE", "tb", "t"), ("DROPPED", "TABLE", "tb", "t"), ("DROPPED", "KEYSPACE", "tb")]  # noqa: E501
 )  # fmt: skip
 def test_tablets_end_with_a_change_of_their_table(
     nodes: FakeCluster, session: Session, event: tuple[str, ...]
@@ -282,7 +282,7 @@ def test_the_leader_comes_first(nodes: FakeCluster) -> None:
 
 
 def test_payloads_beside_others_are_read_too(nodes: FakeCluster, session: Session) -> None:
-    """With a warning or another payload, the answer leaves the fast path, and tells all the same."""
+    """With a warning or another payload, the answer leaves the fast path, and tells all the same."""  # noqa: E501
     text = SELECT.format("tb")
     answer = rows([("v", "text")], [["x"]]).having(["careful"], custom_payload={"own": b"1"})
     nodes.prime(text, answer)

@@ -39,7 +39,7 @@ def test_statements_of_instances(session: FakeSession) -> None:
     del person.scores["a"]
     person.save()
     assert session.last == (
-        'UPDATE ks.person SET "age" = ?, "scores"[?] = ?, "scores"[?] = ? WHERE "id" = ?', [None, "c", 3, "a", None, 1]
+        'UPDATE ks.person SET "age" = ?, "scores"[?] = ?, "scores"[?] = ? WHERE "id" = ?', [None, "c", 3, "a", None, 1]  # noqa: E501
     )  # fmt: skip
     person.ttl(5).timestamp(7).update(name="z")
     assert session.last == (

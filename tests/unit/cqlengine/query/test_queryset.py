@@ -37,26 +37,26 @@ TEXTS = [
         'SELECT "year", "mdl", "price", "doors", "options" FROM ks.car WHERE "maker" = %(0)s AND '
         '"line" = %(1)s LIMIT 10000',
     ),
-    (lambda: Car.objects(Car.maker == "a").only(["model"]), 'SELECT "mdl" FROM ks.car WHERE "maker" = %(0)s LIMIT 10000'),
-    (lambda: Car.objects(maker__in=["a", "b"]), 'SELECT * FROM ks.car WHERE "maker" IN %(0)s LIMIT 10000'),
-    (lambda: Car.objects(year__gt=1, year__lte=3), 'SELECT * FROM ks.car WHERE "year" > %(0)s AND "year" <= %(1)s LIMIT 10000'),
-    (lambda: Car.objects(Car.year >= 1, Car.year < 3), 'SELECT * FROM ks.car WHERE "year" >= %(0)s AND "year" < %(1)s LIMIT 10000'),
-    (lambda: Car.objects(options__contains="x"), 'SELECT * FROM ks.car WHERE "options" CONTAINS %(0)s LIMIT 10000'),
-    (lambda: Car.objects(model__like="%x%"), 'SELECT * FROM ks.car WHERE "mdl" LIKE %(0)s LIMIT 10000'),
-    (lambda: Car.objects(statements.IsNotNull("model")), 'SELECT * FROM ks.car WHERE "mdl" IS NOT NULL LIMIT 10000'),
+    (lambda: Car.objects(Car.maker == "a").only(["model"]), 'SELECT "mdl" FROM ks.car WHERE "maker" = %(0)s LIMIT 10000'),  # noqa: E501
+    (lambda: Car.objects(maker__in=["a", "b"]), 'SELECT * FROM ks.car WHERE "maker" IN %(0)s LIMIT 10000'),  # noqa: E501
+    (lambda: Car.objects(year__gt=1, year__lte=3), 'SELECT * FROM ks.car WHERE "year" > %(0)s AND "year" <= %(1)s LIMIT 10000'),  # noqa: E501
+    (lambda: Car.objects(Car.year >= 1, Car.year < 3), 'SELECT * FROM ks.car WHERE "year" >= %(0)s AND "year" < %(1)s LIMIT 10000'),  # noqa: E501
+    (lambda: Car.objects(options__contains="x"), 'SELECT * FROM ks.car WHERE "options" CONTAINS %(0)s LIMIT 10000'),  # noqa: E501
+    (lambda: Car.objects(model__like="%x%"), 'SELECT * FROM ks.car WHERE "mdl" LIKE %(0)s LIMIT 10000'),  # noqa: E501
+    (lambda: Car.objects(statements.IsNotNull("model")), 'SELECT * FROM ks.car WHERE "mdl" IS NOT NULL LIMIT 10000'),  # noqa: E501
     (
         lambda: Car.objects(pk__token__gt=functions.Token("a", 1)),
         'SELECT * FROM ks.car WHERE token("maker", "line") > token(%(0)s, %(1)s) LIMIT 10000',
     ),
-    (lambda: Car.objects.order_by("-year").limit(5), 'SELECT * FROM ks.car ORDER BY "year" DESC LIMIT 5'),
+    (lambda: Car.objects.order_by("-year").limit(5), 'SELECT * FROM ks.car ORDER BY "year" DESC LIMIT 5'),  # noqa: E501
     (lambda: Car.objects.order_by("year").order_by().limit(None), "SELECT * FROM ks.car"),
     (lambda: Car.objects.limit(0).allow_filtering(), "SELECT * FROM ks.car ALLOW FILTERING"),
     (lambda: Car.objects.distinct(), 'SELECT DISTINCT "maker", "line" FROM ks.car LIMIT 10000'),
-    (lambda: Car.objects.defer(["options", "price"]), 'SELECT "maker", "line", "year", "mdl", "doors" FROM ks.car LIMIT 10000'),
+    (lambda: Car.objects.defer(["options", "price"]), 'SELECT "maker", "line", "year", "mdl", "doors" FROM ks.car LIMIT 10000'),  # noqa: E501
     (lambda: Car.objects.values_list("model"), 'SELECT "mdl" FROM ks.car LIMIT 10000'),
     (lambda: Car.objects.using(keyspace="x"), "SELECT * FROM x.car LIMIT 10000"),
     (lambda: NamedTable("a", "b").objects(c=1), 'SELECT * FROM a.b WHERE "c" = %(0)s LIMIT 10000'),
-    (lambda: NamedTable("a", "b").filter(NamedTable("a", "b").column("c") >= 4), 'SELECT * FROM a.b WHERE "c" >= %(0)s LIMIT 10000'),
+    (lambda: NamedTable("a", "b").filter(NamedTable("a", "b").column("c") >= 4), 'SELECT * FROM a.b WHERE "c" >= %(0)s LIMIT 10000'),  # noqa: E501
 ]  # fmt: skip
 
 
@@ -74,7 +74,7 @@ MISTAKES: list[tuple[Any, type[Exception], str]] = [
     (lambda: ONE(4), QueryException, "4 is not a valid query operator"),
     (lambda: ONE(year__gt=functions.Token(1)), QueryException, "pk__token"),
     (lambda: ONE(pk__token__gt=1), QueryException, "Token"),
-    (lambda: ONE(pk__token__gt=functions.Token(1)), QueryException, "received 1 arguments but model has 2"),
+    (lambda: ONE(pk__token__gt=functions.Token(1)), QueryException, "received 1 arguments but model has 2"),  # noqa: E501
     (lambda: Car.objects.order_by("model"), QueryException, "Can't order on 'model'"),
     (lambda: Car.objects.order_by("zip"), QueryException, "Can't resolve the column name: 'zip'"),
     (lambda: Car.objects.order_by("line"), QueryException, "partition key"),

@@ -1,4 +1,4 @@
-"""Small requests of the engine's own: answers, refusals, time limits and pages, without a socket."""
+"""Small requests of the engine's own: answers, refusals, time limits and pages, without a socket."""  # noqa: E501
 
 from __future__ import annotations
 

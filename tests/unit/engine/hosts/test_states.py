@@ -26,16 +26,16 @@ IGNORED = Facts(is_ignored=True)
         (State(Up.DOWN, True), Event.ANSWERS, CONNECTED, State(Up.UP, True), [Action.MARK_UP]),
         (State(Up.GIVEN_UP), Event.ANSWERS, CONNECTED, State(Up.UP), [Action.MARK_UP]),
         # A connection broke.
-        (State(Up.UP), Event.CONNECTION_FAILED, LOST, State(Up.DOWN, True), [Action.MARK_DOWN, Action.START_TRIES]),
+        (State(Up.UP), Event.CONNECTION_FAILED, LOST, State(Up.DOWN, True), [Action.MARK_DOWN, Action.START_TRIES]),  # noqa: E501
         (State(Up.DOWN, True), Event.CONNECTION_FAILED, LOST, State(Up.DOWN, True), []),
         (State(Up.UP), Event.CONNECTION_FAILED, Facts(), State(Up.UP, True), [Action.START_TRIES]),
         (State(Up.UP), Event.CONNECTION_FAILED, CONNECTED, State(Up.UP), []),
-        (State(Up.UP), Event.CONNECTION_FAILED, HALF_SERVED, State(Up.UP, True), [Action.START_TRIES]),
+        (State(Up.UP), Event.CONNECTION_FAILED, HALF_SERVED, State(Up.UP, True), [Action.START_TRIES]),  # noqa: E501
         # Tries.
         (State(Up.UP, True), Event.TRY_FAILED, LOST, State(Up.DOWN, True), [Action.MARK_DOWN]),
         (State(Up.UP, True), Event.TRY_FAILED, HALF_SERVED, State(Up.UP, True), []),
-        (State(Up.UP, True), Event.TRIES_ENDED, Facts(), State(Up.GIVEN_UP, True), [Action.MARK_DOWN, Action.GIVE_UP]),
-        (State(Up.DOWN, True), Event.TRIES_ENDED, Facts(), State(Up.GIVEN_UP, True), [Action.GIVE_UP]),
+        (State(Up.UP, True), Event.TRIES_ENDED, Facts(), State(Up.GIVEN_UP, True), [Action.MARK_DOWN, Action.GIVE_UP]),  # noqa: E501
+        (State(Up.DOWN, True), Event.TRIES_ENDED, Facts(), State(Up.GIVEN_UP, True), [Action.GIVE_UP]),  # noqa: E501
         (State(Up.UP, True), Event.TRIES_ENDED, CONNECTED, State(Up.UP, True), []),
         # What the cluster says.
         (State(Up.DOWN, True), Event.SAID_UP, Facts(), State(Up.DOWN, True), [Action.HURRY]),
@@ -44,10 +44,10 @@ IGNORED = Facts(is_ignored=True)
         (State(Up.UP), Event.SAID_UP, CONNECTED, State(Up.UP), []),
         (State(Up.UP), Event.SAID_DOWN, CONNECTED, State(Up.UP), []),
         (State(Up.UP), Event.SAID_DOWN, IGNORED, State(Up.DOWN), [Action.MARK_DOWN]),
-        (State(Up.UP), Event.SAID_DOWN, LOST, State(Up.DOWN, True), [Action.MARK_DOWN, Action.START_TRIES]),
+        (State(Up.UP), Event.SAID_DOWN, LOST, State(Up.DOWN, True), [Action.MARK_DOWN, Action.START_TRIES]),  # noqa: E501
         (State(Up.UP), Event.SAID_DOWN, Facts(), State(Up.UP, True), [Action.START_TRIES]),
         # After the control connection has moved.
-        (State(Up.GIVEN_UP), Event.LOOK_AGAIN, Facts(), State(Up.GIVEN_UP, True), [Action.START_TRIES, Action.HURRY]),
+        (State(Up.GIVEN_UP), Event.LOOK_AGAIN, Facts(), State(Up.GIVEN_UP, True), [Action.START_TRIES, Action.HURRY]),  # noqa: E501
         (State(Up.DOWN, True), Event.LOOK_AGAIN, Facts(), State(Up.DOWN, True), [Action.HURRY]),
         (State(Up.DOWN), Event.LOOK_AGAIN, Facts(), State(Up.DOWN), [Action.BRING_UP]),
         (State(Up.UP), Event.LOOK_AGAIN, CONNECTED, State(Up.UP), []),
@@ -57,7 +57,7 @@ IGNORED = Facts(is_ignored=True)
         (State(Up.DOWN), Event.RELOCATED, Facts(), State(Up.DOWN), [Action.BRING_UP]),
         (State(Up.DOWN, True), Event.RELOCATED, Facts(), State(Up.DOWN, True), [Action.HURRY]),
         (State(Up.UP), Event.LEFT, CONNECTED, State(Up.DOWN), [Action.FORGET]),
-        (State(Up.DOWN, True), Event.LEFT, Facts(), State(Up.DOWN), [Action.STOP_TRIES, Action.FORGET]),
+        (State(Up.DOWN, True), Event.LEFT, Facts(), State(Up.DOWN), [Action.STOP_TRIES, Action.FORGET]),  # noqa: E501
     ],
     ids=str,
 )  # fmt: skip

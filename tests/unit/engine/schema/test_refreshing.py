@@ -1,4 +1,4 @@
-"""When the schema is read: rounds, bursts and tries, with a reader that only notes what it reads."""
+"""When the schema is read: rounds, bursts and tries, with a reader that only notes what it reads."""  # noqa: E501
 
 from __future__ import annotations
 

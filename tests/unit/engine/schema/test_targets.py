@@ -40,7 +40,7 @@ def test_each_target_is_covered_by_one_that_is_chosen() -> None:
     for seed in range(300):
         source = random.Random(seed)
         wanted = [
-            Target(kind, "" if kind == "ALL" else f"k{source.randrange(5)}", str(source.randrange(9)) * (kind in ("TABLE", "TYPE")),
+            Target(kind, "" if kind == "ALL" else f"k{source.randrange(5)}", str(source.randrange(9)) * (kind in ("TABLE", "TYPE")),  # noqa: E501
                    source.random() < 0.3)
             for kind in source.choices(kinds, (1, 5, 10, 60, 20), k=source.randrange(1, 40))
         ]  # fmt: skip

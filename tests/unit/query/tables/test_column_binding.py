@@ -70,7 +70,7 @@ VECTORS = [[1.5, -2.0], [3.0, 4.0], [0.1, float("inf")]]
 # (a name, an array of Arrow, CQL types that take it).
 ARRAYS: list[tuple[str, Callable[[], Any], tuple[str, ...]]] = [
     *[
-        (kind, lambda kind=kind: pa.array([1, None, 100], kind), ("tinyint", "smallint", "int", "bigint", "counter", "varint"))
+        (kind, lambda kind=kind: pa.array([1, None, 100], kind), ("tinyint", "smallint", "int", "bigint", "counter", "varint"))  # noqa: E501
         for kind in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
     ],
     ("least", lambda: pa.array([-(2**63), 2**63 - 1, None]), ("bigint",)),
@@ -89,23 +89,23 @@ ARRAYS: list[tuple[str, Callable[[], Any], tuple[str, ...]]] = [
     ("large blob", lambda: pa.array([b"", None, b"\xff"], "large_binary"), ("blob",)),
     ("uuid", lambda: pa.array(KEYS, pa.binary(16)), ("uuid", "blob")),
     *[
-        (f"moments in {unit}", lambda unit=unit: pa.array(MOMENTS, pa.timestamp("us")).cast(pa.timestamp(unit), safe=False), ("timestamp", "date"))
+        (f"moments in {unit}", lambda unit=unit: pa.array(MOMENTS, pa.timestamp("us")).cast(pa.timestamp(unit), safe=False), ("timestamp", "date"))  # noqa: E501
         for unit in ("s", "ms", "us", "ns")
     ],
-    ("moments of a zone", lambda: pa.array(MOMENTS[2:], pa.timestamp("us", "Europe/Berlin")), ("timestamp",)),
-    ("far moments", lambda: pa.array([-(2**60), 2**60, None]).cast(pa.timestamp("ms")), ("timestamp",)),
+    ("moments of a zone", lambda: pa.array(MOMENTS[2:], pa.timestamp("us", "Europe/Berlin")), ("timestamp",)),  # noqa: E501
+    ("far moments", lambda: pa.array([-(2**60), 2**60, None]).cast(pa.timestamp("ms")), ("timestamp",)),  # noqa: E501
     ("days", lambda: pa.array(DAYS, "date32"), ("date", "timestamp")),
-    ("far days", lambda: pa.array([-(2**31), 2**31 - 1, None], "int32").cast("date32"), ("date", "timestamp")),
+    ("far days", lambda: pa.array([-(2**31), 2**31 - 1, None], "int32").cast("date32"), ("date", "timestamp")),  # noqa: E501
     ("date64", lambda: pa.array(DAYS, "date64"), ("date", "timestamp")),
     *[
-        (f"times in {kind}", lambda kind=kind, size=size: pa.array([0, None, 86_399], size).cast(kind), ("time",))
-        for kind, size in ((pa.time32("s"), "int32"), (pa.time32("ms"), "int32"), (pa.time64("us"), "int64"), (pa.time64("ns"), "int64"))
+        (f"times in {kind}", lambda kind=kind, size=size: pa.array([0, None, 86_399], size).cast(kind), ("time",))  # noqa: E501
+        for kind, size in ((pa.time32("s"), "int32"), (pa.time32("ms"), "int32"), (pa.time64("us"), "int64"), (pa.time64("ns"), "int64"))  # noqa: E501
     ],
     ("spans", lambda: pa.array([0, None, 5], "int64").cast(pa.duration("us")), ("time",)),
     ("vectors", lambda: pa.array(VECTORS, pa.list_(pa.float32(), 2)), ("vector<float, 2>",)),
-    ("lists", lambda: pa.array([*VECTORS, None], pa.list_(pa.float32())), ("vector<float, 2>", "list<float>", "set<float>")),
-    ("large lists", lambda: pa.array([*VECTORS, None], pa.large_list(pa.float32())), ("vector<float, 2>",)),
-    ("lists of doubles", lambda: pa.array(VECTORS, pa.list_(pa.float64())), ("vector<float, 2>", "vector<double, 2>")),
+    ("lists", lambda: pa.array([*VECTORS, None], pa.list_(pa.float32())), ("vector<float, 2>", "list<float>", "set<float>")),  # noqa: E501
+    ("large lists", lambda: pa.array([*VECTORS, None], pa.large_list(pa.float32())), ("vector<float, 2>",)),  # noqa: E501
+    ("lists of doubles", lambda: pa.array(VECTORS, pa.list_(pa.float64())), ("vector<float, 2>", "vector<double, 2>")),  # noqa: E501
     ("decimals", lambda: pa.array([decimal.Decimal("1.25"), None]), ("decimal",)),
     ("maps", lambda: pa.array([[("a", 1)], None], pa.map_("string", "int32")), ("map<text, int>",)),
     ("nothing", lambda: pa.array([None, None]), ("int", "text", "vector<float, 2>")),
@@ -130,7 +130,7 @@ def test_arrow_columns(twins: Twins, name: str, make: Callable[[], Any], kind: s
 
 NUMPY: list[tuple[Callable[[], Any], str]] = [
     *[(lambda kind=kind: np.array([1, 0, 100], kind), "int") for kind in ("i1", "i2", "i4", "i8")],
-    *[(lambda kind=kind: np.array([1, 0, 100], kind), "bigint") for kind in ("u1", "u2", "u4", "u8")],
+    *[(lambda kind=kind: np.array([1, 0, 100], kind), "bigint") for kind in ("u1", "u2", "u4", "u8")],  # noqa: E501
     (lambda: np.array([1, 2], ">i4"), "int"),
     (lambda: np.array([1.5, np.nan], "f4"), "double"),
     (lambda: np.array([1.5, np.nan], "f8"), "float"),
@@ -138,7 +138,7 @@ NUMPY: list[tuple[Callable[[], Any], str]] = [
     (lambda: np.array([1.5], "f2"), "double"),
     (lambda: np.array([True, False]), "boolean"),
     *[
-        (lambda unit=unit: np.array(["1969-12-31T23:59:59", "NaT", "2026-01-02"], f"M8[{unit}]"), kind)
+        (lambda unit=unit: np.array(["1969-12-31T23:59:59", "NaT", "2026-01-02"], f"M8[{unit}]"), kind)  # noqa: E501
         for unit in ("D", "h", "s", "ms", "us", "ns")
         for kind in ("timestamp", "date")
     ],
@@ -231,7 +231,7 @@ def test_types_of_programs_bind_in_their_own_way(twins: Twins) -> None:
 
 def test_columns_of_both_kinds_beside_each_other(twins: Twins) -> None:
     table = pa.table(
-        {"c0": [1, 2], "c1": [[1], None], "c2": ["a", "b"], "c3": pa.array(VECTORS[:2], pa.list_(pa.float32(), 2))}
+        {"c0": [1, 2], "c1": [[1], None], "c2": ["a", "b"], "c3": pa.array(VECTORS[:2], pa.list_(pa.float32(), 2))}  # noqa: E501
     )  # fmt: skip
     types = ("int", "list<int>", "text", "vector<float, 2>")
     assert bound(twins, table, *types) == by_objects(twins, table, *types)

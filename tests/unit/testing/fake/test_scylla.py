@@ -1,4 +1,4 @@
-"""The fake node as a node of ScyllaDB: shards, ports, tablets, marks and ids, seen by bare bytes."""
+"""The fake node as a node of ScyllaDB: shards, ports, tablets, marks and ids, seen by bare bytes."""  # noqa: E501
 
 from __future__ import annotations
 
