@@ -2,11 +2,12 @@
 
     python benchmarks/threads.py [--seconds 2] [--check]
 
-Each thread binds rows of six columns and reads pages of 100, by plans of its own, over and over.
-With the global interpreter lock two threads share one core. On a build of
-CPython that can do without (3.13t, 3.14t) the same is measured with the lock and without it, in
-turns: ``--check`` wants two threads to do at least 1.8 times as much as one there, and one thread
-to take at most 1.15 times as long without the lock as with it.
+Each thread binds rows of six columns and reads pages of 100, by plans of its own, over and over;
+and then by plans that both share, as threads with one prepared statement do. With the global
+interpreter lock two threads share one core. On a build of CPython that can do without (3.13t,
+3.14t) the same is measured with the lock and without it, in turns: ``--check`` wants two threads
+to do at least 1.8 times as much as one there, and one thread to take at most 1.15 times as long
+without the lock as with it.
 """
 
 from __future__ import annotations
@@ -30,13 +31,15 @@ KINDS = ("Int32Type", "UTF8Type", "LongType", "DoubleType", "BooleanType", "UTF8
 ROW = (7, "a text", 1 << 40, 2.5, True, "another text")
 PAGE = 100
 
-def work(end, counts, place):
+def plans():
     columns = [ColumnMetadata("ks", "t", f"c{{n}}", cqltypes.lookup_casstype(kind))
                for n, kind in enumerate(KINDS)]
-    plan = _impl.bind.BindPlan(columns, [0])
+    return _impl.bind.BindPlan(columns, [0]), ResultMetadata(columns).row_plan
+
+def work(end, counts, place):
+    plan, rows = shared or plans()
     data = plan.bind(ROW, 5).data
     page = PAGE.to_bytes(4, "big") + data * PAGE
-    rows = ResultMetadata(columns).row_plan
     count = 0
     while time.perf_counter() < end:
         for _ in range(20):
@@ -47,6 +50,7 @@ def work(end, counts, place):
     counts[place] = count
 
 count, seconds = int(sys.argv[1]), float(sys.argv[2])
+shared = plans() if sys.argv[3] == "shared" else None
 counts = [0] * count
 began = time.perf_counter()
 threads = [threading.Thread(target=work, args=(began + seconds, counts, n)) for n in range(count)]
@@ -56,12 +60,25 @@ print(sum(counts) / (time.perf_counter() - began))
 """.replace("{{", "{").replace("}}", "}")
 
 
-def rate(threads: int, seconds: float, gil: str) -> float:
-    """Return the rows that threads bind and decode in a second, all of them."""
+CASES = {
+    "one thread": (1, "own"),
+    "two threads": (2, "own"),
+    "two, shared plans": (2, "shared"),
+}
+
+
+def rate(threads: int, plans: str, seconds: float, gil: str) -> float:
+    """Return the rows that threads bind and decode in a second, all of them.
+
+    :param threads: how many.
+    :param plans: "own" or "shared".
+    :param seconds: how long they work.
+    :param gil: the value of ``PYTHON_GIL``.
+    """
     environment = {**peers.inherited(), **peers.own_settings(), "PYTHON_GIL": gil}
     if not sysconfig.get_config_var("Py_GIL_DISABLED"):
         del environment["PYTHON_GIL"]
-    command = [sys.executable, "-c", CODE, str(threads), str(seconds)]
+    command = [sys.executable, "-c", CODE, str(threads), str(seconds), plans]
     done = subprocess.run(
         command, capture_output=True, text=True, check=True, env=environment, cwd=peers.cache()
     )
@@ -77,15 +94,13 @@ def main() -> int:
     options = bench.start(seconds=0.2, rounds=2)
     is_free = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
     locks = {"without the lock": "0", "with the lock": "1"} if is_free else {"with the lock": "1"}
-    best: dict[str, dict[str, float]] = {
-        lock: {"one thread": 0.0, "two threads": 0.0} for lock in locks
-    }
-    with bench.progress(options.rounds * len(locks) * 2) as bar:
+    best = {lock: dict.fromkeys(CASES, 0.0) for lock in locks}
+    with bench.progress(options.rounds * len(locks) * len(CASES)) as bar:
         for _ in range(options.rounds):
             for lock, gil in locks.items():
-                for name, threads in (("one thread", 1), ("two threads", 2)):
+                for name, (threads, plans) in CASES.items():
                     bar.step(f"{name}, {lock}")
-                    found = rate(threads, options.seconds, gil) / 1000
+                    found = rate(threads, plans, options.seconds, gil) / 1000
                     best[lock][name] = max(best[lock][name], found)
     for figures in best.values():
         figures["two / one"] = figures["two threads"] / figures["one thread"]

@@ -9,12 +9,13 @@ import uuid
 from email.parser import BytesParser
 
 
-def document(metadata: bytes, epoch: int, tools: dict[str, str]) -> bytes:
-    """Return the document of a distribution.
+def document(metadata: bytes, epoch: int, tools: dict[str, str], tag: str) -> bytes:
+    """Return the document of a wheel.
 
     :param metadata: its METADATA file, which names its dependencies.
     :param epoch: the time of the build, in seconds.
     :param tools: what it was built with, by name: versions.
+    :param tag: the wheel's own tag: each wheel has a bill of its own.
     """
     fields = BytesParser().parsebytes(metadata)
     name, version = fields["Name"], fields["Version"]
@@ -25,7 +26,7 @@ def document(metadata: bytes, epoch: int, tools: dict[str, str]) -> bytes:
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
         # The same at every build of the same thing.
-        "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, f'{purl}#{epoch}')}",
+        "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, f'{purl}#{epoch}#{tag}')}",
         "version": 1,
         "metadata": {
             "timestamp": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(epoch)),
