@@ -1,4 +1,4 @@
-"""Latches: what threads wait at, and when the loop opens them."""
+"""Events that threads wait at, and when the loop sets them."""
 
 from __future__ import annotations
 
