@@ -220,7 +220,8 @@ class ClusterBase(
         self.endpoint_factory = self._cloud.factory
         if self.auth_provider is None and self._cloud.credentials is not None:
             # The password is a `Secret`, which the provider keeps as it is.
-            self.auth_provider = PlainTextAuthProvider(*self._cloud.credentials)  # type: ignore[arg-type]
+            credentials: Any = self._cloud.credentials
+            self.auth_provider = PlainTextAuthProvider(*credentials)
 
     def _take_routes(self, has_contact_points: bool) -> None:
         """Follow the setting `client_routes_config`."""

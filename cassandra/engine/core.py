@@ -82,8 +82,7 @@ class Core(Observers):
         self.listeners = Listeners(self.sessions.follow_distances_soon)
         self.internal_queries = InternalQueries(settings)
         self.connector = Connector(settings, loop)
-        # What requests are rendered for ahead of their connection: as the control connection
-        # speaks.
+        # What requests without a connection are rendered for: as the control connection speaks.
         self.wire_format = wire_format_of(self.connector.version, None)
         self.hosts = HostWatch(
             metadata, settings, self.sessions, self.listeners, self._background, self._probe

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from cassandra._imports import Deferred
+from cassandra._imports import import_module
 from cassandra._observer import ObserverBase
 from cassandra.client.contact_points import checked_contact_points
 from cassandra.client.pool_sizes import DEFAULT_MIN_CONNECTIONS_PER_LOCAL_HOST
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     import datetime
     import ssl
 
-    from cassandra import observers as all_observers
     from cassandra.auth import AuthProvider
     from cassandra.bases import ProfileBase
     from cassandra.client.contact_points import ContactPoint, ContactPoints
@@ -48,9 +47,6 @@ if TYPE_CHECKING:
 
     SocketOption = tuple[int, int, int | bytes] | tuple[int, int, None, int]
     """Arguments for ``socket.setsockopt``."""
-else:
-    # Observers know the engine, and the engine knows this table.
-    all_observers = Deferred("cassandra.observers")
 
 __all__ = ["ApplicationInfo", "ClusterSettings"]
 
@@ -77,7 +73,11 @@ def _query_fallback(name: str, fallback: object) -> ControlConnectionQueryFallba
 
 
 def _observers(name: str, observers: object) -> tuple[ObserverBase, ...]:
-    return all_observers.checked_observers(observers, "cluster")
+    # By a text, for type checkers too: observers know the engine, and the engine knows this table.
+    checked: tuple[ObserverBase, ...] = import_module("cassandra.observers").checked_observers(
+        observers, "cluster"
+    )
+    return checked
 
 
 @settings_table
