@@ -118,3 +118,18 @@ async def fails(awaitable: Any) -> BaseException:
     except Exception as error:
         return error
     raise AssertionError(f"no error, but {result!r}")
+
+
+def control_node(nodes: FakeCluster) -> FakeNode | None:
+    """The node that the control connection is at: the one with a registered connection."""
+    for node in nodes.nodes:
+        if any(connection.event_types for connection in node.connections):
+            return node
+    return None
+
+
+class Never:
+    """A reconnection policy without a single try."""
+
+    def new_schedule(self) -> Any:
+        return iter(())

@@ -1,18 +1,14 @@
-"""Faults of hosts: refusals and what is tried after them, hosts that go and come back, the control
-connection, events.
-"""
+"""Refusals of hosts, and what is tried after them; keyspaces of connections."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
-import uuid
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
-from cassandra import ConsistencyLevel, ReadTimeout, Unavailable, WriteTimeout, aio
+from cassandra import ConsistencyLevel, ReadTimeout, Unavailable, WriteTimeout
 from cassandra.errors import (
     ConnectionException,
     DriverException,
@@ -37,22 +33,17 @@ from cassandra.testing.fake import (
     ErrorCode,
     FakeCluster,
     FakeNode,
-    Opcode,
     close,
     error,
     garbage,
     half_frame,
     hold,
-    message,
     reset,
     sequence,
     silence,
-    void,
 )
 from tests.unit.engine.faults import (
     READ,
-    WAIT,
-    HostEvents,
     InOrder,
     connected,
     fails,
@@ -417,287 +408,6 @@ async def test_all_twins_fail(nodes: FakeCluster) -> None:
         for one in held:
             one.release(error(ErrorCode.OVERLOADED, "busy"))
         assert isinstance(await waiting, OverloadedErrorMessage)
-
-
-# -- hosts that go and come back -------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("tell", [True, False], ids=["with events", "without"])
-async def test_a_host_goes_down_and_comes_back(nodes: FakeCluster, tell: bool) -> None:
-    async with connected(nodes) as (cluster, session):
-        events = HostEvents()
-        cluster.register_listener(events)
-        for victim in nodes.nodes:
-            await thread(nodes.stop_node, victim, tell)
-            await events.expect("down", victim.address)
-            assert (await session.execute(SAFE)).one().k != nodes.nodes.index(victim)
-            await thread(nodes.start_node, victim, tell)
-            await events.expect("up", victim.address)
-        assert (await session.execute(SAFE)).one().k == 0
-
-
-async def test_all_hosts_go_down_and_come_back(nodes: FakeCluster) -> None:
-    async with connected(nodes) as (cluster, session):
-        events = HostEvents()
-        cluster.register_listener(events)
-        for node in nodes.nodes:
-            await thread(node.stop)
-        for node in nodes.nodes:
-            await events.expect("down", node.address)
-        failure = await fails(session.execute(SAFE))
-        assert isinstance(failure, NoHostAvailable)
-        for node in nodes.nodes:
-            await thread(node.start)
-        events.seen.clear()
-        await thread(nodes[0].wait_for, lambda node: node.connections)
-        await asyncio.wait_for(until_answered(session), WAIT)
-
-
-async def until_answered(session: aio.Session) -> None:
-    """Ask until an answer comes."""
-    while True:
-        try:
-            await session.execute(SAFE)
-            return
-        except DriverException:
-            await asyncio.sleep(0.01)
-
-
-async def test_a_flapping_host_keeps_nobody_waiting(nodes: FakeCluster) -> None:
-    async with connected(nodes) as (cluster, session):
-        events = HostEvents()
-        cluster.register_listener(events)
-        for _ in range(5):
-            await thread(nodes[0].refuse_connections)
-            await thread(nodes[0].drop_connections, True)
-            await events.expect("down", nodes[0].address)
-            assert (await session.execute(SAFE)).one().k == 1
-            await thread(nodes[0].accept_connections)
-            await events.expect("up", nodes[0].address)
-            assert (await session.execute(SAFE)).one().k == 0
-
-
-async def test_a_host_that_does_not_answer_heartbeats_goes_down(nodes: FakeCluster) -> None:
-    async with connected(
-        nodes, idle_heartbeat_interval=0.05, idle_heartbeat_timeout=0.05, connect_timeout=0.2
-    ) as (
-        cluster,
-        session,
-    ):
-        events = HostEvents()
-        cluster.register_listener(events)
-        await thread(nodes[0].pause)
-        await events.expect("down", nodes[0].address)
-        assert (await session.execute(SAFE)).one().k == 1
-        await thread(nodes[0].resume)
-        await events.expect("up", nodes[0].address)
-        assert (await session.execute(SAFE)).one().k == 0
-
-
-async def test_a_host_that_is_down_at_connect_is_used_when_it_comes(nodes: FakeCluster) -> None:
-    await thread(nodes[1].stop)
-    async with connected(nodes) as (cluster, session):
-        events = HostEvents()
-        cluster.register_listener(events)
-        assert (await session.execute(SAFE)).one().k == 0
-        await thread(nodes.start_node, nodes[1])
-        await events.expect("up", nodes[1].address)
-        await thread(nodes[0].stop)
-        await events.expect("down", nodes[0].address)
-        assert (await session.execute(SAFE)).one().k == 1
-
-
-async def test_statements_are_prepared_on_a_host_that_comes_back(nodes: FakeCluster) -> None:
-    query = "INSERT INTO t (k) VALUES (?)"
-    async with connected(nodes) as (cluster, session):
-        events = HostEvents()
-        cluster.register_listener(events)
-        statement = await session.prepare(query)
-        assert [node.prepared for node in nodes.nodes] == [[query]] * 3
-        await thread(nodes.stop_node, nodes[1])
-        await events.expect("down", nodes[1].address)
-        await thread(nodes.start_node, nodes[1])
-        await thread(nodes[1].wait_for, lambda node: node.prepared == [query])
-        assert statement.query_string == query
-
-
-async def test_shutdown_while_the_pool_of_a_host_that_came_back_is_opened(
-    nodes: FakeCluster,
-) -> None:
-    """The connection that is being opened belongs to the engine alone, and goes with it."""
-    async with connected(nodes) as (cluster, _):
-        events = HostEvents()
-        cluster.register_listener(events)
-        await thread(nodes[1].stop)
-        await events.expect("down", nodes[1].address)
-        nodes[1].forget_requests()
-        held = hold(message(Opcode.READY, b""))
-        # The first one only looks whether the host answers; the pool's comes then.
-        nodes[1].prime(
-            lambda request: (
-                request.opcode == Opcode.STARTUP and nodes[1].count(Opcode.STARTUP) == 2
-            ),
-            held,
-            times=1,
-        )
-        await thread(nodes[1].start)
-        await thread(held.wait)
-        await cluster.shutdown()
-        held.release()
-        await thread(nodes[1].wait_for, lambda node: not node.connections)
-
-
-# -- the control connection ------------------------------------------------------------------------
-
-
-def control_node(nodes: FakeCluster) -> FakeNode | None:
-    """The node that the control connection is at: the one with a registered connection."""
-    for node in nodes.nodes:
-        if any(connection.event_types for connection in node.connections):
-            return node
-    return None
-
-
-@pytest.mark.parametrize("way", ["stop", "drop", "reset"])
-async def test_the_control_connection_moves_on(nodes: FakeCluster, way: str) -> None:
-    async with connected(nodes) as (cluster, session):
-        events = HostEvents()
-        cluster.register_listener(events)
-        before = control_node(nodes)
-        assert before is not None
-        registered = sum(node.count(Opcode.REGISTER) for node in nodes.nodes)
-        if way == "stop":
-            await thread(before.stop)
-        else:
-            await thread(before.drop_connections, way == "reset")
-
-        await until_on_loop(
-            lambda: sum(node.count(Opcode.REGISTER) for node in nodes.nodes) > registered
-        )
-        # It hears what is told from now on.
-        added = await thread(nodes.add_node)
-        await events.expect("add", added.address)
-        assert (await session.execute(SAFE)).all() != []
-
-
-async def test_a_control_connection_that_does_not_answer_is_left(nodes: FakeCluster) -> None:
-    """It took the event, but the node list cannot be read over it: the next host has to tell."""
-    async with connected(nodes, control_connection_timeout=0.1) as (cluster, _):
-        events = HostEvents()
-        cluster.register_listener(events)
-        node = control_node(nodes)
-        assert node is not None
-        node.prime("SELECT * FROM system.peers_v2", silence())
-        added = await thread(nodes.add_node)
-        await events.expect("add", added.address)
-        await until_on_loop(lambda: control_node(nodes) not in (None, node))
-
-
-async def test_a_node_that_is_replaced_at_its_address(nodes: FakeCluster) -> None:
-    """Another host id is another node, whatever its address."""
-    async with connected(nodes) as (cluster, session):
-        events = HostEvents()
-        cluster.register_listener(events)
-        node = next(node for node in nodes.nodes if node is not control_node(nodes))
-        await thread(nodes.stop_node, node)
-        await events.expect("down", node.address)
-        node.host_id = uuid.UUID(int=77)
-        await thread(nodes.start_node, node)
-        await thread(nodes.tell, "TOPOLOGY_CHANGE", "NEW_NODE", node)
-
-        def is_known() -> bool:
-            host = cluster.metadata.get_host(node.address, node.port)
-            return host is not None and host.host_id == node.host_id and bool(host.is_up)
-
-        await until_on_loop(is_known)
-        assert len(cluster.metadata.all_hosts()) == 3
-        assert (await session.execute(SAFE)) is not None
-
-
-async def test_rows_of_half_a_node_are_ignored(nodes: FakeCluster) -> None:
-    """A node that is joining or gone leaves a row without tokens behind."""
-    for node in nodes.nodes:
-        node.peers = [*node.peers, FakeNode("127.0.0.99", nodes.port, tokens=())]
-    async with connected(nodes) as (cluster, session):
-        assert {host.address for host in cluster.metadata.all_hosts()} == set(nodes.contact_points)
-        assert (await session.execute(SAFE)).one().k == 0
-
-
-async def test_what_happened_while_there_was_no_control_connection_is_found(
-    nodes: FakeCluster,
-) -> None:
-    async with connected(nodes) as (cluster, _):
-        events = HostEvents()
-        cluster.register_listener(events)
-        for node in nodes.nodes:
-            await thread(node.stop)
-        added = await thread(nodes.add_node)  # nobody is there to hear of it
-        for node in nodes.nodes[:3]:
-            await thread(node.start)
-        await events.expect("add", added.address)
-
-
-@pytest.mark.slow
-async def test_nodes_that_join_and_leave(nodes: FakeCluster) -> None:
-    async with connected(nodes) as (cluster, session):
-        events = HostEvents()
-        cluster.register_listener(events)
-        added = await thread(nodes.add_node)
-        await events.expect("add", added.address)
-        await events.expect("up", added.address)
-        victim = next(node for node in nodes.nodes if node is not control_node(nodes))
-        await thread(nodes.remove_node, victim)
-        await events.expect("remove", victim.address)
-        assert {host.address for host in cluster.metadata.all_hosts()} == set(nodes.contact_points)
-        assert (await session.execute(SAFE)) is not None
-
-
-async def test_a_storm_of_events_is_one_reading(nodes: FakeCluster) -> None:
-    async with connected(nodes) as (cluster, _):
-        node = control_node(nodes)
-        assert node is not None
-        events = HostEvents()
-        cluster.register_listener(events)
-        node.forget_requests()
-        added = await thread(nodes.add_node)
-        for _ in range(500):
-            node.send_event("TOPOLOGY_CHANGE", "NEW_NODE", added.address, added.port)
-            node.send_event("STATUS_CHANGE", "UP", "127.0.9.9", added.port)
-        await events.expect("add", added.address)
-        readings = [request for request in node.requests if "peers" in (request.query or "")]
-        assert 1 <= len(readings) <= 3
-
-
-async def test_a_rumour_that_a_host_is_down_is_not_believed_while_it_answers(
-    nodes: FakeCluster,
-) -> None:
-    async with connected(nodes) as (_, session):
-        node = control_node(nodes)
-        assert node is not None
-        assert (
-            await thread(node.send_event, "STATUS_CHANGE", "DOWN", nodes[0].address, nodes.port)
-            == 1
-        )
-        node.prime("after the event", void())
-        for _ in range(5):
-            assert (await session.execute(SAFE)).one().k == 0
-
-
-async def test_schema_events_and_events_of_unknown_types(
-    nodes: FakeCluster, caplog: pytest.LogCaptureFixture
-) -> None:
-    async with connected(nodes) as (_, session):
-        node = control_node(nodes)
-        assert node is not None
-        node.send_event("SCHEMA_CHANGE", "CREATED", "KEYSPACE", "ks")
-        node.send_event("SCHEMA_CHANGE", "UPDATED", "TABLE", "ks", "t")
-        node.send_event("SCHEMA_CHANGE", "DROPPED", "FUNCTION", "ks", "f", ["int"])
-        node.send_event("STATUS_CHANGE", "SIDEWAYS", nodes[0].address, nodes.port)
-        added = await thread(nodes.add_node)
-        assert added.is_running
-        assert (await session.execute(SAFE)).one().k == 0
-        await until_on_loop(lambda: added.connections)
-    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
 async def test_a_keyspace_is_used_on_every_connection(nodes: FakeCluster) -> None:

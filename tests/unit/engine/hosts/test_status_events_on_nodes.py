@@ -1,18 +1,47 @@
-"""Servers that tell of hosts by DOWN and UP alone."""
+"""What servers tell of hosts: events, and rows of the node list."""
 
 from __future__ import annotations
 
+import logging
 import uuid
+from collections.abc import AsyncIterator
 from typing import Any
 
+import pytest
+
 from cassandra.policies import ConstantReconnectionPolicy
-from cassandra.testing.fake import FakeCluster
-from tests.unit.engine.faults import HostEvents, connected, thread
+from cassandra.query import SimpleStatement
+from cassandra.testing.fake import (
+    FakeCluster,
+    FakeNode,
+    void,
+)
+from tests.unit.engine.faults import (
+    READ,
+    HostEvents,
+    connected,
+    control_node,
+    number,
+    thread,
+)
 from tests.waiting import until_on_loop
 
+SAFE = SimpleStatement(READ, is_idempotent=True)
 
-async def test_a_node_that_was_replaced_is_known_when_it_is_said_to_be_up() -> None:
-    """Of servers that send only DOWN and UP, without REMOVED_NODE and NEW_NODE."""
+
+@pytest.fixture
+async def nodes() -> AsyncIterator[FakeCluster]:
+    """Three nodes; statements are sent to the first one first. Each answers `READ` by its place."""
+    with FakeCluster(3) as cluster:
+        for place, node in enumerate(cluster.nodes):
+            node.prime(READ, number(place))
+        yield cluster
+        assert [node.malformed for node in cluster.nodes] == [[]] * len(cluster)
+
+
+@pytest.mark.parametrize("tells_of_new_nodes", [True, False])
+async def test_a_node_that_was_replaced_is_another_host(tells_of_new_nodes: bool) -> None:
+    """Another host id is another node, whatever its address. Some servers send only DOWN and UP."""
     with FakeCluster(2) as nodes:
         windows: Any = {
             "topology_event_refresh_window": 0,
@@ -29,11 +58,88 @@ async def test_a_node_that_was_replaced_is_known_when_it_is_said_to_be_up() -> N
             await events.expect("down", replaced.address)
             replaced.host_id = uuid.UUID(int=99)
             await thread(nodes.start_node, replaced)
+            if tells_of_new_nodes:
+                await thread(nodes.tell, "TOPOLOGY_CHANGE", "NEW_NODE", replaced)
             await until_on_loop(
                 lambda: cluster.metadata.get_host_by_host_id(replaced.host_id) is not None
             )
             after = cluster.metadata.get_host_by_host_id(replaced.host_id)
-            assert after is cluster.metadata.get_host(replaced.address)
+            assert after is not None
+            assert after is cluster.metadata.get_host(replaced.address, replaced.port)
             assert after is not before
+            await until_on_loop(lambda: bool(after.is_up))
             await until_on_loop(lambda: any(host is after for host in session.get_pool_state()))
             assert not any(host is before for host in cluster.metadata.all_hosts())
+            assert len(cluster.metadata.all_hosts()) == 2
+
+
+async def test_rows_of_half_a_node_are_ignored(nodes: FakeCluster) -> None:
+    """A node that is joining or gone leaves a row without tokens behind."""
+    for node in nodes.nodes:
+        node.peers = [*node.peers, FakeNode("127.0.0.99", nodes.port, tokens=())]
+    async with connected(nodes) as (cluster, session):
+        assert {host.address for host in cluster.metadata.all_hosts()} == set(nodes.contact_points)
+        assert (await session.execute(SAFE)).one().k == 0
+
+
+@pytest.mark.slow
+async def test_nodes_that_join_and_leave(nodes: FakeCluster) -> None:
+    async with connected(nodes) as (cluster, session):
+        events = HostEvents()
+        cluster.register_listener(events)
+        added = await thread(nodes.add_node)
+        await events.expect("add", added.address)
+        await events.expect("up", added.address)
+        victim = next(node for node in nodes.nodes if node is not control_node(nodes))
+        await thread(nodes.remove_node, victim)
+        await events.expect("remove", victim.address)
+        assert {host.address for host in cluster.metadata.all_hosts()} == set(nodes.contact_points)
+        assert (await session.execute(SAFE)) is not None
+
+
+async def test_a_storm_of_events_is_one_reading(nodes: FakeCluster) -> None:
+    async with connected(nodes) as (cluster, _):
+        node = control_node(nodes)
+        assert node is not None
+        events = HostEvents()
+        cluster.register_listener(events)
+        node.forget_requests()
+        added = await thread(nodes.add_node)
+        for _ in range(500):
+            node.send_event("TOPOLOGY_CHANGE", "NEW_NODE", added.address, added.port)
+            node.send_event("STATUS_CHANGE", "UP", "127.0.9.9", added.port)
+        await events.expect("add", added.address)
+        readings = [request for request in node.requests if "peers" in (request.query or "")]
+        assert 1 <= len(readings) <= 3
+
+
+async def test_an_event_that_a_host_is_down_is_not_believed_while_it_answers(
+    nodes: FakeCluster,
+) -> None:
+    async with connected(nodes) as (_, session):
+        node = control_node(nodes)
+        assert node is not None
+        assert (
+            await thread(node.send_event, "STATUS_CHANGE", "DOWN", nodes[0].address, nodes.port)
+            == 1
+        )
+        node.prime("after the event", void())
+        for _ in range(5):
+            assert (await session.execute(SAFE)).one().k == 0
+
+
+async def test_schema_events_and_events_of_unknown_types(
+    nodes: FakeCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with connected(nodes) as (_, session):
+        node = control_node(nodes)
+        assert node is not None
+        node.send_event("SCHEMA_CHANGE", "CREATED", "KEYSPACE", "ks")
+        node.send_event("SCHEMA_CHANGE", "UPDATED", "TABLE", "ks", "t")
+        node.send_event("SCHEMA_CHANGE", "DROPPED", "FUNCTION", "ks", "f", ["int"])
+        node.send_event("STATUS_CHANGE", "SIDEWAYS", nodes[0].address, nodes.port)
+        added = await thread(nodes.add_node)
+        assert added.is_running
+        assert (await session.execute(SAFE)).one().k == 0
+        await until_on_loop(lambda: added.connections)
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import uuid
 from collections.abc import AsyncIterator
 from typing import Any
@@ -23,12 +22,10 @@ from cassandra.policies import (
     DCAwareRoundRobinPolicy,
     FallthroughRetryPolicy,
     HostDistance,
-    HostFilterPolicy,
-    RoundRobinPolicy,
 )
 from cassandra.query import SimpleStatement
 from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, Opcode, error, hold, message
-from tests.unit.engine.faults import READ, WAIT, HostEvents, connected, fails, number, thread
+from tests.unit.engine.faults import READ, HostEvents, Never, connected, fails, number, thread
 from tests.waiting import until_on_loop
 
 SAFE = SimpleStatement(READ, is_idempotent=True)
@@ -102,194 +99,6 @@ async def test_a_policy_that_comes_later_knows_which_hosts_are_down(nodes: FakeC
         cluster.add_execution_profile("later", ExecutionProfile(load_balancing_policy=policy))
         assert down not in list(policy.make_query_plan())
         assert policy.distance(spare) == HostDistance.REMOTE
-
-
-async def test_the_control_connection_keeps_away_from_ignored_hosts(nodes: FakeCluster) -> None:
-    policy = HostFilterPolicy(RoundRobinPolicy(), lambda host: host.datacenter == "east")
-    async with connected(nodes, {"load_balancing_policy": policy}) as (cluster, _):
-        core = cluster._core
-        assert core is not None
-        only = [DefaultEndPoint(nodes[0].address, nodes.port)]
-        contacts = core.control._contacts
-        contacts.named_endpoints = contacts.endpoints = only
-        assert [str(endpoint) for endpoint in contacts.candidates()] == [nodes[0].endpoint]
-
-
-async def test_what_the_cluster_said_while_the_control_connection_moved_is_not_missed(
-    nodes: FakeCluster,
-) -> None:
-    """A host that is down and not tried any more may have come back unheard."""
-    policy = DCAwareRoundRobinPolicy("east", used_hosts_per_remote_dc=2)
-    async with connected(nodes, {"load_balancing_policy": policy}) as (cluster, _):
-        core = cluster._core
-        assert core is not None
-        events = HostEvents()
-        cluster.register_listener(events)
-        at = core.control.host
-        assert at is not None
-        other = next(host for host in cluster.metadata.all_hosts() if host is not at)
-        reconnection = cluster.reconnection_policy
-        cluster.reconnection_policy = Never()  # type: ignore[assignment]
-        await thread(nodes.stop_node, nodes.node_at(other.address), False)
-        await until_on_loop(lambda: other.state == "forced down")
-        await thread(nodes.start_node, nodes.node_at(other.address), False)
-        cluster.reconnection_policy = reconnection
-        await thread(nodes.node_at(at.address).drop_connections)
-        await events.expect("up", other.address)
-
-
-async def test_hosts_are_tried_at_once_when_the_control_connection_is_back() -> None:
-    with FakeCluster(2) as nodes:
-        hourly = ConstantReconnectionPolicy(3600, None)
-        async with connected(nodes, reconnection_policy=hourly) as (cluster, _):
-            events = HostEvents()
-            cluster.register_listener(events)
-            at = cluster.get_control_connection_host().address
-            other = next(node for node in nodes.nodes if node.address != at)
-            await thread(nodes.stop_node, other, False)
-            await events.expect("down", other.address)
-            await thread(nodes.start_node, other, False)
-            await thread(nodes.node_at(at).drop_connections)
-            await events.expect("up", other.address)
-
-
-def an_hour_between_tries(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
-    """Have the control connection wait that long after a try to come back that has failed; the
-    event tells of the first one.
-    """
-    tries = asyncio.Event()
-
-    def next_delay(schedule: Any) -> float:
-        tries.set()
-        return 3600.0
-
-    monkeypatch.setattr("cassandra.engine.control.connection._next_delay", next_delay)
-    return tries
-
-
-async def test_the_control_connection_comes_back_with_the_first_host(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """After a long outage its own next try may be minutes away."""
-    tries = an_hour_between_tries(monkeypatch)
-    with FakeNode() as node:
-        async with connected(node) as (cluster, _):
-            core = cluster._core
-            assert core is not None
-            await thread(node.refuse_connections)
-            await thread(node.drop_connections)
-            await asyncio.wait_for(tries.wait(), WAIT)
-            assert cluster.get_control_connection_host() is None
-            await thread(node.accept_connections)
-            await until_on_loop(lambda: cluster.get_control_connection_host() is not None)
-
-
-async def test_the_control_connection_comes_back_with_any_connection(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """An outage may be over before a pool has noticed, so that no host was ever down."""
-    tries = an_hour_between_tries(monkeypatch)
-    with FakeNode() as node:
-        async with connected(node) as (cluster, session):
-            core = cluster._core
-            assert core is not None
-            assert core.control.connection is not None
-            await thread(node.refuse_connections)
-            core.control.connection.close(ConnectionException("lost"))
-            await asyncio.wait_for(tries.wait(), WAIT)
-            await thread(node.accept_connections)
-            (pool,) = session._engine.pools.values()
-            pool.connections[0].close(ConnectionException("lost too"))
-            await until_on_loop(lambda: cluster.get_control_connection_host() is not None)
-
-
-async def test_a_control_connection_that_is_lost_while_it_moves_is_made_again() -> None:
-    """A translator takes its time, and meanwhile the connection that is being read goes: nobody
-    else would look for another.
-    """
-    with FakeCluster(2) as nodes:
-        lost, gone = threading.Event(), threading.Event()
-
-        class Slow(AddressTranslator):
-            def translate(self, addr: str) -> str:
-                if lost.is_set():
-                    lost.clear()
-                    for node in nodes.nodes:
-                        node.drop_connections()
-                    gone.wait(WAIT)
-                return addr
-
-        async with connected(nodes, address_translator=Slow()) as (cluster, _):
-            core = cluster._core
-            assert core is not None
-            open_connection, control = core.open_connection, core.control
-
-            async def watched(endpoint: Any, target: Any = None, is_control: bool = False) -> Any:
-                connection = await open_connection(endpoint, target, is_control)
-                # Pools and the control connection put their own in its place.
-                connection.on_closed = lambda *_: gone.set()
-                return connection
-
-            core.open_connection = watched  # type: ignore[method-assign]
-            lost.set()
-            assert control.connection is not None
-            control.connection.close(ConnectionException("lost"))
-            await thread(gone.wait, WAIT)
-            await until_on_loop(
-                lambda: control.connection is not None and not control.connection.closed
-            )
-
-
-async def test_an_event_that_was_due_while_the_control_connection_moved_is_followed() -> None:
-    """It may have been told of after the rows were read."""
-
-    def readings(node: FakeNode) -> int:
-        return sum(
-            "FROM system.local" in text for request in node.requests for text in request.queries
-        )
-
-    with FakeNode() as node:
-        async with connected(node, topology_event_refresh_window=0) as (cluster, _):
-            assert cluster._core is not None
-            control = cluster._core.control
-            before = readings(node)
-            assert control.connection is not None
-            control.connection.close(ConnectionException("lost"))
-            control._start_refresh()
-            await node.wait_until(lambda node: readings(node) == before + 2)
-
-
-async def test_a_control_connection_that_never_lasts_is_no_storm(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("cassandra.engine.control.connection.SHORT_LIFE", 3600.0)
-    with FakeNode() as node:
-        taken: list[float] = []
-
-        class Noted:
-            def new_schedule(self) -> Any:
-                while True:
-                    taken.append(0.0)
-                    yield 0.0
-
-        async with connected(node, reconnection_policy=Noted()) as (cluster, _):
-            assert cluster._core is not None
-            control = cluster._core.control
-            for _ in range(10):
-                await until_on_loop(lambda: control.connection is not None)
-                assert control.connection is not None
-                control.connection.close(ConnectionException("lost"))
-            await until_on_loop(lambda: control.connection is not None)
-            # The first three are made again at once, each of the others after the schedule's next
-            # delay.
-            assert len(taken) == 7
-
-
-class Never:
-    """A reconnection policy without a single try."""
-
-    def new_schedule(self) -> Any:
-        return iter(())
 
 
 # -- conviction ------------------------------------------------------------------------------------
@@ -515,27 +324,6 @@ async def test_a_node_that_is_reached_by_another_of_its_names_stays_the_same_hos
 
 
 # -- events before there is a control connection ---------------------------------------------------
-
-
-async def test_an_event_while_the_control_connection_is_made_is_acted_on_afterwards() -> None:
-    with FakeCluster(2) as nodes:
-        async with connected(nodes) as (cluster, _):
-            core = cluster._core
-            assert core is not None
-            control = core.control
-            events = HostEvents()
-            cluster.register_listener(events)
-            connection, control.connection = control.connection, None  # as it is while it moves
-            added = await thread(nodes.add_node)
-            await until_on_loop(lambda: control._debouncer.due is not None)
-            await until_on_loop(
-                lambda: control._debouncer.due is None and control._refreshing is None
-            )
-            assert cluster.metadata.get_host(added.address) is None
-            control.connection = connection
-            assert connection is not None
-            await thread(nodes.node_at(connection.endpoint.address).drop_connections)
-            await events.expect("add", added.address)
 
 
 # -- listeners -------------------------------------------------------------------------------------
