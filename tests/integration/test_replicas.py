@@ -7,8 +7,6 @@ from __future__ import annotations
 import random
 import re
 import threading
-import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -25,6 +23,7 @@ from cassandra.policies import (
     TokenAwarePolicy,
 )
 from cassandra.testing import LocalCluster
+from tests.waiting import until
 
 from . import conftest
 
@@ -56,13 +55,6 @@ def connect(local: LocalCluster, **settings: Any) -> Cluster:
 def connected(local: LocalCluster, policy: LoadBalancingPolicy) -> Cluster:
     profile = ExecutionProfile(load_balancing_policy=policy, request_timeout=30.0)
     return connect(local, execution_profiles={EXEC_PROFILE_DEFAULT: profile})
-
-
-def wait_for(condition: Callable[[], bool], what: str, seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
-        time.sleep(0.1)
 
 
 def addresses(cluster: Cluster, keyspace: str, key: bytes) -> list[str]:
@@ -155,11 +147,7 @@ def test_a_new_keyspace_is_routed_at_once_and_follows_its_replication(spread: Lo
         assert len(cluster.metadata.get_replicas("fresh", b"key")) == 1
         with connect(spread) as other, other.connect() as changing:
             changing.execute(f"ALTER KEYSPACE fresh WITH replication = {KEYSPACES['both']}")
-        wait_for(
-            lambda: len(cluster.metadata.get_replicas("fresh", b"key")) == 3,
-            "the new replication",
-            10,
-        )
+        until(lambda: len(cluster.metadata.get_replicas("fresh", b"key")) == 3)
         session.execute("DROP KEYSPACE fresh")
         assert cluster.metadata.get_replicas("fresh", b"key") == []
 
@@ -205,12 +193,12 @@ def test_nothing_is_lost_while_a_node_comes_and_goes(spread: LocalCluster) -> No
         loader.start()
         try:
             added = spread.add_node("east", "rack1")
-            wait_for(lambda: cluster.metadata.get_host(added.address) is not None, "the new node")
-            wait_for(lambda: len(session.get_pool_state()) == 3, "a pool to the new node")
+            until(lambda: cluster.metadata.get_host(added.address) is not None, 60)
+            until(lambda: len(session.get_pool_state()) == 3, 60)
             assert_replicas_are_the_servers(spread, cluster)
             assert_requests_reach_replicas(session, "east_two")
             spread.decommission(added.number)
-            wait_for(lambda: cluster.metadata.get_host(added.address) is None, "the node's end")
+            until(lambda: cluster.metadata.get_host(added.address) is None, 60)
             assert_replicas_are_the_servers(spread, cluster)
         finally:
             loader.stop()

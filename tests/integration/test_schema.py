@@ -4,8 +4,6 @@ others, seen through events.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,6 +13,7 @@ from cassandra.cluster import Cluster, Session
 from cassandra.metadata import KeyspaceMetadata
 from cassandra.query import dict_factory
 from cassandra.testing import LocalCluster
+from tests.waiting import until
 
 from .conftest import connect, create_keyspace, new_keyspace_name
 
@@ -203,14 +202,6 @@ def test_an_export_makes_the_same_schema_on_older_versions(old_node: LocalCluste
     check_round_trip(old_node, newest=False)
 
 
-def wait_until(condition: Callable[[], Any], seconds: float = 10.0) -> None:
-    """Events come when they come."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "nothing came within the time"
-        time.sleep(0.01)
-
-
 def test_what_another_session_changes_is_seen(node: LocalCluster) -> None:
     name = new_keyspace_name()
     with connect(node, schema_event_refresh_window=0.05) as watching, watching.connect():
@@ -220,34 +211,34 @@ def test_what_another_session_changes_is_seen(node: LocalCluster) -> None:
 
         with connect(node) as changing, changing.connect() as session:
             create_keyspace(session, name)
-            wait_until(lambda: name in keyspaces())
+            until(lambda: name in keyspaces())
             assert watching.metadata.replication_of(name) is not None
             session.execute(f"CREATE TABLE {name}.t (id int PRIMARY KEY, a text)")
-            wait_until(lambda: "t" in keyspaces()[name].tables)
+            until(lambda: "t" in keyspaces()[name].tables)
             table = keyspaces()[name].tables["t"]
             session.execute(f"ALTER TABLE {name}.t ADD b list<int>")
-            wait_until(lambda: "b" in keyspaces()[name].tables["t"].columns)
+            until(lambda: "b" in keyspaces()[name].tables["t"].columns)
             assert list(table.columns) == ["id", "a"]
             session.execute(f"CREATE INDEX i ON {name}.t (a)")
-            wait_until(lambda: "i" in keyspaces()[name].indexes)
+            until(lambda: "i" in keyspaces()[name].indexes)
             session.execute(f"CREATE TYPE {name}.u (x int)")
-            wait_until(lambda: "u" in keyspaces()[name].user_types)
+            until(lambda: "u" in keyspaces()[name].user_types)
             session.execute(
                 f"CREATE FUNCTION {name}.f(a int) CALLED ON NULL INPUT RETURNS int LANGUAGE java "
                 f"AS $$return a;$$"
             )
-            wait_until(lambda: "f(int)" in keyspaces()[name].functions)
+            until(lambda: "f(int)" in keyspaces()[name].functions)
             session.execute(
                 f"CREATE MATERIALIZED VIEW {name}.v AS SELECT * FROM {name}.t "
                 "WHERE a IS NOT NULL AND id IS NOT NULL PRIMARY KEY (a, id)"
             )
-            wait_until(lambda: "v" in keyspaces()[name].tables["t"].views)
+            until(lambda: "v" in keyspaces()[name].tables["t"].views)
             session.execute(f"DROP MATERIALIZED VIEW {name}.v")
-            wait_until(lambda: "v" not in keyspaces()[name].views)
+            until(lambda: "v" not in keyspaces()[name].views)
             session.execute(f"DROP TABLE {name}.t")
-            wait_until(lambda: not keyspaces()[name].tables)
+            until(lambda: not keyspaces()[name].tables)
             session.execute(f"DROP KEYSPACE {name}")
-            wait_until(lambda: name not in keyspaces())
+            until(lambda: name not in keyspaces())
             assert watching.metadata.replication_of(name) is None
 
 
