@@ -1,4 +1,4 @@
-"""Smaller names that programs take from today's drivers, and what they do."""
+"""Programs that name themselves to the server."""
 
 from __future__ import annotations
 

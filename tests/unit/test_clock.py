@@ -1,4 +1,4 @@
-"""Client-side timestamps, and a warning if they run ahead of the clock."""
+"""The clock of timestamps: it never repeats, and tells of drift."""
 
 from __future__ import annotations
 

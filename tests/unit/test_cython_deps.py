@@ -1,4 +1,4 @@
-"""`cassandra.type_codes` has the codes of the specification."""
+"""The flags that say which compiled parts are there."""
 
 from __future__ import annotations
 

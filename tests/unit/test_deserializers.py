@@ -1,4 +1,4 @@
-"""`cassandra.type_codes` has the codes of the specification."""
+"""Deserializers by the names that programs know."""
 
 from __future__ import annotations
 

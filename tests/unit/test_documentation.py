@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -105,3 +106,14 @@ def test_contributors_are_told_of_each_lane() -> None:
     told = (ROOT / "CONTRIBUTING.rst").read_text()
     assert len(lanes) > 10
     assert [lane for lane in lanes if f"``{lane}``" not in told and f"-e {lane}" not in told] == []
+
+
+def test_each_test_module_says_what_it_tests() -> None:
+    """In words of its own: a text that was copied with a file tells of another one."""
+    told: dict[str, list[str]] = {}
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        name = path.relative_to(ROOT).as_posix()
+        if path.name != "__init__.py" and not {"programs", "scripts", "typing"} & set(path.parts):
+            text = ast.get_docstring(ast.parse(path.read_text()), clean=True) or ""
+            told.setdefault(text.strip(), []).append(name)
+    assert {text: names for text, names in told.items() if len(names) > 1 or not text} == {}

@@ -1,4 +1,4 @@
-"""The classes of types: what users do with subclasses."""
+"""Sentinels stay one object, copied or pickled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Client-side timestamps, and a warning if they run ahead of the clock."""
+"""The generator of client-side timestamps, and its warning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Versions of servers."""
+"""Versions of servers, and of the protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Smaller names that programs take from today's drivers, and what they do."""
+"""Parts of connections that programs of other drivers use: timers, bodies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Smaller names that programs take from today's drivers, and what they do."""
+"""The executor of a session, for many statements at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Smaller names that programs take from today's drivers, and what they do."""
+"""Event loops of other drivers are names for ours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Smaller names that programs take from today's drivers, and what they do."""
+"""Collections of statistics in the manner of scales."""
 
 from __future__ import annotations
 

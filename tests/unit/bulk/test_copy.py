@@ -1,3 +1,5 @@
+"""Copies between tables: what is refused before anything is read."""
+
 from __future__ import annotations
 
 import pytest

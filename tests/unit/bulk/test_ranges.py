@@ -1,3 +1,5 @@
+"""Ranges of the token ring: together they cover it once."""
+
 from __future__ import annotations
 
 import itertools

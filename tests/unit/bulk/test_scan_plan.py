@@ -1,3 +1,5 @@
+"""The order in which a scan asks for pages, and its checkpoint."""
+
 from __future__ import annotations
 
 from pathlib import Path

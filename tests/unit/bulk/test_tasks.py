@@ -1,3 +1,5 @@
+"""Parts of a scan for other processes."""
+
 from __future__ import annotations
 
 import pickle

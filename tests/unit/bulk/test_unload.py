@@ -1,3 +1,5 @@
+"""Unloads: files of each format, from both faces."""
+
 from __future__ import annotations
 
 import csv

@@ -1,4 +1,4 @@
-"""The documented text of statements, and the one that is prepared."""
+"""Clauses of statements: changes of collections and counters."""
 
 from __future__ import annotations
 

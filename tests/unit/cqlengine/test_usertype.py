@@ -1,4 +1,4 @@
-"""Columns of times."""
+"""User-defined types as classes of the mapper."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Codecs of containers: tuples and user-defined types of many shapes, many elements."""
+"""Samples of each type: values with their bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The classes of types: what users do with subclasses."""
+"""Classes of types: methods of subclasses are honoured, and plans are made once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The classes of types: what users do with subclasses."""
+"""Classes of lists, sets, maps and wrappers: their parameters."""
 
 from __future__ import annotations
 

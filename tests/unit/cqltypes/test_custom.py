@@ -1,4 +1,4 @@
-"""The classes of types: what users do with subclasses."""
+"""Custom types of unknown classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The classes of types: what users do with subclasses."""
+"""The package of types: public paths, a cheap import, names that tools print."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The classes of types: what users do with subclasses."""
+"""Type strings of servers, to classes and back."""
 
 from __future__ import annotations
 

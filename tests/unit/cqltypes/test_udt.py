@@ -1,4 +1,4 @@
-"""The classes of types: what users do with subclasses."""
+"""Classes of user-defined types: their names and fields."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""What the drop-in names do that have no home of their own: constants, futures of many executions,
-refused settings.
-"""
+"""Drop-in behaviour that has no other home: constants, compressions, settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Smaller names that programs take from today's drivers, and what they do."""
+"""Smaller names that programs take from today's drivers."""
 
 from __future__ import annotations
 

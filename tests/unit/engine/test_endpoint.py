@@ -1,4 +1,4 @@
-"""Address translators."""
+"""End points of nodes, from the addresses that they advertise."""
 
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+"""The check of programs: its findings, their order, and files that it cannot read."""
+
 from __future__ import annotations
 
 import json

@@ -1,3 +1,5 @@
+"""The command ``python -m cassandra.migrate``: paths, formats, exit codes."""
+
 from __future__ import annotations
 
 import json

@@ -1,3 +1,5 @@
+"""Entries of the table of differences, as a terminal shows them."""
+
 from __future__ import annotations
 
 import pytest

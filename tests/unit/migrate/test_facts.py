@@ -1,3 +1,5 @@
+"""Facts about a program, with the code that they quote."""
+
 from __future__ import annotations
 
 import ast

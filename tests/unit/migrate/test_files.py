@@ -1,3 +1,5 @@
+"""Files that the check reads, and those that it leaves out."""
+
 from __future__ import annotations
 
 import json

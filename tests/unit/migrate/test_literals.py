@@ -1,3 +1,5 @@
+"""Arguments that a program writes down as a literal."""
+
 from __future__ import annotations
 
 import ast

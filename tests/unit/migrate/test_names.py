@@ -1,3 +1,5 @@
+"""Names of the driver: where they are, and the attributes of their objects."""
+
 from __future__ import annotations
 
 import re

@@ -1,3 +1,5 @@
+"""The reader of a syntax tree: imports, guards, texts."""
+
 from __future__ import annotations
 
 import ast

@@ -1,3 +1,5 @@
+"""Expressions and attributes, by the flow of names in a program."""
+
 from __future__ import annotations
 
 import ast

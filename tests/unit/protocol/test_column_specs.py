@@ -1,4 +1,4 @@
-"""What stands before a message, what stands behind it, and messages that are cut or malformed."""
+"""Descriptions of columns, with types of users and custom types."""
 
 from __future__ import annotations
 

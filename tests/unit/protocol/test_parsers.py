@@ -1,4 +1,4 @@
-"""Smaller names that programs take from today's drivers, and what they do."""
+"""The parsers of rows, by the names that programs know."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`cassandra.segment`, for programs that frame for themselves."""
+"""Segments and their checksums, on both implementations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Simple statements and client-side parameters."""
+"""Bound statements: values by position and by name, and those that are missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Simple statements and client-side parameters."""
+"""Simple statements, routing keys and client-side parameters."""
 
 from __future__ import annotations
 

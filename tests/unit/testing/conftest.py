@@ -1,4 +1,4 @@
-"""Local clusters that are not started."""
+"""Fixtures of the test kit's own tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-""""""
+"""Archives, Java and Maven that tests pretend to have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-""""""
+"""The class archive of a node's JVM: made once, used if it is there."""
 
 from __future__ import annotations
 

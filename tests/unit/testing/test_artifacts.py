@@ -1,4 +1,4 @@
-""""""
+"""Jars of Cassandra: fetched once, with the right checksum, or an error in Maven's words."""
 
 from __future__ import annotations
 

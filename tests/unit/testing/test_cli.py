@@ -1,4 +1,4 @@
-"""Local clusters that are not started."""
+"""The command ``python -m cassandra.testing``: mistakes, usage, status."""
 
 from __future__ import annotations
 

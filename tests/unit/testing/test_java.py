@@ -1,4 +1,4 @@
-""""""
+"""The Java runtime that is chosen for a node."""
 
 from __future__ import annotations
 

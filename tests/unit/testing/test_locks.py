@@ -1,4 +1,4 @@
-""""""
+"""Locks between processes and threads."""
 
 from __future__ import annotations
 

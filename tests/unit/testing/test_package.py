@@ -1,4 +1,4 @@
-"""Local clusters that are not started."""
+"""The public path of each name of the test kit."""
 
 from __future__ import annotations
 

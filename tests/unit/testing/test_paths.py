@@ -1,4 +1,4 @@
-""""""
+"""The directory where fetched files are kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Local clusters that are not started."""
+"""Progress of long steps, off a terminal."""
 
 from __future__ import annotations
 

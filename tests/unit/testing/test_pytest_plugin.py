@@ -1,4 +1,4 @@
-"""Local clusters that are not started."""
+"""The pytest plugin: it loads nothing before a fixture asks, and takes no other's options."""
 
 from __future__ import annotations
 

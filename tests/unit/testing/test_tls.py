@@ -1,4 +1,4 @@
-"""Local clusters that are not started."""
+"""Certificates for nodes in tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Places and tokens."""
+"""Addresses, racks and tokens of local nodes."""
 
 from __future__ import annotations
 

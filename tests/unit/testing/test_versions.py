@@ -1,4 +1,4 @@
-"""Places and tokens."""
+"""Versions of Cassandra that local nodes may have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The probe, on nodes that only answer."""
+"""Frames that the probe writes and reads."""
 
 from __future__ import annotations
 

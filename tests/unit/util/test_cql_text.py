@@ -1,4 +1,4 @@
-"""Functions, aggregates and types as CQL."""
+"""Names and values as CQL text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Versions of servers."""
+"""Date ranges and their bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Versions of servers."""
+"""Geometric shapes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Versions of servers."""
+"""Small helpers of `cassandra.util`."""
 
 from __future__ import annotations
 

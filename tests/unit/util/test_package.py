@@ -1,4 +1,4 @@
-"""Versions of servers."""
+"""The public path of each name of `cassandra.util`."""
 
 from __future__ import annotations
 

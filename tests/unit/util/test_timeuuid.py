@@ -1,4 +1,4 @@
-"""Dates, times and durations."""
+"""Time UUIDs from times, and back."""
 
 from __future__ import annotations
 

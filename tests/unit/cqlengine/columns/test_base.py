@@ -1,4 +1,4 @@
-"""Columns of times."""
+"""Columns: values that are taken or refused, and defaults."""
 
 from __future__ import annotations
 

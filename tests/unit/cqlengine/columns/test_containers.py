@@ -1,4 +1,4 @@
-"""Columns of times."""
+"""Columns of lists, sets, maps, tuples and user-defined types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Querysets without a server: texts, narrowing, mistakes."""
+"""Batches of the mapper, without a server."""
 
 from __future__ import annotations
 

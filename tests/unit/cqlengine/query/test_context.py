@@ -1,4 +1,4 @@
-"""Declaring models, and what instances do without a server."""
+"""Context managers that choose the keyspace or connection of a model."""
 
 from __future__ import annotations
 

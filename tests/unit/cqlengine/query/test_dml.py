@@ -1,4 +1,4 @@
-"""Declaring models, and what instances do without a server."""
+"""Saving, updating and deleting instances: statements, and what a failure leaves."""
 
 from __future__ import annotations
 

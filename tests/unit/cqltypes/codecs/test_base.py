@@ -1,4 +1,4 @@
-"""Codecs of containers: tuples and user-defined types of many shapes, many elements."""
+"""Codecs of all types: written, read, empty."""
 
 from __future__ import annotations
 

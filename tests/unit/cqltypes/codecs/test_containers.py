@@ -1,4 +1,4 @@
-"""Codecs of containers: tuples and user-defined types of many shapes, many elements."""
+"""Codecs of tuples and user-defined types of many shapes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Codecs of containers: tuples and user-defined types of many shapes, many elements."""
+"""Codecs of scalars: floats to the bit, types of values that are read."""
 
 from __future__ import annotations
 

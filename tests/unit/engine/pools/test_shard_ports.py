@@ -1,6 +1,4 @@
-"""What the drop-in names do that have no home of their own: constants, futures of many executions,
-refused settings.
-"""
+"""Local ports that lead to a shard."""
 
 from __future__ import annotations
 

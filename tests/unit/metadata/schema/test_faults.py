@@ -1,4 +1,4 @@
-"""Functions, aggregates and types as CQL."""
+"""Damaged rows of a schema are exported as a comment."""
 
 from __future__ import annotations
 

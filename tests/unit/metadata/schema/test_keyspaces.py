@@ -1,4 +1,4 @@
-"""Functions, aggregates and types as CQL."""
+"""Keyspaces as CQL: the order of their parts, and pickles."""
 
 from __future__ import annotations
 

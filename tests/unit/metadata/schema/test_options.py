@@ -1,4 +1,4 @@
-"""Functions, aggregates and types as CQL."""
+"""Options of tables, ScyllaDB's included."""
 
 from __future__ import annotations
 

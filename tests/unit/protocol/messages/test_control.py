@@ -1,4 +1,4 @@
-"""What stands before a message, what stands behind it, and messages that are cut or malformed."""
+"""Messages without contents of their own: STARTUP, OPTIONS, REGISTER and their like."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands before a message, what stands behind it, and messages that are cut or malformed."""
+"""Parts around a message, and messages that are cut or malformed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands before a message, what stands behind it, and messages that are cut or malformed."""
+"""Error messages of each code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands before a message, what stands behind it, and messages that are cut or malformed."""
+"""Events of schema, topology and status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands before a message, what stands behind it, and messages that are cut or malformed."""
+"""Results: rows, prepared statements, keyspaces, schema changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fake node's own notations against bytes written out by hand from native_protocol_v5.spec."""
+"""The fake node's types and values, against bytes written out by hand."""
 
 from __future__ import annotations
 
