@@ -274,7 +274,7 @@ def test_the_engine_s_sessions_may_have_properties(twins: Twins) -> None:
         loop=None,
         timers=None,
         hooks_of=lambda observers: None,
-        settings=SimpleNamespace(request_throttler=None),
+        throttler=None,
     )
     session = Counting(core, "other", lambda host: 0)
     assert (session.closed, session.core) == (False, core)

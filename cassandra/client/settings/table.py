@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from cassandra._imports import import_module
+from cassandra._imports import at_first_cluster
 from cassandra._observer import ObserverBase
 from cassandra.client.contact_points import checked_contact_points
 from cassandra.client.pool_sizes import DEFAULT_MIN_CONNECTIONS_PER_LOCAL_HOST
@@ -48,6 +48,12 @@ if TYPE_CHECKING:
     SocketOption = tuple[int, int, int | bytes] | tuple[int, int, None, int]
     """Arguments for ``socket.setsockopt``."""
 
+    # Not by an import, for checkers either: observers know the engine, which knows this table.
+    def checked_observers(observers: object, whose: str) -> tuple[ObserverBase, ...]:
+        """See `cassandra.observers.checked_observers`."""
+else:
+    at_first_cluster(__name__, checked_observers="cassandra.observers")
+
 __all__ = ["ApplicationInfo", "ClusterSettings"]
 
 
@@ -73,11 +79,7 @@ def _query_fallback(name: str, fallback: object) -> ControlConnectionQueryFallba
 
 
 def _observers(name: str, observers: object) -> tuple[ObserverBase, ...]:
-    # By a text, for type checkers too: observers know the engine, and the engine knows this table.
-    checked: tuple[ObserverBase, ...] = import_module("cassandra.observers").checked_observers(
-        observers, "cluster"
-    )
-    return checked
+    return checked_observers(observers, "cluster")
 
 
 @settings_table

@@ -19,6 +19,7 @@ import pytest
 from cassandra import aio
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import Cluster
+from cassandra.engine.endpoint import DefaultEndPointFactory
 from cassandra.errors import DriverException, NoHostAvailable
 from cassandra.testing.fake import FakeCluster, rows
 
@@ -351,7 +352,7 @@ def test_a_service_of_another_ca(use: Use, astra: Astra, tmp_path: Path) -> None
     [
         {"contact_points": ["10.0.0.1"]},
         {"ssl_options": {"server_hostname": "x"}},
-        {"endpoint_factory": object()},
+        {"endpoint_factory": DefaultEndPointFactory()},
     ],
 )
 @pytest.mark.parametrize("face", [Cluster, aio.Cluster])
