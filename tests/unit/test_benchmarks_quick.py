@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import LANE
+
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 ALL = BENCHMARKS / "all.py"
 SCRIPTS = sorted(
@@ -24,7 +26,10 @@ SCRIPTS = sorted(
 PACKAGES = ("cassandra", "geomet", "click")  # the driver and its dependencies
 TABLE = re.compile(r"^-+(  -+)+$", re.MULTILINE)  # the line under the headings
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(LANE != "c", reason="they run for a minute, in the compiled lane"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -69,9 +69,9 @@ def sources() -> dict[Path, str]:
 
 def test_a_setting_is_named_in_few_files() -> None:
     texts = sources()
+    words = {str(path): set(re.findall(r"\w+", text)) for path, text in texts.items()}
     files = {
-        name: sorted(str(path) for path, text in texts.items() if re.search(rf"\b{name}\b", text))
-        for name in settings()
+        name: sorted(path for path, found in words.items() if name in found) for name in settings()
     }
     for name, paths in files.items():
         most, reason = MORE_FILES.get(name, (MOST_FILES, ""))
