@@ -18,7 +18,7 @@
  * has been read in the headers of 3.10, 3.11 (ob_digit behind a size with the sign) and 3.12, 3.13
  * (a tag with sign and count). From 3.14 on documented calls take its place, in objects.h.
  *
- * Gains: a list of 1,000 bigints is written in 2.0 us instead of 3.3.
+ * Gains: a list of 1,000 bigints is written in 52,700 instructions instead of 95,700.
  */
 #if !defined(TURBOCQL_PLAIN_C) && PYLONG_BITS_IN_DIGIT == 30 && PY_VERSION_HEX < 0x030E0000
 #define TURBOCQL_DIGITS 1
@@ -39,8 +39,8 @@
  * Why: UUIDs, varints and decimals. From 3.13 on the calls are documented; 3.10 to 3.12 have the
  * same under private names. The plain way calls the methods of int.
  *
- * Gains, with the digits: a UUID is written in 67 ns instead of 258, and read in 101 instead of
- * 1,045.
+ * Gains, with the digits, in instructions: a UUID is written in 1,670 instead of 4,600, and read in
+ * 1,960 instead of 5,220; a varint of 13 bytes is read in 2,160 instead of 6,650.
  */
 /* 0 <= `number` < 2**128 as 16 big-endian bytes; -1 with an exception if it is not. */
 static inline int turbocql_int_to_16(PyObject *number, uint8_t *to) {

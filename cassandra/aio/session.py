@@ -155,11 +155,11 @@ class Session(SessionBase):
             and host is None
         ):
             try:
-                usual: Awaitable[Any] | None = self._path.execute(query, parameters)
+                answer: Awaitable[Any] | None = self._path.execute(query, parameters)
             except (TypeError, ValueError) as error:
                 raise without_compiled_frames(error)  # noqa: B904  # it is the same error
-            if usual is not None:
-                return usual
+            if answer is not None:
+                return answer
         else:
             self._check_loop()
         factory = None if row_type is None else typed_factory(row_type)

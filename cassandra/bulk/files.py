@@ -42,7 +42,7 @@ def _json_parts(path: str, reading: Reading) -> Iterator[Part]:
 
 
 def unknown_field(row: Mapping[Any, Any], known: Set[str]) -> ValueError | None:
-    """Return the error of a row with a field that is no column, or None.
+    """Return the error of a row with a field that has no column, or None.
 
     :param row: the row.
     :param known: the fields that are columns.
@@ -50,7 +50,7 @@ def unknown_field(row: Mapping[Any, Any], known: Set[str]) -> ValueError | None:
     for name in row:
         if name not in known and not str(name).startswith("_"):
             return ValueError(
-                f"it has a field {name!r}, which is no column that is written: "
+                f"it has a field {name!r}, which is not a column that is written: "
                 f"{', '.join(sorted(known))}"
             )
     return None

@@ -51,7 +51,7 @@ class RequestLogger(RequestObserver):
     :param longest_value: characters of a value.
     :param most_values: values of a statement.
     :param logger: the name of the logger, or the logger.
-    :raises TypeError: if a limit is no number.
+    :raises TypeError: if a limit is not a number.
     :raises ValueError: if a limit is out of range.
     """
 

@@ -127,7 +127,7 @@ def test_counters(session: Session) -> None:
 def test_rows_of_the_program_with_a_field_that_is_no_column(session: Session) -> None:
     moment = datetime.datetime(2026, 11, 23)
     row = {"customer": "a", "placed": moment, "id": 1, "totl": 5}
-    with pytest.raises(LoadError, match="row 0: it has a field 'totl', which is no column"):
+    with pytest.raises(LoadError, match="row 0: it has a field 'totl', which is not a column"):
         session.load("orders", [row])
     columns = ["customer", "placed", "id"]
     assert session.load("orders", [row], columns=columns).written == 1

@@ -23,6 +23,7 @@ from tests.conftest import LANE, Twins
 from tests.processes import run_python
 
 NAMES = sorted(_impl.TWINS)
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def public_names(module: ModuleType) -> set[str]:
@@ -291,3 +292,16 @@ def test_the_gil_stays_off() -> None:
         capture_output=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+
+
+def test_what_is_not_documented_of_the_c_api_stands_in_one_header() -> None:
+    """Names with an underscore are CPython's own, but for one that is documented."""
+    folder = ROOT / "cassandra" / "_accel"
+    named = {
+        (path.name, name)
+        for kind in ("h", "pyx", "pxi", "pxd")
+        for path in folder.glob(f"*.{kind}")
+        for name in re.findall(r"\b_Py[A-Z]\w+", path.read_text())
+    }
+    assert ("beyond_api.h", "_PyLong_AsByteArray") in named
+    assert {one for one in named if one[0] != "beyond_api.h"} == {("bodies.pyx", "_PyBytes_Resize")}

@@ -1,4 +1,4 @@
-"""Settings that do not exist, and the ones that programs mean by them."""
+"""Names that programs take for settings, and the settings that they mean."""
 
 from __future__ import annotations
 

@@ -241,7 +241,7 @@ Plain = Setting[Kept, Kept]
 
 
 class ConstructorOnly(Setting[Given, Kept]):
-    """A parameter of the constructor that is no attribute."""
+    """A parameter of the constructor that is not an attribute."""
 
     def __get__(self, holder: object, owner: type | None) -> Kept:
         raise AttributeError(f"Cluster has no attribute {self.name!r}: it is for the constructor")

@@ -111,7 +111,7 @@ def test_fields_that_are_no_columns_are_refused_unless_columns_are_named(tmp_pat
     path = write(tmp_path / "a.jsonl", text)
     assert rows_of(read(path)) == [(1, UNSET_VALUE), (2, UNSET_VALUE)]
     first, second = rows_of(read(path, is_closed=True))
-    assert str(first) == "it has a field 'title', which is no column that is written: id, name"
+    assert str(first) == "it has a field 'title', which is not a column that is written: id, name"
     assert second == (2, UNSET_VALUE)
 
 
