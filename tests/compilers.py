@@ -20,6 +20,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -58,7 +59,7 @@ def is_old_gcc(version: str) -> bool:
     return found is not None and "clang" not in version and int(found[1]) < 14
 
 
-KINDS = {
+KINDS: dict[str, Callable[[str], bool]] = {
     "GCC before 14": is_old_gcc,
     "GCC 14 or newer": is_new_gcc,
     "Clang": lambda version: "clang" in version,

@@ -50,6 +50,7 @@ ACROSS = {
     "test_layers.py": "that imports point down",
     "test_leftovers.py": "tests/leftovers.py",
     "test_mirror.py": "this very rule",
+    "test_compilers.py": "tests/compilers.py",
     "test_sanitize.py": "tests/sanitize.py",
     "test_security_promises.py": "SECURITY.md",
     "test_twins.py": "that the two implementations have the same names and signatures",
