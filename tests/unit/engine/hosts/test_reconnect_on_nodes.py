@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -12,7 +12,6 @@ from cassandra.errors import (
     DriverException,
     NoHostAvailable,
 )
-from cassandra.query import SimpleStatement
 from cassandra.testing.fake import (
     FakeCluster,
     Opcode,
@@ -20,26 +19,20 @@ from cassandra.testing.fake import (
     message,
 )
 from tests.unit.engine.faults import (
-    READ,
+    SAFE,
     WAIT,
     HostEvents,
     connected,
     fails,
-    number,
     thread,
+    three_nodes,
 )
-
-SAFE = SimpleStatement(READ, is_idempotent=True)
 
 
 @pytest.fixture
-async def nodes() -> AsyncIterator[FakeCluster]:
-    """Three nodes; statements are sent to the first one first. Each answers `READ` by its place."""
-    with FakeCluster(3) as cluster:
-        for place, node in enumerate(cluster.nodes):
-            node.prime(READ, number(place))
+def nodes() -> Iterator[FakeCluster]:
+    with three_nodes() as cluster:
         yield cluster
-        assert [node.malformed for node in cluster.nodes] == [[]] * len(cluster)
 
 
 @pytest.mark.parametrize("tell", [True, False], ids=["with events", "without"])

@@ -4,39 +4,32 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from cassandra.policies import ConstantReconnectionPolicy
-from cassandra.query import SimpleStatement
 from cassandra.testing.fake import (
     FakeCluster,
     FakeNode,
     void,
 )
 from tests.unit.engine.faults import (
-    READ,
+    SAFE,
     HostEvents,
     connected,
     control_node,
-    number,
     thread,
+    three_nodes,
 )
 from tests.waiting import until_on_loop
 
-SAFE = SimpleStatement(READ, is_idempotent=True)
-
 
 @pytest.fixture
-async def nodes() -> AsyncIterator[FakeCluster]:
-    """Three nodes; statements are sent to the first one first. Each answers `READ` by its place."""
-    with FakeCluster(3) as cluster:
-        for place, node in enumerate(cluster.nodes):
-            node.prime(READ, number(place))
+def nodes() -> Iterator[FakeCluster]:
+    with three_nodes() as cluster:
         yield cluster
-        assert [node.malformed for node in cluster.nodes] == [[]] * len(cluster)
 
 
 @pytest.mark.parametrize("tells_of_new_nodes", [True, False])

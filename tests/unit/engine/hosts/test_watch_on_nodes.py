@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -23,19 +23,24 @@ from cassandra.policies import (
     FallthroughRetryPolicy,
     HostDistance,
 )
-from cassandra.query import SimpleStatement
 from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, Opcode, error, hold, message
-from tests.unit.engine.faults import READ, HostEvents, Never, connected, fails, number, thread
+from tests.unit.engine.faults import (
+    READ,
+    SAFE,
+    HostEvents,
+    Never,
+    connected,
+    fails,
+    number,
+    thread,
+    two_centres,
+)
 from tests.waiting import until_on_loop
-
-SAFE = SimpleStatement(READ, is_idempotent=True)
 
 
 @pytest.fixture
-async def nodes() -> AsyncIterator[FakeCluster]:
-    """One node here, two in another data centre."""
-    async with FakeCluster({"east": 1, "west": 2}) as cluster:
-        cluster.prime(READ, number(1))
+def nodes() -> Iterator[FakeCluster]:
+    with two_centres() as cluster:
         yield cluster
 
 
