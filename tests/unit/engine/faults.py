@@ -153,3 +153,8 @@ class Never:
 
     def new_schedule(self) -> Any:
         return iter(())
+
+
+def pooled(session: Any) -> set[str]:
+    """The addresses that the session has connections to."""
+    return {host.address for host in session.get_pool_state()}
