@@ -158,3 +158,12 @@ class Never:
 def pooled(session: Any) -> set[str]:
     """The addresses that the session has connections to."""
     return {host.address for host in session.get_pool_state()}
+
+
+def reads(node: FakeNode | FakeCluster, table: str) -> list[str]:
+    """The queries of one schema table."""
+    return [
+        str(request.query)
+        for request in node.requests
+        if f"FROM system_schema.{table}" in str(request.query)
+    ]
