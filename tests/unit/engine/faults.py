@@ -6,16 +6,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 from cassandra import aio
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile
 from cassandra.policies.balancing import HostStateListener, RoundRobinPolicy
 from cassandra.policies.reconnection import ConstantReconnectionPolicy
+from cassandra.query import SimpleStatement
 from cassandra.testing.fake import FakeCluster, FakeNode, Message, rows
 
 READ = "SELECT k FROM t"
+SAFE = SimpleStatement(READ, is_idempotent=True)
 WAIT = 5.0  # seconds; what does not come until then does not come at all
 
 
@@ -72,6 +74,24 @@ def profile(**settings: Any) -> dict[Any, ExecutionProfile]:
     return {
         EXEC_PROFILE_DEFAULT: ExecutionProfile(**{"load_balancing_policy": InOrder(), **settings})
     }
+
+
+@contextmanager
+def three_nodes() -> Iterator[FakeCluster]:
+    """Three nodes; statements are sent to the first one first. Each answers `READ` by its place."""
+    with FakeCluster(3) as cluster:
+        for place, node in enumerate(cluster.nodes):
+            node.prime(READ, number(place))
+        yield cluster
+        assert [node.malformed for node in cluster.nodes] == [[]] * len(cluster)
+
+
+@contextmanager
+def two_centres() -> Iterator[FakeCluster]:
+    """One node here, two in another data centre."""
+    with FakeCluster({"east": 1, "west": 2}) as cluster:
+        cluster.prime(READ, number(1))
+        yield cluster
 
 
 @asynccontextmanager
@@ -133,3 +153,17 @@ class Never:
 
     def new_schedule(self) -> Any:
         return iter(())
+
+
+def pooled(session: Any) -> set[str]:
+    """The addresses that the session has connections to."""
+    return {host.address for host in session.get_pool_state()}
+
+
+def reads(node: FakeNode | FakeCluster, table: str) -> list[str]:
+    """The queries of one schema table."""
+    return [
+        str(request.query)
+        for request in node.requests
+        if f"FROM system_schema.{table}" in str(request.query)
+    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -44,26 +44,23 @@ from cassandra.testing.fake import (
 )
 from tests.unit.engine.faults import (
     READ,
+    SAFE,
     InOrder,
     connected,
     fails,
     number,
     thread,
+    three_nodes,
 )
 from tests.waiting import until_on_loop
 
-SAFE = SimpleStatement(READ, is_idempotent=True)
 UNSAFE = SimpleStatement(READ, is_idempotent=False)
 
 
 @pytest.fixture
-async def nodes() -> AsyncIterator[FakeCluster]:
-    """Three nodes; statements are sent to the first one first. Each answers `READ` by its place."""
-    with FakeCluster(3) as cluster:
-        for place, node in enumerate(cluster.nodes):
-            node.prime(READ, number(place))
+def nodes() -> Iterator[FakeCluster]:
+    with three_nodes() as cluster:
         yield cluster
-        assert [node.malformed for node in cluster.nodes] == [[]] * len(cluster)
 
 
 def sent(nodes: FakeCluster) -> list[int]:

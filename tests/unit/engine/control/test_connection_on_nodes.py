@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -20,7 +20,6 @@ from cassandra.policies import (
     HostFilterPolicy,
     RoundRobinPolicy,
 )
-from cassandra.query import SimpleStatement
 from cassandra.testing.fake import (
     FakeCluster,
     FakeNode,
@@ -28,35 +27,28 @@ from cassandra.testing.fake import (
     silence,
 )
 from tests.unit.engine.faults import (
-    READ,
+    SAFE,
     WAIT,
     HostEvents,
     Never,
     connected,
     control_node,
-    number,
     thread,
+    three_nodes,
+    two_centres,
 )
 from tests.waiting import until_on_loop
 
-SAFE = SimpleStatement(READ, is_idempotent=True)
-
 
 @pytest.fixture
-async def nodes() -> AsyncIterator[FakeCluster]:
-    """Three nodes; statements are sent to the first one first. Each answers `READ` by its place."""
-    with FakeCluster(3) as cluster:
-        for place, node in enumerate(cluster.nodes):
-            node.prime(READ, number(place))
+def nodes() -> Iterator[FakeCluster]:
+    with three_nodes() as cluster:
         yield cluster
-        assert [node.malformed for node in cluster.nodes] == [[]] * len(cluster)
 
 
 @pytest.fixture
-async def two_centres() -> AsyncIterator[FakeCluster]:
-    """One node here, two in another data centre."""
-    async with FakeCluster({"east": 1, "west": 2}) as cluster:
-        cluster.prime(READ, number(1))
+def far() -> Iterator[FakeCluster]:
+    with two_centres() as cluster:
         yield cluster
 
 
@@ -110,24 +102,24 @@ async def test_what_happened_while_there_was_no_control_connection_is_found(
 
 
 async def test_the_control_connection_keeps_away_from_ignored_hosts(
-    two_centres: FakeCluster,
+    far: FakeCluster,
 ) -> None:
     policy = HostFilterPolicy(RoundRobinPolicy(), lambda host: host.datacenter == "east")
-    async with connected(two_centres, {"load_balancing_policy": policy}) as (cluster, _):
+    async with connected(far, {"load_balancing_policy": policy}) as (cluster, _):
         core = cluster._core
         assert core is not None
-        only = [DefaultEndPoint(two_centres[0].address, two_centres.port)]
+        only = [DefaultEndPoint(far[0].address, far.port)]
         contacts = core.control._contacts
         contacts.named_endpoints = contacts.endpoints = only
-        assert [str(endpoint) for endpoint in contacts.candidates()] == [two_centres[0].endpoint]
+        assert [str(endpoint) for endpoint in contacts.candidates()] == [far[0].endpoint]
 
 
 async def test_what_the_cluster_said_while_the_control_connection_moved_is_not_missed(
-    two_centres: FakeCluster,
+    far: FakeCluster,
 ) -> None:
     """A host that is down and not tried any more may have come back unheard."""
     policy = DCAwareRoundRobinPolicy("east", used_hosts_per_remote_dc=2)
-    async with connected(two_centres, {"load_balancing_policy": policy}) as (cluster, _):
+    async with connected(far, {"load_balancing_policy": policy}) as (cluster, _):
         core = cluster._core
         assert core is not None
         events = HostEvents()
@@ -137,11 +129,11 @@ async def test_what_the_cluster_said_while_the_control_connection_moved_is_not_m
         other = next(host for host in cluster.metadata.all_hosts() if host is not at)
         reconnection = cluster.reconnection_policy
         cluster.reconnection_policy = Never()  # type: ignore[assignment]
-        await thread(two_centres.stop_node, two_centres.node_at(other.address), False)
+        await thread(far.stop_node, far.node_at(other.address), False)
         await until_on_loop(lambda: other.state == "forced down")
-        await thread(two_centres.start_node, two_centres.node_at(other.address), False)
+        await thread(far.start_node, far.node_at(other.address), False)
         cluster.reconnection_policy = reconnection
-        await thread(two_centres.node_at(at.address).drop_connections)
+        await thread(far.node_at(at.address).drop_connections)
         await events.expect("up", other.address)
 
 

@@ -1,45 +1,58 @@
-"""Hosts that go and come back, and requests meanwhile."""
+"""Hosts that go and come back, requests meanwhile, and what conviction makes of them."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from cassandra import aio
 from cassandra.errors import (
+    ConnectionException,
     DriverException,
     NoHostAvailable,
 )
-from cassandra.query import SimpleStatement
+from cassandra.policies import (
+    ConvictionPolicy,
+    DCAwareRoundRobinPolicy,
+)
 from cassandra.testing.fake import (
+    ErrorCode,
     FakeCluster,
     Opcode,
+    error,
     hold,
     message,
 )
 from tests.unit.engine.faults import (
     READ,
+    SAFE,
     WAIT,
     HostEvents,
+    Never,
     connected,
     fails,
     number,
+    pooled,
     thread,
+    three_nodes,
+    two_centres,
 )
-
-SAFE = SimpleStatement(READ, is_idempotent=True)
+from tests.waiting import until_on_loop
 
 
 @pytest.fixture
-async def nodes() -> AsyncIterator[FakeCluster]:
-    """Three nodes; statements are sent to the first one first. Each answers `READ` by its place."""
-    with FakeCluster(3) as cluster:
-        for place, node in enumerate(cluster.nodes):
-            node.prime(READ, number(place))
+def nodes() -> Iterator[FakeCluster]:
+    with three_nodes() as cluster:
         yield cluster
-        assert [node.malformed for node in cluster.nodes] == [[]] * len(cluster)
+
+
+@pytest.fixture
+def far() -> Iterator[FakeCluster]:
+    with two_centres() as cluster:
+        yield cluster
 
 
 @pytest.mark.parametrize("tell", [True, False], ids=["with events", "without"])
@@ -165,3 +178,127 @@ async def test_shutdown_while_the_pool_of_a_host_that_came_back_is_opened(
         await cluster.shutdown()
         held.release()
         await thread(nodes[1].wait_for, lambda node: not node.connections)
+
+
+@pytest.mark.parametrize("tell", [True, False], ids=["with events", "without"])
+async def test_a_used_host_of_another_data_centre_comes_back(far: FakeCluster, tell: bool) -> None:
+    policy = DCAwareRoundRobinPolicy("east", used_hosts_per_remote_dc=2)
+    async with connected(far, {"load_balancing_policy": policy}) as (cluster, session):
+        events = HostEvents()
+        cluster.register_listener(events)
+        for victim in far.nodes[1:]:
+            await thread(far.stop_node, victim, tell)
+            await events.expect("down", victim.address)
+        for victim in far.nodes[1:]:
+            await thread(far.start_node, victim, tell)
+            await events.expect("up", victim.address)
+        await until_on_loop(lambda: len(pooled(session)) == 3)
+
+
+# -- conviction ------------------------------------------------------------------------------------
+
+
+class Patient(ConvictionPolicy):
+    """The third failure in a row is one too many."""
+
+    def __init__(self, host: Any) -> None:
+        super().__init__(host)
+        self.failures = 0
+
+    def add_failure(self, connection_exc: BaseException) -> bool:
+        self.failures += 1
+        return self.failures >= 3
+
+    def reset(self) -> None:
+        self.failures = 0
+
+
+async def test_a_host_that_is_not_convicted_is_connected_to_again() -> None:
+    with FakeCluster(2) as nodes:
+        nodes.prime(READ, number(1))
+        async with connected(nodes, conviction_policy_factory=Patient) as (cluster, session):
+            events = HostEvents()
+            cluster.register_listener(events)
+            victim = nodes[1]
+            host, core = cluster.metadata.get_host(victim.address), cluster._core
+            assert host is not None
+            assert host.conviction_policy is not None
+            assert core is not None
+            # One failure: not convicted, but without connections for the moment.
+            session._engine.remove_pool(host)
+            core.hosts.on_connection_failure(host, OSError("broken"))
+            await until_on_loop(lambda: victim.address in pooled(session))
+            assert events.seen == []
+            assert host.conviction_policy.failures == 0
+            # Now it is away for longer.
+            await thread(nodes.stop_node, victim, False)
+            await events.expect("down", victim.address)
+            await thread(nodes.start_node, victim, False)
+            await events.expect("up", victim.address)
+            assert host.conviction_policy.failures == 0
+
+
+async def test_a_host_whose_pool_fails_when_it_answers_again_is_tried_further() -> None:
+    """A node that has just started may not know the keyspace yet."""
+    with FakeCluster(2) as nodes:
+        nodes.prime(READ, number(1))
+        async with connected(nodes) as (cluster, session):
+            await session.set_keyspace("ks")
+            events = HostEvents()
+            cluster.register_listener(events)
+            victim = nodes[1]
+            await thread(nodes.stop_node, victim, False)
+            await events.expect("down", victim.address)
+            victim.prime('USE "ks"', error(ErrorCode.INVALID, "Keyspace 'ks' does not exist"), 1)
+            await thread(nodes.start_node, victim, False)
+            await events.expect("up", victim.address)
+            assert victim.address in pooled(session)
+
+
+async def test_a_session_that_loses_a_host_alone_gets_it_back() -> None:
+    """Another session has connections to it, so it is up: a session without gets its own."""
+    with FakeCluster(2) as nodes:
+        nodes.prime(READ, number(1))
+        async with connected(nodes) as (cluster, session):
+            await session.set_keyspace("ks")
+            other = await cluster.connect(wait_for_all_pools=True)
+            events = HostEvents()
+            cluster.register_listener(events)
+            core, victim = cluster._core, nodes[1]
+            assert core is not None
+            await until_on_loop(
+                lambda: core.sessions._following is None
+            )  # what follows from the events of connecting is over
+            victim.prime('USE "ks"', error(ErrorCode.INVALID, "Keyspace 'ks' does not exist"), 1)
+            (pool,) = (
+                pool
+                for pool in session._engine.pools.values()
+                if pool.host.address == victim.address
+            )
+            pool.connections[0].close(ConnectionException("broken"))
+            await until_on_loop(lambda: pool.closed)
+            await until_on_loop(lambda: victim.address in pooled(session))
+            assert victim.address in pooled(other)
+            assert events.seen == []
+
+
+async def test_a_host_that_is_given_up_without_being_convicted_is_down(far: FakeCluster) -> None:
+    class Merciful(Patient):
+        def add_failure(self, connection_exc: BaseException) -> bool:
+            return False
+
+    async with connected(far, conviction_policy_factory=Merciful, reconnection_policy=Never()) as (
+        cluster,
+        _,
+    ):
+        events = HostEvents()
+        cluster.register_listener(events)
+        at = cluster.get_control_connection_host()
+        victim = next(node for node in far.nodes if node.address != at.address)
+        host = cluster.metadata.get_host(victim.address)
+        await thread(far.stop_node, victim, False)
+        await events.expect("down", victim.address)
+        assert host is not None
+        assert host.state == "forced down"
+        await thread(far.start_node, victim)
+        await events.expect("up", victim.address)

@@ -88,7 +88,7 @@ async def test_a_host_that_has_left_meanwhile_is_let_be(heard: Heard) -> None:
     assert heard.told == []
 
 
-async def test_a_negative_window_switches_rumours_off(heard: Heard) -> None:
+async def test_a_negative_window_switches_status_events_off(heard: Heard) -> None:
     found = status_events(heard, window=-1)
     found.on_event(said("UP"))
     found.on_event(said("UP", "10.9.9.9"))

@@ -4,39 +4,48 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from cassandra.policies import ConstantReconnectionPolicy
-from cassandra.query import SimpleStatement
+from cassandra.engine.endpoint import DefaultEndPoint
+from cassandra.policies import (
+    ConstantReconnectionPolicy,
+    DCAwareRoundRobinPolicy,
+    HostDistance,
+)
 from cassandra.testing.fake import (
     FakeCluster,
     FakeNode,
+    Opcode,
     void,
 )
 from tests.unit.engine.faults import (
     READ,
+    SAFE,
     HostEvents,
     connected,
     control_node,
     number,
+    pooled,
     thread,
+    three_nodes,
+    two_centres,
 )
 from tests.waiting import until_on_loop
 
-SAFE = SimpleStatement(READ, is_idempotent=True)
+
+@pytest.fixture
+def nodes() -> Iterator[FakeCluster]:
+    with three_nodes() as cluster:
+        yield cluster
 
 
 @pytest.fixture
-async def nodes() -> AsyncIterator[FakeCluster]:
-    """Three nodes; statements are sent to the first one first. Each answers `READ` by its place."""
-    with FakeCluster(3) as cluster:
-        for place, node in enumerate(cluster.nodes):
-            node.prime(READ, number(place))
+def far() -> Iterator[FakeCluster]:
+    with two_centres() as cluster:
         yield cluster
-        assert [node.malformed for node in cluster.nodes] == [[]] * len(cluster)
 
 
 @pytest.mark.parametrize("tells_of_new_nodes", [True, False])
@@ -143,3 +152,147 @@ async def test_schema_events_and_events_of_unknown_types(
         assert (await session.execute(SAFE)).one().k == 0
         await until_on_loop(lambda: added.connections)
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+async def test_hosts_that_are_not_used_follow_events_without_a_connection(
+    far: FakeCluster,
+) -> None:
+    policy = DCAwareRoundRobinPolicy("east")
+    async with connected(far, {"load_balancing_policy": policy}) as (cluster, session):
+        core = cluster._core
+        assert core is not None
+        events = HostEvents()
+        cluster.register_listener(events)
+        # The contact point that was asked first may be any of them.
+        victim = next(
+            node
+            for node in far.nodes[1:]
+            if node.address != cluster.get_control_connection_host().address
+        )
+        opened = victim.count(Opcode.STARTUP)
+        await thread(far.tell, "STATUS_CHANGE", "DOWN", victim)
+        await events.expect("down", victim.address)
+        assert core.hosts._tries == {}
+        await thread(far.tell, "STATUS_CHANGE", "UP", victim)
+        await events.expect("up", victim.address)
+        assert victim.count(Opcode.STARTUP) == opened
+        assert pooled(session) == {far[0].address}
+
+
+# -- one address, another node; one node, another address ------------------------------------------
+
+
+async def test_another_node_under_the_same_address_is_another_host() -> None:
+    with FakeCluster(2) as nodes:
+        async with connected(nodes) as (cluster, session):
+            at = cluster.get_control_connection_host().address
+            replaced = next(node for node in nodes.nodes if node.address != at)
+            before = cluster.metadata.get_host(replaced.address)
+            events = HostEvents()
+            cluster.register_listener(events)
+            replaced.host_id = uuid.UUID(int=99)
+            await cluster.refresh_nodes()
+            after = cluster.metadata.get_host(replaced.address)
+            assert after is not None
+            assert after is not before
+            await until_on_loop(lambda: after.is_up is True)
+            # Listeners hear of it once each, and in order.
+            assert events.seen == [(kind, replaced.address) for kind in ("remove", "add", "up")]
+            assert any(host is after for host in session.get_pool_state())
+            assert before is not None
+            assert before.is_up is False
+
+
+async def test_a_node_that_the_control_connection_finds_under_another_address_has_moved(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As in a Kubernetes cluster whose pods have all got new addresses: only the contact point
+    still leads there.
+    """
+    with FakeCluster(2) as nodes:
+        old, new = nodes.nodes
+        old.peers = new.peers = []
+        new.host_id = old.host_id
+        new.prime(READ, number(7))
+        async with connected(old) as (cluster, session):
+            core = cluster._core
+            assert core is not None
+            events = HostEvents()
+            cluster.register_listener(events)
+            contacts = core.control._contacts
+            contacts.named_endpoints = contacts.endpoints = [
+                DefaultEndPoint(new.address, nodes.port)
+            ]
+            await thread(old.stop)
+            await events.expect("add", new.address)
+            await events.expect("up", new.address)
+            assert [host.address for host in cluster.metadata.all_hosts()] == [new.address]
+            assert (await session.execute(SAFE)).one().k == 7
+
+
+async def test_a_node_that_is_reached_by_another_of_its_names_stays_the_same_host() -> None:
+    """Its own row still names the address that is known, so nothing has moved."""
+    with FakeNode() as node:
+        async with connected(node) as (cluster, _):
+            core = cluster._core
+            assert core is not None
+            events = HostEvents()
+            cluster.register_listener(events)
+            (known,) = cluster.metadata.all_hosts()
+            connection = core.control.connection
+            assert connection is not None
+            core.hosts.take_node_list(
+                await core.control._node_lists.read(
+                    connection, DefaultEndPoint("127.0.0.77", node.port)
+                )
+            )
+            assert cluster.metadata.all_hosts() == [known]
+            assert events.seen == []
+
+
+# -- a node in another place -----------------------------------------------------------------------
+
+
+async def test_policies_place_a_node_anew_that_has_changed_its_rack_or_data_centre(
+    far: FakeCluster,
+) -> None:
+    policy = DCAwareRoundRobinPolicy("east")
+    async with connected(far, {"load_balancing_policy": policy}) as (cluster, session):
+        events = HostEvents()
+        cluster.register_listener(events)
+        assert pooled(session) == {far.nodes[0].address}
+        far.nodes[2].datacenter = "east"
+        await cluster.refresh_nodes()
+        host = cluster.metadata.get_host(far.nodes[2].address)
+        assert host is not None
+        assert (host.datacenter, policy.distance(host)) == ("east", HostDistance.LOCAL)
+        assert host in set(policy.make_query_plan())
+        await until_on_loop(lambda: len(pooled(session)) == 2)
+        far.nodes[2].datacenter = "west"
+        await cluster.refresh_nodes()
+        assert host not in set(policy.make_query_plan())
+        await until_on_loop(lambda: len(pooled(session)) == 1)
+        # To the program nothing has come or gone: the host was there at connect.
+        assert events.seen == []
+
+
+async def test_a_node_that_moves_to_the_own_data_centre_while_it_is_down_is_tried(
+    far: FakeCluster,
+) -> None:
+    async with connected(far, {"load_balancing_policy": DCAwareRoundRobinPolicy("east")}) as (
+        cluster,
+        session,
+    ):
+        events = HostEvents()
+        cluster.register_listener(events)
+        victim = next(
+            node
+            for node in far.nodes[1:]
+            if node.address != cluster.get_control_connection_host().address
+        )
+        await thread(far.tell, "STATUS_CHANGE", "DOWN", victim)
+        await events.expect("down", victim.address)
+        victim.datacenter = "east"
+        await cluster.refresh_nodes()
+        await events.expect("up", victim.address)
+        assert pooled(session) == {far[0].address, victim.address}

@@ -1,0 +1,397 @@
+"""When the schema is read from nodes: after DDL and events, floods of them too, by calls, after the
+control connection has moved.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from functools import partial
+
+import pytest
+
+from cassandra import InvalidRequest, OperationTimedOut, aio
+from cassandra.cluster import Cluster
+from cassandra.engine.schema.targets import MANY_KEYSPACES
+from cassandra.errors import ConnectionException, DriverException
+from cassandra.testing.fake import (
+    ErrorCode,
+    FakeCluster,
+    FakeNode,
+    error,
+    schema_change,
+    silence,
+)
+from tests.unit.engine.faults import WAIT, connected, reads
+from tests.unit.metadata.schema.rows import add_table, column, remove_table, schema
+from tests.waiting import until_on_loop
+
+
+def has_table(cluster: aio.Cluster, keyspace_name: str, table: str) -> bool:
+    return table in cluster.metadata.keyspaces[keyspace_name].tables
+
+
+async def test_ddl_is_seen_when_its_result_is_there() -> None:
+    with FakeNode() as node:
+        node.schema = schema("a")
+        async with connected(node) as (cluster, session):
+            before = cluster.metadata.keyspaces["a"]
+            untouched = before.tables["t0"]
+            add_table(node.schema, "a", "new")
+            node.prime(re.compile("CREATE"), schema_change("CREATED", "TABLE", "a", "new"))
+            await session.execute("CREATE TABLE a.new (id int PRIMARY KEY)")
+            after = cluster.metadata.keyspaces["a"]
+            assert list(after.tables) == ["new", "t0", "t1"]
+            assert after is before
+            assert after.tables["t0"] is untouched
+            remove_table(node.schema, "a", "t1")
+            node.prime(re.compile("DROP"), schema_change("DROPPED", "TABLE", "a", "t1"))
+            await session.execute("DROP TABLE a.t1")
+            assert list(cluster.metadata.keyspaces["a"].tables) == ["new", "t0"]
+            assert reads(node, "tables")[1:] == [
+                "SELECT * FROM system_schema.tables WHERE keyspace_name = 'a' AND table_name = "
+                f"'{name}'"
+                for name in ("new", "t1")
+            ]
+
+
+def test_ddl_through_the_blocking_face() -> None:
+    with FakeNode() as node:
+        node.schema = schema("a")
+        with Cluster([node.address], port=node.port) as cluster, cluster.connect() as session:
+            node.schema = schema("a", "b")
+            node.prime(re.compile("CREATE"), schema_change("CREATED", "KEYSPACE", "b"))
+            session.execute("CREATE KEYSPACE b")
+            assert list(cluster.metadata.keyspaces) == ["a", "b"]
+            add_table(node.schema, "b", "more")
+            cluster.refresh_table_metadata("b", "more")
+            assert "more" in cluster.metadata.keyspaces["b"].tables
+        with pytest.raises(ConnectionException):
+            cluster.refresh_schema_metadata()
+
+
+async def test_a_failed_reading_does_not_fail_the_statement() -> None:
+    with FakeNode() as node:
+        node.schema = schema("a")
+        async with connected(node) as (cluster, session):
+            node.prime(re.compile("CREATE"), schema_change("CREATED", "TABLE", "a", "new"))
+            node.prime(re.compile("system_schema.tables"), error(ErrorCode.SERVER_ERROR))
+            await session.execute("CREATE TABLE a.new (id int PRIMARY KEY)")
+            assert list(cluster.metadata.keyspaces["a"].tables) == ["t0", "t1"]
+
+
+async def test_what_could_not_be_read_is_read_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cassandra.engine.schema.refreshing.FIRST_DELAY", 0.01)
+    with FakeNode() as node:
+        node.schema = schema("a", "b")
+        async with connected(node, schema_event_refresh_window=0) as (cluster, session):
+            for times, keyspace_name in ((1, "a"), (3, "b")):
+                add_table(node.schema, keyspace_name, "new")
+                node.prime(
+                    re.compile("system_schema.tables"), error(ErrorCode.SERVER_ERROR), times=times
+                )
+                node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", keyspace_name, "new")
+                await until_on_loop(partial(has_table, cluster, keyspace_name, "new"))
+            # Also what a session has changed itself, and with no event.
+            add_table(node.schema, "a", "newer")
+            node.prime(re.compile("system_schema.tables"), error(ErrorCode.SERVER_ERROR), times=1)
+            node.prime("CREATE TABLE a.newer", schema_change("CREATED", "TABLE", "a", "newer"))
+            await session.execute("CREATE TABLE a.newer")
+            await until_on_loop(lambda: "newer" in cluster.metadata.keyspaces["a"].tables)
+
+
+async def test_an_event_does_not_wait_for_what_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("cassandra.engine.schema.refreshing.FIRST_DELAY", 3600.0)
+    with FakeNode() as node:
+        node.schema = schema("a", "b")
+        async with connected(node, schema_event_refresh_window=0) as (cluster, _):
+            node.prime(re.compile("system_schema.tables"), error(ErrorCode.SERVER_ERROR), times=1)
+            node.send_event("SCHEMA_CHANGE", "UPDATED", "TABLE", "a", "t0")
+            schema_of = cluster._core.schema  # type: ignore[union-attr]
+            await until_on_loop(lambda: schema_of._failures == 1)
+            add_table(node.schema, "b", "new")
+            node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", "b", "new")
+            await until_on_loop(lambda: "new" in cluster.metadata.keyspaces["b"].tables)
+
+
+async def test_a_fault_of_the_driver_does_not_hang_the_statement(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with FakeNode() as node:
+        node.schema = schema("a")
+        async with connected(node) as (cluster, session):
+            node.prime(re.compile("CREATE"), schema_change("CREATED", "TABLE", "a", "new"))
+            monkeypatch.setattr("cassandra.engine.schema.reading._with_tables", lambda *args: 1 / 0)
+            await asyncio.wait_for(session.execute("CREATE TABLE a.new (id int PRIMARY KEY)"), WAIT)
+            assert list(cluster.metadata.keyspaces["a"].tables) == ["t0", "t1"]
+            assert cluster.metadata.schema.version is None
+
+
+async def test_a_burst_of_events_is_one_reading() -> None:
+    with FakeNode() as node:
+        node.schema = schema("a")
+        async with connected(node, schema_event_refresh_window=0.05) as (cluster, _):
+            add_table(node.schema, "a", "new")
+            for _ in range(20):
+                node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", "a", "new")
+            await until_on_loop(lambda: "new" in cluster.metadata.keyspaces["a"].tables)
+            assert len(reads(node, "tables")) == 2
+
+
+async def test_a_keyspace_that_is_dropped_and_made_again() -> None:
+    with FakeNode() as node:
+        node.schema = schema("a", tables=3)
+        async with connected(node, schema_event_refresh_window=0.01) as (cluster, _):
+            node.schema = schema("a", tables=1)
+            node.send_event("SCHEMA_CHANGE", "DROPPED", "KEYSPACE", "a")
+            node.send_event("SCHEMA_CHANGE", "CREATED", "KEYSPACE", "a")
+            await until_on_loop(lambda: list(cluster.metadata.keyspaces["a"].tables) == ["t0"])
+            node.schema = schema()
+            node.send_event("SCHEMA_CHANGE", "DROPPED", "KEYSPACE", "a")
+            await until_on_loop(lambda: "a" not in cluster.metadata.keyspaces)
+            assert cluster.metadata.replication_of("a") is None
+
+
+async def test_other_elements_are_read_again_by_events() -> None:
+    function = {
+        "keyspace_name": "a", "function_name": "f", "argument_types": ["int"],
+        "argument_names": ["x"], "body": "return x;",
+        "called_on_null_input": True, "language": "java", "return_type": "int",
+    }  # fmt: skip
+    aggregate = {
+        "keyspace_name": "a", "aggregate_name": "g", "argument_types": ["int"], "state_func": "f",
+        "state_type": "int",
+        "return_type": "int",
+    }  # fmt: skip
+    with FakeNode() as node:
+        node.schema = schema("a")
+        async with connected(node, schema_event_refresh_window=0) as (cluster, _):
+            node.schema["system_schema.types"] = [
+                {
+                    "keyspace_name": "a",
+                    "type_name": "u",
+                    "field_names": ["x"],
+                    "field_types": ["int"],
+                }
+            ]
+            node.send_event("SCHEMA_CHANGE", "CREATED", "TYPE", "a", "u")
+            await until_on_loop(lambda: "u" in cluster.metadata.keyspaces["a"].user_types)
+            other = {**function, "argument_types": ["text"], "return_type": "text"}
+            node.schema["system_schema.functions"] = [function, other]
+            node.send_event("SCHEMA_CHANGE", "CREATED", "FUNCTION", "a", "f", ["int"])
+            await until_on_loop(
+                lambda: sorted(cluster.metadata.keyspaces["a"].functions) == ["f(int)", "f(text)"],
+            )
+            node.schema["system_schema.aggregates"] = [aggregate]
+            node.send_event("SCHEMA_CHANGE", "CREATED", "AGGREGATE", "a", "g", ["int"])
+            await until_on_loop(
+                lambda: list(cluster.metadata.keyspaces["a"].aggregates) == ["g(int)"]
+            )
+            node.schema["system_schema.functions"] = [other]
+            await cluster.refresh_user_function_metadata(
+                "a", cluster.metadata.keyspaces["a"].functions["f(int)"]
+            )
+            await cluster.refresh_user_aggregate_metadata("a", "g")
+            await cluster.refresh_user_type_metadata("a", "u")
+            assert list(cluster.metadata.keyspaces["a"].functions) == ["f(text)"]
+            text = cluster.metadata.keyspaces["a"].export_as_string()
+            places = [
+                text.index(f"CREATE {kind}") for kind in ("TYPE", "FUNCTION", "AGGREGATE", "TABLE")
+            ]
+            assert places == sorted(places)
+
+
+async def test_views_belong_to_their_tables() -> None:
+    view = {
+        "keyspace_name": "a", "view_name": "v", "base_table_name": "t0",
+        "include_all_columns": True, "where_clause": "id IS NOT NULL",
+        "comment": "a view",
+    }  # fmt: skip
+    with FakeNode() as node:
+        node.schema = schema("a")
+        async with connected(node, schema_event_refresh_window=0) as (cluster, _):
+            node.schema["system_schema.views"] = [view]
+            node.schema["system_schema.columns"] = [
+                *node.schema["system_schema.columns"],
+                column("a", "v", "id", "partition_key", 0),
+            ]
+            node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", "a", "v")
+            await until_on_loop(lambda: "v" in cluster.metadata.keyspaces["a"].views)
+            found = cluster.metadata.keyspaces["a"]
+            assert found.tables["t0"].views["v"] is found.views["v"]
+            assert "v" not in found.tables
+            assert "CREATE MATERIALIZED VIEW a.v AS" in found.tables["t0"].export_as_string()
+            await cluster.refresh_table_metadata("a", "t0")
+            assert list(cluster.metadata.keyspaces["a"].tables["t0"].views) == ["v"]
+            node.schema["system_schema.views"] = []
+            await cluster.refresh_materialized_view_metadata("a", "v")
+            found = cluster.metadata.keyspaces["a"]
+            assert not found.views
+            assert not found.tables["t0"].views
+            assert list(found.tables["t0"].columns) == ["id", "c0"]
+
+
+async def test_views_are_read_again_with_their_table() -> None:
+    view = {
+        "keyspace_name": "a",
+        "base_table_name": "t0",
+        "include_all_columns": True,
+        "where_clause": "id IS NOT NULL",
+    }
+    with FakeNode() as node:
+        node.schema = schema("a")
+        node.schema["system_schema.views"] = [{**view, "view_name": name} for name in ("v", "it's")]
+        for name in ("v", "it's"):
+            node.schema["system_schema.columns"].append(column("a", name, "id", "partition_key", 0))
+        async with connected(node) as (cluster, session):
+            for name in ("t0", "v"):
+                node.schema["system_schema.columns"].append(column("a", name, "added"))
+            node.schema["system_schema.views"].pop()
+            node.prime(re.compile("ALTER"), schema_change("UPDATED", "TABLE", "a", "t0"))
+            await session.execute("ALTER TABLE a.t0 ADD added int")
+            found = cluster.metadata.keyspaces["a"]
+            assert list(found.tables["t0"].columns) == ["id", "c0", "added"]
+            assert list(found.views) == list(found.tables["t0"].views) == ["v"]
+            assert list(found.views["v"].columns) == ["id", "added"]
+            assert found.tables["t0"].views["v"] is found.views["v"]
+            assert reads(node, "views")[-1].endswith("view_name IN ('t0', 'v', 'it''s')")
+            node.schema["system_schema.views"] = []
+            remove_table(node.schema, "a", "t0")
+            node.prime(re.compile("DROP"), schema_change("DROPPED", "TABLE", "a", "t0"))
+            await session.execute("DROP TABLE a.t0")
+            assert (
+                list(cluster.metadata.keyspaces["a"].tables),
+                len(cluster.metadata.keyspaces["a"].views),
+            ) == (
+                ["t1"],
+                0,
+            )
+
+
+async def test_events_are_ignored_where_the_window_is_negative() -> None:
+    with FakeNode() as node:
+        node.schema = schema("a")
+        async with connected(node, schema_event_refresh_window=-1) as (cluster, session):
+            add_table(node.schema, "a", "new")
+            node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", "a", "new")
+            await session.execute("SELECT 1")
+            assert cluster._core is not None
+            assert not cluster._core.schema._pending
+            node.prime(re.compile("CREATE"), schema_change("CREATED", "TABLE", "a", "new"))
+            await session.execute("CREATE TABLE a.new (id int PRIMARY KEY)")
+            assert "new" in cluster.metadata.keyspaces["a"].tables
+
+
+async def test_all_reading_can_be_switched_off_and_on_again() -> None:
+    with FakeNode() as node:
+        node.schema = schema("a")
+        async with connected(node, schema_event_refresh_window=0) as (cluster, session):
+            cluster.set_meta_refresh_enabled(False)
+            add_table(node.schema, "a", "new")
+            node.prime(re.compile("CREATE"), schema_change("CREATED", "TABLE", "a", "new"))
+            await session.execute("CREATE TABLE a.new (id int PRIMARY KEY)")
+            assert "new" not in cluster.metadata.keyspaces["a"].tables
+            cluster.set_meta_refresh_enabled(True)
+            cluster.schema_metadata_enabled = False
+            await session.execute("CREATE TABLE a.new (id int PRIMARY KEY)")
+            assert "new" not in cluster.metadata.keyspaces["a"].tables
+            cluster.schema_metadata_enabled = True
+            await session.execute("CREATE TABLE a.new (id int PRIMARY KEY)")
+            assert "new" in cluster.metadata.keyspaces["a"].tables
+
+
+# -- floods of events ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("tables", "window", "most"),
+    [(42, 0.05, 3), pytest.param(4000, 0.3, 39, marks=pytest.mark.slow)],
+)
+async def test_many_tables_of_a_keyspace_are_read_as_the_keyspace(
+    tables: int, window: float, most: int
+) -> None:
+    with FakeNode() as node:
+        node.schema = schema("a", "b", tables=1)
+        async with connected(node, schema_event_refresh_window=window) as (cluster, _):
+            before = len(reads(node, "tables"))
+            node.schema = schema("a", "b", tables=tables)
+            for at in range(tables):
+                node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", "a", f"t{at}")
+            await until_on_loop(lambda: len(cluster.metadata.keyspaces["a"].tables) == tables)
+            assert len(reads(node, "tables")) - before <= most
+            assert list(cluster.metadata.keyspaces["b"].tables) == ["t0"]
+
+
+async def test_a_flood_of_keyspaces_reads_everything_once() -> None:
+    names = [f"k{at}" for at in range(MANY_KEYSPACES * 2)]
+    with FakeNode() as node:
+        node.schema = schema()
+        async with connected(node, schema_event_refresh_window=0.1) as (cluster, _):
+            before = len(reads(node, "tables"))
+            node.schema = schema(*names, tables=1)
+            for name in names:
+                node.send_event("SCHEMA_CHANGE", "CREATED", "KEYSPACE", name)
+            await until_on_loop(lambda: len(cluster.metadata.keyspaces) == len(names))
+            assert len(reads(node, "tables")) - before < MANY_KEYSPACES
+
+
+# -- what goes wrong -------------------------------------------------------------------------------
+
+
+async def test_a_refresh_that_cannot_be_done_says_so() -> None:
+    with FakeNode() as node:
+        async with connected(node, max_schema_agreement_wait=0) as (cluster, _):
+            assert cluster._core is not None
+            # Only now: a busy machine may take longer to connect.
+            cluster.control_connection_timeout = 0.05
+            node.prime(re.compile("system_schema.tables"), error(ErrorCode.INVALID))
+            with pytest.raises(InvalidRequest):
+                await cluster.refresh_schema_metadata()
+            node.clear_primes()
+            node.prime(re.compile("system_schema.tables"), silence())
+            with pytest.raises(OperationTimedOut):
+                await cluster.refresh_schema_metadata()
+            waiting = asyncio.ensure_future(cluster.refresh_schema_metadata())
+            await node.wait_until(lambda node: len(reads(node, "tables")) == 4)
+        with pytest.raises(DriverException):
+            await asyncio.wait_for(waiting, WAIT)
+
+
+async def test_nodes_that_do_not_agree_are_not_read() -> None:
+    with FakeCluster(2) as nodes:
+        nodes[1].schema_version = nodes[1].host_id
+        async with connected(nodes) as (cluster, _):
+            with pytest.raises(
+                DriverException, match=r"did not agree on the schema within 0\.02 seconds"
+            ):
+                await cluster.refresh_schema_metadata(max_schema_agreement_wait=0.02)
+            await cluster.refresh_schema_metadata(max_schema_agreement_wait=0)
+
+
+# -- the control connection moves ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("changed", [True, False])
+async def test_the_schema_is_read_again_where_its_version_is_another(changed: bool) -> None:
+    with FakeCluster(2) as nodes:
+        for node in nodes.nodes:
+            node.schema = schema("a")
+        async with connected(nodes) as (cluster, _):
+            host = cluster.get_control_connection_host()
+            other = next(node for node in nodes.nodes if node.address != host.address)
+            other.schema = schema("a", "b")
+            if changed:
+                other.schema_version = other.host_id
+            nodes.stop_node(nodes.node_at(host.address), tell=False)
+            await until_on_loop(
+                lambda: (
+                    getattr(cluster.get_control_connection_host(), "address", None) == other.address
+                ),
+            )
+            if changed:
+                await until_on_loop(lambda: list(cluster.metadata.keyspaces) == ["a", "b"])
+            else:
+                await cluster.refresh_nodes()
+                assert not reads(other, "tables")
