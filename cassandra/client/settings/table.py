@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from cassandra._imports import at_first_cluster
 from cassandra._observer import ObserverBase
 from cassandra.client.contact_points import checked_contact_points
 from cassandra.client.pool_sizes import DEFAULT_MIN_CONNECTIONS_PER_LOCAL_HOST
@@ -48,12 +47,6 @@ if TYPE_CHECKING:
     SocketOption = tuple[int, int, int | bytes] | tuple[int, int, None, int]
     """Arguments for ``socket.setsockopt``."""
 
-    # Not by an import, for checkers either: observers know the engine, which knows this table.
-    def checked_observers(observers: object, whose: str) -> tuple[ObserverBase, ...]:
-        """See `cassandra.observers.checked_observers`."""
-else:
-    at_first_cluster(__name__, checked_observers="cassandra.observers")
-
 __all__ = ["ApplicationInfo", "ClusterSettings"]
 
 
@@ -79,7 +72,10 @@ def _query_fallback(name: str, fallback: object) -> ControlConnectionQueryFallba
 
 
 def _observers(name: str, observers: object) -> tuple[ObserverBase, ...]:
-    return checked_observers(observers, "cluster")
+    # Not by an import, for type checkers either: observers know the engine, which knows this table.
+    checked_observers: Any = Later("cassandra.observers", "checked_observers").load()
+    checked: tuple[ObserverBase, ...] = checked_observers(observers, "cluster")
+    return checked
 
 
 @settings_table
