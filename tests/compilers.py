@@ -5,8 +5,8 @@
 Current compilers refuse what older ones only warned of. Each compiler that is found builds into a
 folder of its own: ``cc``, GCC by version (Debian: gcc-12, gcc-14, ...), Clang, and the Clang of the
 package ziglang. What was built must be what a process then runs on. Kinds that are not here are
-named; with ``--all``, for releases, that is an error. ``--short`` has each compiler look at the C
-files, and builds nothing.
+named; with ``--all``, for releases, that is an error. ``--short`` has each compiler read the C
+files without optimizing, and builds nothing.
 """
 
 from __future__ import annotations
@@ -115,10 +115,12 @@ def look(name: str, command: str, sources: list[Path]) -> bool:
     """Have one compiler read the C files; return True if it says nothing."""
     print(f"{name}: {version_of(command)}", flush=True)
     include = sysconfig.get_path("include")
-    flags = [*WARNINGS.split(), "-fsyntax-only", "-DNDEBUG", f"-I{include}"]
+    # Not -fsyntax-only, of which zig makes nothing.
+    flags = [*WARNINGS.split(), "-O0", "-c", "-DNDEBUG", f"-I{include}"]
 
     def passes(source: Path) -> bool:
-        call = [*command.split(), *flags, f"-I{source.parent}", str(source)]
+        made = str(source.with_suffix(".o"))
+        call = [*command.split(), *flags, f"-I{source.parent}", str(source), "-o", made]
         return subprocess.run(call, check=False).returncode == 0
 
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
