@@ -13,12 +13,24 @@ WAIT = 10.0  # seconds; what does not come until then does not come at all
 _PAUSE = 0.001
 
 
-def until(condition: Callable[[], Any], seconds: float = WAIT) -> Any:
-    """Wait until the condition is true, and return its result."""
+def until(
+    condition: Callable[[], Any],
+    seconds: float = WAIT,
+    *,
+    pause: float = _PAUSE,
+    reason: Callable[[], str] = lambda: "",
+) -> Any:
+    """Wait until the condition is true, and return its result.
+
+    A condition that asks another process may be asked less often, by ``pause``; ``reason`` is
+    called if time is over, for what it knows of the cause.
+    """
     deadline = time.monotonic() + seconds
     while not (found := condition()):
-        assert time.monotonic() < deadline, f"it did not come to that within {seconds} s"
-        time.sleep(_PAUSE)
+        assert time.monotonic() < deadline, (
+            f"it did not come to that within {seconds} s {reason()}".rstrip()
+        )
+        time.sleep(pause)
     return found
 
 

@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ import pytest
 from cassandra.testing import LocalCluster
 from tests.integration.conftest import connect
 from tests.processes import HOME
+from tests.waiting import until
 
 pytestmark = pytest.mark.integration
 
@@ -63,16 +63,22 @@ def free_port() -> int:
 
 def post(url: str) -> dict[str, Any]:
     """Answer of a server that may be about to start."""
-    deadline = time.monotonic() + 60
-    while True:
+    error: OSError | None = None
+
+    def answer() -> Any:
+        nonlocal error
+        request = urllib.request.Request(url, data=b"", method="POST")
         try:
-            request = urllib.request.Request(url, data=b"", method="POST")
-            with urllib.request.urlopen(request, timeout=30) as answer:
-                found: dict[str, Any] = json.load(answer)
-                return found
-        except OSError:
-            assert time.monotonic() < deadline, "the server does not answer"
-            time.sleep(0.05)
+            with urllib.request.urlopen(request, timeout=30) as response:
+                return json.load(response)
+        except OSError as raised:
+            error = raised
+            return None
+
+    found: dict[str, Any] = until(
+        answer, 60, pause=0.05, reason=lambda: f"(the server does not answer: {error!r})"
+    )
+    return found
 
 
 def test_fastapi(node: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,18 +134,21 @@ def test_celery(node: LocalCluster, tmp_path: Path) -> None:
         "    '--without-gossip', '--without-mingle', '--without-heartbeat'])"
     )
     subprocess.run([sys.executable, "-c", send], env=settings, cwd=tmp_path, check=True, timeout=60)
-    with running([sys.executable, "-c", start], tmp_path / "celery.log", settings):
-        deadline = time.monotonic() + 60
-        with connect(node) as cluster, cluster.connect() as session:
-            while True:
-                try:
-                    rows = session.execute("SELECT address FROM service.mails").all()
-                except Exception:  # the worker makes the table
-                    rows = []
-                if len(rows) == 20:
-                    break
-                assert time.monotonic() < deadline, (tmp_path / "celery.log").read_text()
-                time.sleep(0.1)
+    log = tmp_path / "celery.log"
+    with (
+        running([sys.executable, "-c", start], log, settings),
+        connect(node) as cluster,
+        cluster.connect() as session,
+    ):
+
+        def all_mails() -> Any:
+            try:
+                rows = session.execute("SELECT address FROM service.mails").all()
+            except Exception:  # the worker makes the table
+                return None
+            return rows if len(rows) == 20 else None
+
+        rows = until(all_mails, 60, pause=0.1, reason=log.read_text)
     assert {row.address for row in rows} == {f"{n}@example.org" for n in range(20)}
 
 

@@ -1,4 +1,4 @@
-"""Retry, reconnection and speculation policies."""
+"""Retry policies: the decision on each kind of failure, and the end of attempts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of times."""
+"""Columns of times, and the default of counters."""
 
 from __future__ import annotations
 
