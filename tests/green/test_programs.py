@@ -23,6 +23,9 @@ from cassandra.testing.fake import FakeNode
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 START = 60.0  # seconds
 
+# Programs start in the folder of the examples: `python -m` looks for packages there first, and the
+# clone's own need not be built.
+
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
@@ -43,7 +46,7 @@ def served(node: FakeNode) -> Iterator[str]:
                "--bind", f"127.0.0.1:{port}", "--chdir", str(EXAMPLES),
                "gunicorn_gevent:app"]  # fmt: skip
     with subprocess.Popen(
-        command, env=environment(node), stderr=subprocess.PIPE, text=True
+        command, env=environment(node), stderr=subprocess.PIPE, text=True, cwd=EXAMPLES
     ) as process:
         try:
             address = f"http://127.0.0.1:{port}/"
@@ -95,6 +98,7 @@ def test_locust(node: FakeNode) -> None:
          "--run-time", "5s", "--stop-timeout", "10", "--only-summary",
          "-f", str(EXAMPLES / "locustfile.py")],
         env=environment(node), capture_output=True, text=True, timeout=120, check=False,
+        cwd=EXAMPLES,
     )  # fmt: skip
     said = done.stdout + done.stderr
     assert done.returncode == 0, said
