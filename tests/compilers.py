@@ -1,6 +1,6 @@
 """Builds the extensions with each C compiler that is here, warnings being errors, and uses them.
 
-    python tests/compilers.py [--all] [--short] [NAME ...]
+    python -m tests.compilers [--all] [--short] [NAME ...]
 
 Current compilers refuse what older ones only warned of. Each compiler that is found builds into a
 folder of its own: ``cc``, GCC by version (Debian: gcc-12, gcc-14, ...), Clang, and the Clang of the
@@ -24,8 +24,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-PARTS = ("cassandra", "setup.py", "pyproject.toml", "README.rst", "LICENSE", "turbocql_pytest.py")
+from tests.building import copied, translated
+
 WARNINGS = (
     "-Wall -Werror -Werror=incompatible-pointer-types -Werror=int-conversion -Wno-unreachable-code"
 )
@@ -47,21 +47,16 @@ print("compiled, and in use:", cassandra.__path__[0])
 """
 
 
-def is_new_gcc(version: str) -> bool:
-    """Return True if the first line of ``--version`` is that of a GCC that refuses wrong pointers."""  # noqa: E501
+def gcc_of(version: str) -> int | None:
+    """Return the major version of a GCC by the first line of ``--version``; None of others."""
     found = re.search(r"(?:gcc|cc)\b.* (\d+)\.\d+\.\d+$", version)
-    return found is not None and "clang" not in version and int(found[1]) >= 14
-
-
-def is_old_gcc(version: str) -> bool:
-    """Return True if it is that of an older GCC."""
-    found = re.search(r"(?:gcc|cc)\b.* (\d+)\.\d+\.\d+$", version)
-    return found is not None and "clang" not in version and int(found[1]) < 14
+    return int(found[1]) if found is not None and "clang" not in version else None
 
 
 KINDS: dict[str, Callable[[str], bool]] = {
-    "GCC before 14": is_old_gcc,
-    "GCC 14 or newer": is_new_gcc,
+    "GCC before 14": lambda version: (gcc_of(version) or 14) < 14,
+    # These refuse wrong pointers.
+    "GCC 14 or newer": lambda version: (gcc_of(version) or 0) >= 14,
     "Clang": lambda version: "clang" in version,
 }
 
@@ -73,17 +68,6 @@ def compilers() -> dict[str, str]:
     if importlib.util.find_spec("ziglang") is not None:
         found["ziglang"] = f"{sys.executable} -m ziglang cc"
     return found
-
-
-def copied(folder: Path) -> None:
-    """Copy the tree without what was built in it."""
-    for part in PARTS:
-        source = ROOT / part
-        if source.is_dir():
-            ignored = shutil.ignore_patterns("*.so", "*.c", "*.pyc", "__pycache__")
-            shutil.copytree(source, folder / part, ignore=ignored)
-        else:
-            shutil.copy(source, folder)
 
 
 def build(command: str, folder: Path) -> Path:
@@ -130,14 +114,7 @@ def look(name: str, command: str, sources: list[Path]) -> bool:
 def looked_at(chosen: dict[str, str]) -> list[bool]:
     """Translate once, and have each compiler read what was made."""
     with tempfile.TemporaryDirectory() as folder:
-        copied(Path(folder))
-        code = "import setup; setup.extensions()"
-        environment = {**os.environ, "CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST": "1"}
-        subprocess.run(
-            [sys.executable, "-c", code],
-            cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL,
-        )  # fmt: skip
-        sources = sorted(Path(folder, "cassandra", "_accel").glob("*.c"))
+        sources = translated(Path(folder))
         return [look(name, command, sources) for name, command in chosen.items()]
 
 

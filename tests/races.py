@@ -20,7 +20,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.sanitize import HOME, copied
+from tests.building import HOME, translated
 
 VERSION = "3.14t-tsan"
 FLAGS = ("-fsanitize=thread", "-shared", "-fPIC", "-O1", "-g", "-fno-omit-frame-pointer", "-w")
@@ -46,15 +46,8 @@ def without_chance() -> list[str]:
 
 
 def build(python: str, folder: Path) -> None:
-    """Build the modules in a copy of the tree. C files are the same for all interpreters."""
-    copied(folder)
-    subprocess.run(
-        [sys.executable, "-c", "import setup; setup.extensions()"],
-        cwd=folder,
-        env={**os.environ, "CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST": "1"},
-        stdout=subprocess.DEVNULL,
-        check=True,
-    )
+    """Build the modules in a copy of the tree."""
+    sources = translated(folder)
     asked = (
         "import sysconfig as s; print(s.get_path('include')); print(s.get_config_var('EXT_SUFFIX'))"
     )
@@ -69,7 +62,6 @@ def build(python: str, folder: Path) -> None:
         command = [*compiler, *FLAGS, f"-I{include}", f"-I{rooms}", str(source), "-o", str(made)]
         subprocess.run(command, check=True)
 
-    sources = sorted(rooms.glob("*.c"), key=lambda one: -one.stat().st_size)
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         list(pool.map(compile_one, sources))
 

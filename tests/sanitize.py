@@ -23,8 +23,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-HOME = Path(__file__).resolve().parent.parent
-PARTS = ("cassandra", "tests", "benchmarks", "setup.py", "pyproject.toml", "README.rst", "LICENSE")
+from tests.building import copied
+
 TESTS = [
     f"tests/unit/{name}"
     for name in (
@@ -117,17 +117,6 @@ def environment(preloaded: list[str]) -> dict[str, str]:
         "TURBOCQL_LANE": "c",
         "CASS_DRIVER_IMPL": "c",
     }
-
-
-def copied(folder: Path) -> None:
-    """The tree without what was built in it."""
-    for part in PARTS:
-        source = HOME / part
-        if source.is_dir():
-            unwanted = shutil.ignore_patterns("*.so", "*.pyd", "*.c", "__pycache__", "*.pyc")
-            shutil.copytree(source, folder / part, ignore=unwanted, dirs_exist_ok=True)
-        elif source.exists():
-            shutil.copy2(source, folder / part)
 
 
 def main() -> int:
