@@ -86,14 +86,6 @@ def three_nodes() -> Iterator[FakeCluster]:
         assert [node.malformed for node in cluster.nodes] == [[]] * len(cluster)
 
 
-@contextmanager
-def two_centres() -> Iterator[FakeCluster]:
-    """One node here, two in another data centre."""
-    with FakeCluster({"east": 1, "west": 2}) as cluster:
-        cluster.prime(READ, number(1))
-        yield cluster
-
-
 @asynccontextmanager
 async def connected(
     nodes: FakeNode | FakeCluster, profile_settings: dict[str, Any] | None = None, **settings: Any

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -34,22 +33,8 @@ from tests.unit.engine.faults import (
     connected,
     control_node,
     thread,
-    three_nodes,
-    two_centres,
 )
 from tests.waiting import until_on_loop
-
-
-@pytest.fixture
-def nodes() -> Iterator[FakeCluster]:
-    with three_nodes() as cluster:
-        yield cluster
-
-
-@pytest.fixture
-def far() -> Iterator[FakeCluster]:
-    with two_centres() as cluster:
-        yield cluster
 
 
 @pytest.mark.parametrize("way", ["stop", "drop", "reset"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -37,22 +36,8 @@ from tests.unit.engine.faults import (
     number,
     pooled,
     thread,
-    three_nodes,
-    two_centres,
 )
 from tests.waiting import until_on_loop
-
-
-@pytest.fixture
-def nodes() -> Iterator[FakeCluster]:
-    with three_nodes() as cluster:
-        yield cluster
-
-
-@pytest.fixture
-def far() -> Iterator[FakeCluster]:
-    with two_centres() as cluster:
-        yield cluster
 
 
 @pytest.mark.parametrize("tell", [True, False], ids=["with events", "without"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -30,22 +29,15 @@ from tests.unit.engine.faults import (
     number,
     pooled,
     thread,
-    two_centres,
 )
 from tests.waiting import until_on_loop
 
 
-@pytest.fixture
-def nodes() -> Iterator[FakeCluster]:
-    with two_centres() as cluster:
-        yield cluster
-
-
-async def test_a_policy_that_comes_later_knows_which_hosts_are_down(nodes: FakeCluster) -> None:
+async def test_a_policy_that_comes_later_knows_which_hosts_are_down(far: FakeCluster) -> None:
     slowly = ConstantReconnectionPolicy(3600, None)
-    async with connected(nodes, reconnection_policy=slowly) as (cluster, _):
+    async with connected(far, reconnection_policy=slowly) as (cluster, _):
         down, spare = (host for host in cluster.metadata.all_hosts() if host.datacenter == "west")
-        await thread(nodes.stop_node, nodes.node_at(down.address))
+        await thread(far.stop_node, far.node_at(down.address))
         await until_on_loop(lambda: down.is_up is False)
         policy = DCAwareRoundRobinPolicy("east", used_hosts_per_remote_dc=1)
         cluster.add_execution_profile("later", ExecutionProfile(load_balancing_policy=policy))

@@ -1,0 +1,25 @@
+"""Nodes of the engine's tests on nodes. Modules that want others have fixtures of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from cassandra.testing.fake import FakeCluster
+from tests.unit.engine.faults import READ, number, three_nodes
+
+
+@pytest.fixture
+def nodes() -> Iterator[FakeCluster]:
+    """Three nodes: see `three_nodes`."""
+    with three_nodes() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def far() -> Iterator[FakeCluster]:
+    """One node here, two in another data centre."""
+    with FakeCluster({"east": 1, "west": 2}) as cluster:
+        cluster.prime(READ, number(1))
+        yield cluster
