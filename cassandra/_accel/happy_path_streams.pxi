@@ -160,6 +160,14 @@ cdef class TimerWheel:
                 item.fail(_as_exception(error))
 
 
+cdef inline int _set_stream(responder, Py_ssize_t stream) except -1:
+    if type(responder) is Attempt:
+        (<Attempt> responder).stream = stream
+    else:
+        responder.stream = stream
+    return 0
+
+
 @cython.final
 cdef class StreamTable:
     """The requests in flight on one connection, by their streams (see the Python twin).
@@ -510,10 +518,7 @@ cdef class StreamTable:
         descriptor = self._descriptor
         try:
             if self._is_idle() and descriptor >= 0:
-                if type(responder) is Attempt:
-                    (<Attempt> responder).stream = self._direct_stream
-                else:
-                    responder.stream = self._direct_stream
+                _set_stream(responder, self._direct_stream)
                 history.append(responder)
                 self._direct = responder
                 exchange(&self._has_direct, 1)
@@ -522,10 +527,7 @@ cdef class StreamTable:
                 if load(&self._closed) and exchange(&self._has_direct, 0):
                     self._direct = None
                     history.pop()
-                    if type(responder) is Attempt:
-                        (<Attempt> responder).stream = -1
-                    else:
-                        responder.stream = -1
+                    _set_stream(responder, -1)
                 else:
                     # The caller holds `data`. The socket stays open: it is closed by a holder of
                     # the claim, which is this thread's until `_release_claim`.
