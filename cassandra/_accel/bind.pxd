@@ -14,7 +14,7 @@ cdef class ValuesBlock:
 
 
 cdef class RowsBlock:
-    cdef readonly Py_ssize_t count
+    cdef Py_ssize_t _count                  # other threads look at it while rows are appended
     cdef readonly Py_ssize_t width
     cdef readonly bint has_unset
     cdef uint8_t* start

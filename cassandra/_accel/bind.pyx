@@ -21,7 +21,7 @@ from libc.string cimport memcpy
 
 from cassandra._accel.checks cimport exact_bytes, unpicklable
 from cassandra._accel.codecs cimport Codec, is_made
-from cassandra._accel.threads cimport IS_FREE_THREADED
+from cassandra._accel.threads cimport IS_FREE_THREADED, load_size, store_size
 from cassandra._accel.wbuf cimport (
     get_be32,
     put_be16,
@@ -183,12 +183,18 @@ cdef class RowsBlock:
         PyMem_Free(self.places)
 
     @property
+    def count(self):
+        """Rows."""
+        return load_size(&self._count)
+
+    @property
     def size(self):
         """Bytes of all values."""
-        return self.used - 4 * self.count
+        with cython.critical_section(self):
+            return self.used - 4 * self._count
 
     def __len__(self):
-        return self.count
+        return load_size(&self._count)
 
     def __repr__(self):
         return f"<RowsBlock of {self.count} rows x {self.width} values, {self.size} bytes>"
@@ -212,8 +218,9 @@ cdef class RowsBlock:
         cdef Py_ssize_t wanted = index
         cdef Py_ssize_t pos = 0
         cdef Py_ssize_t passed
-        if wanted < 0 or wanted >= self.count:
-            raise IndexError(f"row {wanted} of {self.count}")
+        cdef Py_ssize_t count = load_size(&self._count)
+        if wanted < 0 or wanted >= count:
+            raise IndexError(f"row {wanted} of {count}")
         with cython.critical_section(self):
             for passed in range(wanted):  # no-cython-lint: counts only
                 pos += 4 + <Py_ssize_t> get_be32(self.start + pos)
@@ -234,13 +241,14 @@ cdef class RowsBlock:
     def take(self, rows):
         """Return a block of some of the rows (see the Python twin)."""
         cdef RowsBlock made = RowsBlock.__new__(RowsBlock)
-        cdef Py_ssize_t wanted, pos
+        cdef Py_ssize_t wanted, pos, count
         made.width = self.width
         made.has_unset = self.has_unset
         for index in rows:
             wanted = index
-            if wanted < 0 or wanted >= self.count:
-                raise IndexError(f"row {wanted} of {self.count}")
+            count = load_size(&self._count)
+            if wanted < 0 or wanted >= count:
+                raise IndexError(f"row {wanted} of {count}")
             # Anew after each: the program's iterator may have appended rows.
             with cython.critical_section(self):
                 self._place_rows()
@@ -253,16 +261,16 @@ cdef class RowsBlock:
         cdef Py_ssize_t pos = 0
         cdef Py_ssize_t at
         cdef Py_ssize_t* grown
-        if self.placed == self.count:
+        if self.placed == self._count:
             return 0
-        grown = <Py_ssize_t*> PyMem_Realloc(self.places, self.count * sizeof(Py_ssize_t))
+        grown = <Py_ssize_t*> PyMem_Realloc(self.places, self._count * sizeof(Py_ssize_t))
         if grown == NULL:
             raise MemoryError()
         self.places = grown
-        for at in range(self.count):
+        for at in range(self._count):
             self.places[at] = pos
             pos += 4 + <Py_ssize_t> get_be32(self.start + pos)
-        self.placed = self.count
+        self.placed = self._count
         return 0
 
     def append(self, values):
@@ -292,7 +300,7 @@ cdef class RowsBlock:
             put_be32(self.start + self.used, <uint32_t> size)
             memcpy(self.start + self.used + 4, data, size)
             self.used = wanted
-            self.count += 1
+            store_size(&self._count, self._count + 1)
         return 0
 
     cdef int _take(self, wbuf* out) except -1:
@@ -518,7 +526,7 @@ cdef class BindPlan:
                 if index == 1 and expected > 1:
                     wbuf_reserve(&out, min(out.size * expected, <Py_ssize_t> MOST_RESERVED))
             block._take(&out)
-            block.count = index
+            block._count = index
             return block
         finally:
             wbuf_close(&out)

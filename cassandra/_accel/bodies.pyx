@@ -587,7 +587,7 @@ cdef int _add_rows(
     if block.width > 0xFFFF:
         raise ValueError(f"{block.width} values in one statement; the protocol has room for 65535")
     head = 5 + id_size
-    p = obuf_extend(out, block.count * head + block.used - 4 * block.count)
+    p = obuf_extend(out, block._count * head + block.used - 4 * block._count)
     while pos < block.used:
         size = get_be32(block.start + pos)
         p[0] = 1

@@ -583,7 +583,7 @@ cdef bint _add_rows(RowsBlock block, BindPlan plan, list columns, wbuf* out) exc
                 return False
             plan._add(out, i, value)
         put_be32(out.data + place, <uint32_t> (out.size - place - 4))
-        block.count += 1
+        block._count += 1
     return True
 
 

@@ -367,7 +367,7 @@ cdef class _CsvReader:
             if is_bound:
                 block = RowsBlock.__new__(RowsBlock)
                 block.width = self.count
-                block.count = lines.count
+                block._count = lines.count
                 block._take(&out)
         finally:
             wbuf_close(&out)

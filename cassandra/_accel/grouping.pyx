@@ -112,7 +112,7 @@ cdef class Group:
     @property
     def size(self):
         """The bytes of their values."""
-        return self.block.used - 4 * self.block.count
+        return self.block.used - 4 * self.block._count
 
     def alone(self):
         """Return a group of each of its rows."""
@@ -146,7 +146,7 @@ cdef Group _group(RowsBlock whole, const Row* rows, const Part* part):
         size = rows[index].size + 4
         memcpy(block.start + block.used, whole.start + rows[index].at, size)
         block.used += size
-        block.count += 1
+        block._count += 1
         made._rows[made._count] = index
         made._count += 1
         index = rows[index].next
@@ -182,14 +182,14 @@ cdef class _Rows:
         cdef Py_ssize_t pos = 0
         cdef Py_ssize_t index = 0
         cdef Py_ssize_t i
-        self.rows = <Row*> _room(block.count, sizeof(Row))
+        self.rows = <Row*> _room(block._count, sizeof(Row))
         try:
             at = <Py_ssize_t*> _room(last + 2, sizeof(Py_ssize_t))
             wanted = <Py_ssize_t*> _room(width, sizeof(Py_ssize_t))
             for i in range(width):
                 wanted[i] = places[i]
             # Only errors run code of Python's below, and they end this.
-            for index in range(block.count):
+            for index in range(block._count):
                 self.rows[index].at = pos
                 self.rows[index].size = get_be32(block.start + pos)
                 self._read_row(block, pos + 4, &self.rows[index], at, last, wanted, width, parts)

@@ -54,7 +54,7 @@ cdef class TabletMap:
     cdef dict _tables
     cdef frozenset _with_tablets
     cdef frozenset _leaders
-    cdef bint _in_use                # whether any keyspace has tablets: asked for each plan
+    cdef int _in_use                 # whether any keyspace has tablets: asked for each plan
 
     cdef Chunk _row(self, keyspace, table, int64_t token, Py_ssize_t* at)
     cdef bint _is_used(self) except -1

@@ -303,14 +303,14 @@ cdef class TabletMap:
         return self._has_keyspace(keyspace)
 
     cdef bint _is_used(self) except -1:
-        return self._in_use
+        return load(&self._in_use) != 0
 
     cdef int _note_use(self) except -1:
-        self._in_use = len(self._with_tablets) > 0 or len(self._tables) > 0
+        store(&self._in_use, len(self._with_tablets) > 0 or len(self._tables) > 0)
         return 0
 
     cdef bint _has_keyspace(self, keyspace) except -1:
-        if not self._in_use:
+        if not self._is_used():
             return False
         with cython.critical_section(self):
             return keyspace in self._with_tablets or keyspace in self._tables
