@@ -1,4 +1,4 @@
-"""How commands connect: their options, and the settings of a cluster that these stand for.
+"""Connecting for commands: their options, and the settings of a cluster that these stand for.
 
 Passwords come from the environment, from a file or from the terminal, never from an argument, which
 other users of a machine can read.

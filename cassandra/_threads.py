@@ -120,7 +120,7 @@ class GreenEvent:
 
 
 class _Place(Protocol):
-    """Where one greenlet waits."""
+    """The place where one greenlet waits."""
 
     def wait(self, seconds: float | None) -> bool:
         """Park the greenlet until `wake`, or return False after `seconds`."""
@@ -196,7 +196,7 @@ class _GreenWaiter:
 
 
 class _GeventPlace:
-    """Where a greenlet of gevent waits."""
+    """The place where a greenlet of gevent waits."""
 
     __slots__ = ("_turn", "_watcher")
 
@@ -220,7 +220,7 @@ class _GeventPlace:
 
 
 class _EventletPlace:
-    """Where a greenlet of eventlet waits."""
+    """The place where a greenlet of eventlet waits."""
 
     __slots__ = ("_event", "_mailbox")
 

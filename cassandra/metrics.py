@@ -36,7 +36,7 @@ _PERCENTILES = {
 
 
 class RequestTimer(Mapping[str, float]):
-    """How long answers took, in seconds, since `connect`.
+    """Times that answers took, in seconds, since `connect`.
 
     It is a mapping of count, min, max, mean, stddev, median and percentiles. The percentiles come
     from a histogram, and are right to about 3 %.
@@ -167,10 +167,10 @@ class Metrics:
     """All other errors: invalid requests, overloaded or bootstrapping nodes, client time-outs."""
 
     retries: int
-    """How often a retry policy sent a request again."""
+    """The number of times that a retry policy sent a request again."""
 
     ignores: int
-    """How often a retry policy ignored an error."""
+    """The number of times that a retry policy ignored an error."""
 
     def __init__(self, cluster_proxy: MeasuredCluster) -> None:
         self._cluster = cluster_proxy
@@ -212,7 +212,7 @@ class Metrics:
 
     @property
     def known_hosts(self) -> int:
-        """How many hosts are known now."""
+        """The number of hosts that are known now."""
         try:
             return len(self._cluster.metadata.all_hosts())
         except ReferenceError:
@@ -220,7 +220,7 @@ class Metrics:
 
     @property
     def connected_to(self) -> int:
-        """How many hosts have an open connection."""
+        """The number of hosts that have an open connection."""
         return len(
             {
                 host
@@ -232,7 +232,7 @@ class Metrics:
 
     @property
     def open_connections(self) -> int:
-        """How many connections all sessions have open, without the control connection."""
+        """The number of open connections of all sessions, without the control connection."""
         return sum(
             len(pool.connections)
             for session in self._sessions()
@@ -241,12 +241,12 @@ class Metrics:
 
     @property
     def tablet_hits(self) -> int:
-        """How many requests found the tablet of their partition, which ScyllaDB has."""
+        """The number of requests that found the tablet of their partition, which ScyllaDB has."""
         return self._of_tablets("hits")
 
     @property
     def tablet_misses(self) -> int:
-        """How many requests were for a tablet that was not known yet."""
+        """The number of requests for a tablet that was not known yet."""
         return self._of_tablets("misses")
 
     def _of_tablets(self, name: str) -> int:

@@ -139,7 +139,7 @@ def checked_observers(observers: object, whose: str) -> tuple[RequestObserver, .
 
     :param observers: a program's setting.
     :param whose: "cluster", "session" or "profile", for the message.
-    :raises TypeError: if one is not a `RequestObserver`, or `observers` is no iterable of them.
+    :raises TypeError: if one is not a `RequestObserver`, or `observers` is not an iterable of them.
     :raises ValueError: if one wants events that only the observers of a cluster are told.
     """
     if isinstance(observers, RequestObserver) or not isinstance(observers, Iterable):
@@ -225,7 +225,7 @@ class ObservedRequest(observed.ObservedBase):
 
     @property
     def batch_size(self) -> int | None:
-        """How many statements a batch has; None if it is not a batch."""
+        """The number of statements of a batch; None if it is not a batch."""
         body = self._body
         count: int | None = body.count if hasattr(body, "count") else None
         return count
@@ -262,7 +262,7 @@ class ObservedRequest(observed.ObservedBase):
 
     @property
     def page_size(self) -> int | None:
-        """How many rows a page has at most; None without paging, and for a batch."""
+        """The most rows that a page has; None without paging, and for a batch."""
         body = self._body
         size: int | None = None if hasattr(body, "count") else getattr(body, "page_size", None)
         return size
@@ -317,7 +317,7 @@ class ObservedRequest(observed.ObservedBase):
 
     @property
     def retries(self) -> int:
-        """How often a retry policy had it sent again."""
+        """The number of times that a retry policy had it sent again."""
         return self._request.retries
 
     @property

@@ -336,7 +336,7 @@ cdef int _width_of(Codec codec) noexcept:
 
 
 cdef bint _take_number(_Column column, Codec codec, How how, Py_ssize_t stride) except -1:
-    """Read numbers of a size for a type; False if the type is no number."""
+    """Read numbers of a size for a type; False if the type is not a number."""
     cdef int width = _width_of(codec)
     column.how = how
     column.stride = stride

@@ -2,7 +2,7 @@
 
 `cassandra.metadata.schema.column_rows` is its reference and explains it.
 
-Columns are made without calling their class: their slots are filled directly.
+Columns are made without calling their class: the fields of their base are set (see `fields.pxd`).
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE

@@ -348,7 +348,7 @@ cdef class RequestBase:
 
     @property
     def errors(self):
-        """What failed on each host."""
+        """The error of each host."""
         with cython.critical_section(self):
             if self._errors is None:
                 self._errors = {}

@@ -257,7 +257,7 @@ cdef class ResultFuture:
         return 0
 
     cdef bint _must_wait(self) except -1:
-        """Whether there is nothing to give yet; says so to the task that waits."""
+        """Return True if there is nothing to give yet, and tell the task that waits."""
         if self._status != PENDING:
             return False
         if self._asyncio_future_blocking:

@@ -273,7 +273,7 @@ cdef class StreamTable:
 
     @property
     def has_room(self):
-        """Whether a request may be sent now (see the Python twin)."""
+        """True if a request may be sent now (see the Python twin)."""
         return self._has_room()
 
     cdef bint _has_room(self) except -1:

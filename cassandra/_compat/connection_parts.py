@@ -81,7 +81,7 @@ class TimerManager:
 
     @property
     def next_timeout(self) -> float | None:
-        """When the next timer ends, as ``time.time()``; None if there is none."""
+        """The time at which the next timer ends, as ``time.time()``; None if there is none."""
         return self._timers[0].end if self._timers else None
 
     def service_timeouts(self) -> float | None:

@@ -160,7 +160,7 @@ class KnownPool:
 
     @property
     def host_distance(self) -> int:
-        """How far the host is, by the policies."""
+        """The distance of the host, by the policies."""
         return self.distance
 
     @property

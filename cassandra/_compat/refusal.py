@@ -1,4 +1,4 @@
-"""How names of parts that are not here refuse use, and classes whose objects do nothing else."""
+"""Names of parts that are not here: they refuse use, and so do objects of such classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a `ResponseFuture` completes if a tracer has wrapped its completion methods.
+"""The completion of a `ResponseFuture` if a tracer has wrapped its completion methods.
 
 See `cassandra.cluster.final_hooks`.
 """

@@ -64,7 +64,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     def _message(self) -> Any:
         """The message of the page at hand."""
         answer = self._answer
-        # Of the usual rows it is made only if somebody wants more than rows.
+        # On the happy path it is made only if somebody wants more than rows.
         if type(answer) is RowsAnswer:
             answer = self._answer = answer.message()
         return answer

@@ -1,4 +1,4 @@
-"""How far a load is, in a file, so that another run goes on from there."""
+"""The progress of a load, kept in a file, so that another run goes on from there."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Checkpoint:
             found = json.loads(self._path.read_text(encoding="utf-8"))
             version, known = found["version"], found["subject"]
         except (ValueError, KeyError, TypeError) as error:
-            raise ValueError(f"{self._path} is no checkpoint: {error!r}") from error
+            raise ValueError(f"{self._path} is not a checkpoint: {error!r}") from error
         if version != _VERSION:
             raise ValueError(f"{self._path} is a checkpoint of another version: {version}")
         if known != subject:

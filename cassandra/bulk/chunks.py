@@ -16,11 +16,11 @@ CHUNK_ROWS = 150_000  # many: rows of one partition are found among those of a c
 TEXT_ROWS = 20_000  # of texts that become objects of Python, each of which takes more
 OBJECT_ROWS = 5_000  # of rows of the program, whose size is not known: vectors take kilobytes
 CHUNK_BYTES = 12 << 20
-LONGEST_LINE = 16 << 20  # of a file: what is longer is no row, but damage
+LONGEST_LINE = 16 << 20  # of a file: what is longer is not a row, but damage
 
 
 class Place(NamedTuple):
-    """Where a row stands, for people.
+    """The place of a row in its source, for people.
 
     :param source: the file's name; None for rows of the program.
     :param row: its number, from 0 for rows of the program and from 1 in a file, without the header.
@@ -81,7 +81,7 @@ class Chunk(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """How files are read.
+    """Options for reading files.
 
     :param format: "csv", "jsonl" or "parquet"; None goes by the file's name.
     :param columns: the columns that are written, in their order.
@@ -91,7 +91,7 @@ class Reading(NamedTuple):
     :param delimiter: between fields of CSV.
     :param quote: around fields of CSV.
     :param skip: how many rows are left out, because they have been written.
-    :param is_closed: True refuses fields of JSON that are no columns; those that begin with an
+    :param is_closed: True refuses fields of JSON that are not columns; those that begin with an
         underscore are left out.
     :param binding: the plan by which rows are bound, and the version of the protocol; None if they
         are not bound while they are read.

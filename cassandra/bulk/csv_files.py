@@ -46,7 +46,7 @@ class _Rows:
 
     @property
     def line_num(self) -> int:
-        """How many lines were read."""
+        """The number of lines that were read."""
         return self._before + self._rows.line_num
 
     def __iter__(self) -> Iterator[list[str]]:
@@ -87,7 +87,7 @@ def csv_parts(path: str, reading: Reading) -> Iterator[Part]:
 def _after_lines(data: bytes, count: int) -> int:
     """Return where lines end; -1 if that is not sure."""
     if count == 0:
-        # Programs of Windows begin text files with a mark, which is no part of the first name.
+        # Programs of Windows begin text files with a mark, which is not part of the first name.
         return len(codecs.BOM_UTF8) if data.startswith(codecs.BOM_UTF8) else 0
     end = next(islice(_LINE_END.finditer(data), count - 1, None), None)
     return end.end() if end is not None and end.end() < len(data) else -1

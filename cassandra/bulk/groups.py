@@ -16,7 +16,7 @@ MOST_PARTITIONS = 10
 
 
 class Keys(NamedTuple):
-    """Where the primary key stands among the values of a row.
+    """The places of the primary key among the values of a row.
 
     :param partition: the positions of the partition key.
     :param clustering: those of the clustering columns; None if they are not known.

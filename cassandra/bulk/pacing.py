@@ -1,4 +1,4 @@
-"""How many requests of a load are in flight: as many as the servers can take."""
+"""The number of requests of a load in flight: as many as the servers can take."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Pace:
 
     @property
     def slice(self) -> int:
-        """How many requests are sent before the limit is looked at again."""
+        """The number of requests that are sent before the limit is looked at again."""
         return self.limit * _SLICE
 
     def note(self, count: int, seconds: float, is_overloaded: bool) -> None:

@@ -1,4 +1,4 @@
-"""How far it is, for people at a terminal."""
+"""The progress of a load or a scan, for people at a terminal."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class TokenRange(NamedTuple):
 
     @property
     def width(self) -> int:
-        """How many tokens it has."""
+        """The number of its tokens."""
         return self.end - self.start
 
     @property

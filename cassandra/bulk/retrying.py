@@ -1,4 +1,4 @@
-"""Whether a request of a load or a scan is made again after an error, and when."""
+"""Retries of a load or a scan: which requests are made again after an error, and when."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def may_pass(error: BaseException) -> bool:
 
 
 def delay_before_retry(error: BaseException, attempts: int) -> float | None:
-    """Return the seconds to wait before a request is made again; None if that is no use.
+    """Return the seconds to wait before a request is made again; None if that does not help.
 
     :param error: the error of the last attempt.
     :param attempts: how often it has failed.

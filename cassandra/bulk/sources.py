@@ -1,4 +1,4 @@
-"""Where rows come from: iterables, frames, Arrow data, and files of CSV, JSON lines and Parquet.
+"""Sources of rows: iterables, frames, Arrow data, and files of CSV, JSON lines and Parquet.
 
 A source gives chunks: rows that are bound together, with their positions. Files are read one after
 the other, in the order of their names; no more than a chunk of them is in memory.

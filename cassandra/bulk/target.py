@@ -1,4 +1,4 @@
-"""Where rows go: a table, or a prepared statement."""
+"""The target of a load: a table, or a prepared statement."""
 
 from __future__ import annotations
 

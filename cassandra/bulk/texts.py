@@ -1,7 +1,7 @@
 """Texts and JSON values as CQL values, and back, for files of CSV and JSON lines.
 
 A reader is made once for each column. Collections, tuples, user-defined types and vectors are JSON
-in a CSV field: ``[1, 2]``, ``{"a": 1}``; a set is a list, a map with keys that are no texts has
+in a CSV field: ``[1, 2]``, ``{"a": 1}``; a set is a list, a map with keys that are not texts has
 texts of them. Times without an offset are UTC.
 """
 
@@ -45,7 +45,7 @@ _DAYS = {"w": 7, "d": 1}
 
 @dataclass(frozen=True)
 class Formats:
-    """How values are written in texts.
+    """Options for writing values as texts.
 
     :param null: the text that stands for null.
     :param date: a format of `datetime.datetime.strptime` for dates; None for ISO 8601.

@@ -57,7 +57,7 @@ Bundle = str | os.PathLike[str] | IO[bytes]
 
 
 class _Service(NamedTuple):
-    """Where the metadata service is, and the rest of the bundle."""
+    """The place of the metadata service, and the rest of the bundle."""
 
     host: str
     port: int

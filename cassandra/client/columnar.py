@@ -78,7 +78,7 @@ def column_plans(message: object, options: dict[str, Any]) -> tuple[Any, PlanOf]
 
 
 class Form(NamedTuple):
-    """How pages become a result by columns. Only how pages are waited for differs by face.
+    """Makes a result by columns of pages. The faces differ only in how they wait for pages.
 
     :param column_plan: of the page at hand.
     :param column_plan_of: makes those of further pages.

@@ -60,7 +60,7 @@ class DisplayedResult:
 
     @property
     def has_more_pages(self) -> bool:
-        """Whether there is a page after the one at hand."""
+        """True if there is a page after the one at hand."""
         raise NotImplementedError
 
     def __repr__(self) -> str:

@@ -20,7 +20,7 @@ __all__ = ["Identity", "scylla_options"]
 
 
 class Identity(ClusterSettings):
-    """A base of `ClusterBase`."""
+    """The part of a cluster that says who connects: the application, and this cluster object."""
 
     _session_id: uuid.UUID
 

@@ -335,7 +335,7 @@ def _setting_names(kind: type) -> frozenset[str]:
     return frozenset(
         name
         for one in kind.__mro__
-        # What a program's subclass has is no setting of the driver's.
+        # What a program's subclass has is not a setting of the driver's.
         if is_of_driver(one)
         for name in [*vars(one).get("__annotations__", ()), *vars(one)]
         if not name.startswith("_")

@@ -388,7 +388,7 @@ class ResponseFuture(Generic[R]):
 
     @property
     def paging_state(self) -> bytes | None:
-        """Where the next page begins; None on the last one."""
+        """The place at which the next page begins; None on the last one."""
         return self._paging_state
 
     def start_fetching_next_page(self) -> None:

@@ -159,7 +159,7 @@ _TAG_SIZE = 16
 
 
 class _Sealing(NamedTuple):
-    """How values are written and read with one key.
+    """Writes and reads values with one key.
 
     :param cipher: the AESGCM of the key.
     :param head: the part before the nonce: format, size and bytes of the key's id.

@@ -366,7 +366,7 @@ def _is_stock(column: Column[Any]) -> bool:
 
 
 def _takes_none(column: Column[Any]) -> bool:
-    """Whether None is a value of the column that needs no look.
+    """Return True if None is a value of the column that needs no look.
 
     Not if a program's own class validates.
     """

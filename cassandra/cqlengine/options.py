@@ -1,4 +1,4 @@
-"""How an operation is executed: `ttl`, `timestamp`, `using` and the like."""
+"""Options of an operation: `ttl`, `timestamp`, `using` and the like."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Options:
 
     @property
     def is_conditional(self) -> bool:
-        """Whether the statement is a lightweight transaction, whose outcome is looked at."""
+        """True if the statement is a lightweight transaction, whose outcome is looked at."""
         return self.if_exists or self.if_not_exists or bool(self.conditionals)
 
 

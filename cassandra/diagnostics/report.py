@@ -257,5 +257,5 @@ def _short(text: str) -> str:
 
 
 def _shown(value: object) -> str:
-    # The class of an object is no text of the program's.
+    # The class of an object is not a text of the program's.
     return value if isinstance(value, str) and value.startswith("<") else repr(value)

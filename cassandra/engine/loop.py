@@ -289,7 +289,7 @@ class LoopThread:
         self._thread.start()
 
     def is_current(self) -> bool:
-        """Whether the caller runs in this thread."""
+        """Return True if the caller runs in this thread."""
         return get_ident() == self._thread.ident
 
     def run(self, coroutine: Coroutine[Any, Any, T], timeout: float | None = None) -> T:

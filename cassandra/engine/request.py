@@ -183,7 +183,7 @@ class Request(RequestBase):
             self.fail(self._plan_exhausted())
 
     def _is_under_way(self) -> bool:
-        """Whether an answer may still come: an attempt waits for it, or one will be made."""
+        """True if an answer may still come: an attempt waits for it, or one will be made."""
         return self._waits > 0 or any(attempt.stream >= 0 for attempt in self.attempts)
 
     def on_room(self, host: Host, connection: Connection) -> None:

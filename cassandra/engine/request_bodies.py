@@ -288,7 +288,7 @@ class BatchBody(RequestBody):
 
     @property
     def count(self) -> int:
-        """How many statements there are."""
+        """The number of statements."""
         return sum(_rows_in(prepared, values) for prepared, values in self.statements)
 
     def describe(self) -> str:

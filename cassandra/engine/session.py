@@ -294,7 +294,7 @@ class EngineSession(ObservedSession):
         self.remove_pool(host, error)
 
     def pool_error(self, host: Host) -> Exception | None:
-        """Why a pool to `host` could not be opened, or was lost; None if there is no such error."""
+        """Return why a pool to `host` could not be opened or was lost; None without an error."""
         return self._pool_errors.get(host)
 
     def why_no_pool(self, host: Host) -> Exception:

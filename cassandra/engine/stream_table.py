@@ -131,7 +131,7 @@ class StreamTable:
 
     @property
     def has_room(self) -> bool:
-        """Whether a request may be sent now: open, not held back by the peer, with a free stream.
+        """True if a request may be sent now: open, not held back, with a free stream.
 
         Requests that wait for the end of this loop turn count too: the transport can hold nobody
         back before it has seen it.

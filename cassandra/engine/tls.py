@@ -55,7 +55,7 @@ _CERTIFICATE_ALERTS = {
 
 
 class TlsClient:
-    """How all connections of a cluster speak TLS.
+    """TLS for all connections of a cluster.
 
     :param source: a context, or a function that gives one for each connection: a new one after the
         files of certificates have changed, say.

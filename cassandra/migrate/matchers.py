@@ -67,7 +67,7 @@ def homes(callees: tuple[str, ...]) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Matcher:
-    """How a difference shows in a source.
+    """Finds a difference in a source.
 
     :param severity: ``breaks``, ``differs`` or ``note``.
     """
@@ -235,7 +235,7 @@ class Setting(Matcher):
         return call.arguments[at] if is_known else None
 
     def _is(self, given: ast.expr) -> bool:
-        """Whether a value is one that it concerns."""
+        """Return True if a value is one that it concerns."""
         value = constant(given)
         if self.values:
             return named_text(given) in self.members or any(

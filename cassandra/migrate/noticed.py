@@ -196,7 +196,7 @@ def _blocking(function: Own, scopes: Scopes) -> str:
 
 
 def _is_new(method: ast.expr, scope: Scope) -> bool:
-    """Whether a future was made in this function: those of callbacks have their result."""
+    """Return True if a future was made in this function: those of callbacks have their result."""
     future = method.value if isinstance(method, ast.Attribute) else None
     if isinstance(future, ast.Name):
         return scope.holder(future.id) is scope

@@ -398,7 +398,7 @@ class _Reader(ast.NodeVisitor):
 
 
 def _can_be_asked(name: str) -> bool:
-    """Whether a name is a module or class: attributes of other objects may be known later."""
+    """Return True if a name is a module or class: other objects may get attributes later."""
     found = names.find(name)
     return isinstance(found, (type, type(ast)))
 

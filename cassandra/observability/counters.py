@@ -48,7 +48,7 @@ class Histogram:
 
     @property
     def count(self) -> int:
-        """How many times were counted."""
+        """The number of times that were counted."""
         return sum(self.counts)
 
     def cumulated(self) -> list[tuple[float, int]]:
@@ -107,7 +107,7 @@ class RequestCounters(RequestObserver):
         """Requests that are over: those with a result under "success", the others by the name of
         their error's class."""
         self.durations = Histogram(bounds)
-        """How long whole requests took, with all attempts and waits."""
+        """Times that whole requests took, with all attempts and waits."""
 
     def _renew_locks(self) -> None:
         self._lock = Lock()
@@ -215,7 +215,7 @@ class RequestCounters(RequestObserver):
 
 
 class HostGauges(NamedTuple):
-    """How the connections to one host are now, over all sessions.
+    """The connections to one host now, over all sessions.
 
     :param host: the host.
     :param is_up: True if it is known to be up.
@@ -238,7 +238,7 @@ class HostGauges(NamedTuple):
 
 
 class ClusterGauges(NamedTuple):
-    """How a cluster is now.
+    """The state of a cluster now.
 
     :param hosts: each host that is known.
     :param sessions: how many are open.

@@ -56,7 +56,7 @@ class ClusterCollector(Collector):
         self._cluster = weakref.ref(cluster)
         self._name = name
         self.counters = RequestCounters(buckets)
-        """What is counted."""
+        """The counters."""
         cluster.add_request_observer(self.counters)
 
     def describe(self) -> Iterator[Metric]:

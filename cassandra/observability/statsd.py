@@ -93,7 +93,7 @@ class StatsReporter:
         self._sent: dict[str, int] = {}
         self._stopped: threading.Event | None = None
         self.counters: RequestCounters = _Timed(client, f"{prefix}.request")
-        """What is counted."""
+        """The counters."""
         cluster.add_request_observer(self.counters)
 
     def report(self) -> None:

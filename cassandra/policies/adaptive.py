@@ -44,7 +44,7 @@ JUDGE_INTERVAL = 0.25  # seconds
 
 
 class _Answers:
-    """How fast one host answers: a moving average of `count` answers.
+    """The speed of one host: a moving average of `count` answers.
 
     The average is taken of the logarithms, so that a single pause of the host does not outweigh
     hundreds of answers.

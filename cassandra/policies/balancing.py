@@ -43,7 +43,7 @@ __all__ = [
 
 
 class HostDistance:
-    """How far a host is, as a load balancing policy sees it."""
+    """The distance of a host, as a load balancing policy sees it."""
 
     LOCAL_RACK = 0
     """In the local rack; connected as LOCAL ones are."""

@@ -90,7 +90,7 @@ def defaults(version: CassandraVersion) -> dict[str, Any]:
 
 
 class Network(NamedTuple):
-    """Where a node is reached, and whom it asks for the others.
+    """The address of a node, and the nodes that it asks for the others.
 
     :param port: of the native protocol.
     :param seeds: addresses.

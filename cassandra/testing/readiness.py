@@ -1,4 +1,4 @@
-"""When is a cluster ready? Not when a port is open.
+"""The readiness of a cluster: an open port is not enough.
 
 A statement that changes the schema, if it is sent too early, leaves nodes that disagree forever.
 So a CQL login must work on each running node, each must know all the others, and all must have the

@@ -21,7 +21,7 @@ class OncePerInterval:
     def __init__(self, interval: float) -> None:
         self.interval = interval
         self.missed = 0
-        """How often the answer was no since it was last yes."""
+        """The number of times that the answer was no since it was last yes."""
         self._next = 0.0
 
     def is_due(self) -> bool:

@@ -69,7 +69,7 @@ class Setting(Generic[Given, Kept]):
     :param kw_only: True for a parameter that is a keyword only.
     :param then: the name of the cluster's method that is called after a change.
     :param factory: makes the value for each cluster, if a program gives nothing.
-    :param made: the name of the class of what the driver makes without such a factory.
+    :param made: the class name of the value that the driver makes later, for reports.
     :param reported: its place in the report that ScyllaDB gets (`cassandra.driver_config`).
     """
 

@@ -483,7 +483,7 @@ class ClusterSettings:
         check=checks.count_or_unlimited,
         kw_only=True,
     )
-    """How many requests of a session may wait for a host whose connections are all full.
+    """The number of requests of a session that may wait for a host whose connections are full.
 
     A request beyond that fails at once, with a `NoConnectionsAvailable` in its `NoHostAvailable`.
     None for no limit, but for memory: each takes a kilobyte or more.

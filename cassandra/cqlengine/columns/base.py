@@ -236,7 +236,7 @@ class Column(Mapped[T]):
 
     @property
     def converts(self) -> bool:
-        """Whether values of rows go through `to_python`.
+        """True if values of rows go through `to_python`.
 
         Those of stock types have the right class already.
         """

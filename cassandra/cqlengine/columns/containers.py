@@ -203,7 +203,7 @@ class Set(BaseContainerColumn[set[T]], Generic[T]):
 
 
 def _is_set(value: object) -> bool:
-    """Whether it is one of the driver's sets, which are not subclasses of set."""
+    """Return True if it is one of the driver's sets, which are not subclasses of set."""
     return isinstance(value, Collection) and hasattr(value, "isdisjoint") and not _is_map(value)
 
 

@@ -293,7 +293,7 @@ def _add_rest(
 
 
 def check_changes(instance: BaseModel, changes: dict[str, Any]) -> None:
-    """Raise ValidationError for names that are no columns, and for another primary key."""
+    """Raise ValidationError for names that are not columns, and for another primary key."""
     model = type(instance)
     mapping, values = model.__mapping__, own(instance)
     for name in changes:

@@ -217,7 +217,7 @@ class AbstractQuerySet(Generic[T]):
 
         :param args: expressions, such as ``Model.age > 5``.
         :param kwargs: ``column=value`` or ``column__operator=value``.
-        :raises QueryException: for an unknown column, and for objects that are no filter.
+        :raises QueryException: for an unknown column, and for objects that are not filters.
         :raises ValidationError: for a value that the column cannot hold.
         """
         made = self._copy()

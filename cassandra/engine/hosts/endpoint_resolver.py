@@ -1,4 +1,4 @@
-"""Where nodes are reached: from rows of the system tables to end points."""
+"""The end points of nodes, from rows of the system tables."""
 
 from __future__ import annotations
 

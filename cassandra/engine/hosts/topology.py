@@ -33,8 +33,9 @@ _COLUMNS = {
 
 
 def is_complete(row: Row) -> bool:
-    """Whether a peer's row says enough to use it: a node that is joining or gone leaves half a row
-    behind.
+    """Return True if a peer's row is enough to use it.
+
+    A node that is joining, or has left, leaves half a row behind.
     """
     missing = [
         column for column in ("host_id", "data_center", "rack", "tokens") if not row.get(column)

@@ -136,7 +136,7 @@ class HostPool(KnownPool, bases.PoolBase):
 
     @property
     def is_worth_waiting_for(self) -> bool:
-        """Whether a connection is open (and full), or being opened."""
+        """True if a connection is open (and full), or being opened."""
         return bool(self.connections) or (self._filling is not None and not self._filling.done())
 
     def wait_for_room(self, waiter: Waiter) -> None:

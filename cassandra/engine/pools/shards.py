@@ -311,5 +311,5 @@ class ShardPool(HostPool):
 
     @property
     def connected_shards(self) -> int:
-        """How many shards have a connection."""
+        """The number of shards that have a connection."""
         return sum(map(bool, self.shards.counts())) if self.shards is not None else 0

@@ -39,7 +39,7 @@ def _shown(kind: Any) -> str:
 
 
 def _reads_the_same(old: Any, new: Any) -> bool:
-    """Whether bytes of the type `old` are the same value of the type `new`."""
+    """Return True if bytes of the type `old` are the same value of the type `new`."""
     if old is new:
         return True
     if old.cql_parameterized_type() != new.cql_parameterized_type():
@@ -120,7 +120,7 @@ class Renewed:
 
 
 def _keeps_its_fields(old: Any, new: Any) -> bool:
-    """Whether all fields of the user-defined types in `old` are those of `new` too."""
+    """Return True if all fields of the user-defined types in `old` are those of `new` too."""
     if issubclass(old, UserType) and issubclass(new, UserType):
         # Values go from one to the other by the names of their fields.
         if not set(old.fieldnames) <= set(new.fieldnames):

@@ -238,7 +238,7 @@ class Preparer:
 
     @property
     def known_count(self) -> int:
-        """How many prepared statements are in use; any thread may ask."""
+        """The number of prepared statements in use; any thread may ask."""
         return len(self._known)
 
     def known_by_id(self, query_id: bytes) -> PreparedStatement | None:

@@ -1,4 +1,4 @@
-"""When the schema is read: at connect all of it, later a `Target` at a time.
+"""The moments at which the schema is read: at connect all of it, later a `Target` at a time.
 
 A target is what a DDL statement of a session has changed, before its result is handed on, or what
 an event of the server names, after a while, so that a burst of events is one reading. Readings go

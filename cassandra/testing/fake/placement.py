@@ -1,4 +1,4 @@
-"""Where a fake ScyllaDB cluster keeps partitions: vnodes or tablets, and the nodes' shards."""
+"""The placement of partitions in a fake ScyllaDB cluster: vnodes or tablets, and shards."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ __all__ = ["ErrorCode", "error_body"]
 
 
 class ErrorCode(IntEnum):
-    """Why a request fails (section 8).
+    """The reason that a request fails (section 8).
 
     `RATE_LIMITED` is ScyllaDB's. Its number is agreed on in SUPPORTED.
     """

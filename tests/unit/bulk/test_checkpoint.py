@@ -42,5 +42,5 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
         Checkpoint(path, SUBJECT)
     for text in ("", "[]", "{}", "id,name"):
         path.write_text(text)
-        with pytest.raises(ValueError, match="is no checkpoint"):
+        with pytest.raises(ValueError, match="is not a checkpoint"):
             Checkpoint(path, SUBJECT)
