@@ -244,17 +244,13 @@ class Connection(KnownConnection, bases.ConnectionBase, asyncio.BufferedProtocol
 
     @property
     def is_connected(self) -> bool:
-        """Whether the transport was ever connected."""
+        """True if the transport was ever connected."""
         return self._transport is not None
 
     @property
     def received_anything(self) -> bool:
-        """Whether a complete answer has ever come."""
+        """True if a complete answer has ever come."""
         return self._received
-
-    def local_address(self) -> Any:
-        """The socket's own address; None before it is connected."""
-        return self._transport.get_extra_info("sockname") if self._transport is not None else None
 
     @property
     def stream_limit(self) -> int:
@@ -288,7 +284,7 @@ class Connection(KnownConnection, bases.ConnectionBase, asyncio.BufferedProtocol
         return stream
 
     def refusal(self) -> Exception:
-        """Why nothing can be sent: the connection is closed, or has no free stream."""
+        """Return the reason that nothing can be sent: it is closed, or has no free stream."""
         if self.closed:
             return self._shutdown_error()
         return ConnectionShutdown(

@@ -36,8 +36,3 @@ class StreamIds:
     def give_back(self, stream: int) -> None:
         """Free `stream`: its answer has come."""
         heappush(self._free, stream)
-
-    @property
-    def in_use(self) -> int:
-        """The number of ids that are taken."""
-        return self._next - len(self._free)

@@ -109,6 +109,11 @@ def number(value: int) -> Message:
     return rows([("k", "int")], [(value,)])
 
 
+def local_address(connection: Any) -> Any:
+    """Return the address of a connection's own end, which is the node's `peer`."""
+    return connection._transport.get_extra_info("sockname")
+
+
 def only_connection(session: aio.Session) -> Any:
     """The engine's connection of a session on one node."""
     (pool,) = session._engine.pools.values()

@@ -50,7 +50,15 @@ from cassandra.testing.fake import (
     silence,
     void,
 )
-from tests.unit.engine.faults import READ, connected, fails, number, only_connection, thread
+from tests.unit.engine.faults import (
+    READ,
+    connected,
+    fails,
+    local_address,
+    number,
+    only_connection,
+    thread,
+)
 
 OTHER = "SELECT k FROM other"
 INSERT = "INSERT INTO t (k) VALUES (?)"
@@ -213,7 +221,7 @@ async def test_an_answer_that_comes_twice(node: FakeNode) -> None:
         assert (await session.execute(READ)).one().k == 7
         await thread(
             node.wait_for,
-            lambda node: all(one.peer != before.local_address() for one in node.connections),
+            lambda node: all(one.peer != local_address(before) for one in node.connections),
         )
         assert (await session.execute(OTHER)).one().k == 1
         assert before.closed

@@ -28,7 +28,15 @@ from cassandra.testing.fake import (
     set_keyspace,
     void,
 )
-from tests.unit.engine.faults import READ, connected, fails, number, only_connection, thread
+from tests.unit.engine.faults import (
+    READ,
+    connected,
+    fails,
+    local_address,
+    number,
+    only_connection,
+    thread,
+)
 
 INSERT = "INSERT INTO t (k) VALUES (1)"
 WRONG = {
@@ -196,7 +204,7 @@ def closing(connection: Any) -> asyncio.Event:
 async def test_a_heartbeat(node: FakeNode) -> None:
     async with connected(node, idle_heartbeat_interval=0.05) as (_, session):
         before = only_connection(session)
-        beat = only_connection(session).local_address()
+        beat = local_address(before)
         node.prime(
             lambda request: request.opcode == Opcode.OPTIONS and request.connection.peer == beat,
             WRONG["ready"],
