@@ -32,9 +32,11 @@ def deferred_in(tree: ast.AST) -> dict[str, str]:
 def shown_in(tree: ast.AST) -> dict[str, str]:
     """Return what type checkers find under each name that a source imports."""
     return {
-        alias.asname or alias.name: f"{node.module}.{alias.name}"
+        alias.asname or alias.name: (
+            f"{node.module}.{alias.name}" if isinstance(node, ast.ImportFrom) else alias.name
+        )
         for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom)
+        if isinstance(node, (ast.Import, ast.ImportFrom))
         for alias in node.names
     }
 

@@ -10,15 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from cassandra._imports import import_module
+from cassandra._imports import Deferred, import_module
 from cassandra._misspelt import class_attribute
 from cassandra._secrets import Secret
 from cassandra.client.settings.docstrings import TextOfSetting
 from cassandra.query.settings import NOT_SET
 
 if TYPE_CHECKING:
+    import inspect
+
     from typing_extensions import dataclass_transform
 else:
+    inspect = Deferred("inspect")
 
     def dataclass_transform(**kwargs):
         """Python has it since 3.11."""
@@ -264,10 +267,41 @@ def settings_table(table: T) -> T:
     made.__qualname__ = f"{table.__qualname__}.__init__"
     made.__module__ = table.__module__
     made.__annotations__ = {name: _given_kind(kinds[name]) for name in settings}
-    for name, value in (("_table", settings), ("__init__", made)):
+    shown = _SignatureOfTable(made, settings)
+    for name, value in (("_table", settings), ("__init__", made), ("__signature__", shown)):
         # By name: type checkers have seen the class as it is without them.
         setattr(table, name, value)
     return table
+
+
+class _SignatureOfTable:
+    """The signature of classes that have the table's constructor, with the defaults of settings.
+
+    The constructor itself has NOT_SET for each, to tell what a program gives from what it leaves
+    out. It is made when somebody asks for it.
+
+    :param constructor: the function.
+    :param settings: the table.
+    """
+
+    def __init__(self, constructor: Any, settings: Mapping[str, Setting[Any, Any]]) -> None:
+        self._constructor = constructor
+        self._settings = settings
+
+    def __get__(self, holder: object, owner: type) -> inspect.Signature:
+        # A subclass may have a constructor of its own, which Python then looks at.
+        if holder is not None or owner.__init__ is not self._constructor:  # type: ignore[misc]
+            raise AttributeError("__signature__")
+        whole = inspect.signature(self._constructor)
+        _, *parameters = whole.parameters.values()
+        return whole.replace(
+            parameters=[
+                one.replace(default=self._settings[one.name].default)
+                if one.name in self._settings
+                else one
+                for one in parameters
+            ]
+        )
 
 
 def _constructor(settings: Mapping[str, Setting[Any, Any]]) -> Any:

@@ -105,6 +105,21 @@ def test_the_constructor_has_all_settings_in_their_order(face: Any) -> None:
 
 
 @pytest.mark.parametrize("face", FACES)
+def test_the_signature_shows_the_defaults(face: Any) -> None:
+    parameters = inspect.signature(face).parameters
+    for name, one in TABLE.items():
+        assert parameters[name].default is one.default, name
+    assert "port: 'int | str | None' = 9042" in str(inspect.signature(face))
+    assert inspect.signature(type("Ours", (face,), {})) == inspect.signature(face)
+
+    class Own(face):  # type: ignore[misc]
+        def __init__(self, tenant: str) -> None:
+            """A constructor of a program's."""
+
+    assert list(inspect.signature(Own).parameters) == ["tenant"]
+
+
+@pytest.mark.parametrize("face", FACES)
 def test_none_stands_for_the_default_or_is_a_value(face: Any) -> None:
     given = {name for name, one in TABLE.items() if not isinstance(one, ConstructorOnly)}
     cluster = face(**dict.fromkeys(given - {"request_observers"}))
