@@ -175,6 +175,12 @@ class ClusterBase(
         lane = "compiled" if implementation == "c" else "pure Python"
         return f"<Cluster: {points}, {state}, {lane}>"
 
+    # `copy.copy` calls it.
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        # The engine of the original reads the other one.
+        self._live = dict(self._live)
+
     def _resolve(self, endpoints: list[EndPoint]) -> list[EndPoint]:
         """Return `endpoints` with addresses instead of names, if this face resolves them now."""
         return endpoints

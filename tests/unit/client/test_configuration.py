@@ -4,6 +4,7 @@ value.
 
 from __future__ import annotations
 
+import copy
 import math
 import ssl
 from typing import Any
@@ -283,3 +284,13 @@ def test_a_wrong_provider_is_refused_when_it_is_set(face: Any) -> None:
     assert cluster.auth_provider is None
     cluster.auth_provider = PlainTextAuthProvider("user", "secret")
     cluster.auth_provider = None
+
+
+@pytest.mark.parametrize("face", [Cluster, aio.Cluster])
+def test_what_is_set_on_a_copy_is_not_set_on_the_original(face: Any) -> None:
+    cluster = face(reprepare_on_up=True)
+    made = copy.copy(cluster)
+    assert made._live["reprepare_on_up"]
+    made.reprepare_on_up = False
+    assert (made.reprepare_on_up, made._live["reprepare_on_up"]) == (False, False)
+    assert (cluster.reprepare_on_up, cluster._live["reprepare_on_up"]) == (True, True)
