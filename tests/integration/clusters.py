@@ -1,8 +1,8 @@
 """The clusters that tests share, by version and settings: one starts when a test first wants it, and
 stops after the last test that does.
 
-A test says by its fixtures which of `KINDS` it wants. Tests of one kind run one after the other, so
-that few nodes are alive at a time.
+A test says by its fixtures which of `KINDS` it wants. Tests of one kind run one after the other, in
+one process, so that few nodes are alive at a time.
 """  # noqa: E501
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 
 from cassandra.testing import LocalCluster
 
-__all__ = ["KINDS", "Pool", "mend"]
+__all__ = ["KINDS", "Pool", "mend", "share_of"]
 
 # Servers that soon give up, soon refuse, and tell of few tombstones.
 _IMPATIENT = {
@@ -38,12 +38,8 @@ _ROOMY = {
 }
 # By the name of the fixture, and its parameter if it has one, in the order in which they run.
 KINDS: dict[str, dict[str, Any]] = {
-    "node": {"nodes": 1, "version": "5.0.9"},
-    "guarded": {"nodes": 1, "version": "5.0.9", "authentication": True, "tls": "optional"},
-    "secured": {"nodes": 1, "version": "5.0.9", "authentication": True, "tls": "mutual"},
-    "old_node 4.0.19": {"nodes": 1, "version": "4.0.19"},
-    "old_node 4.1.10": {"nodes": 1, "version": "4.1.10"},
-    "impatient": {"nodes": 2, "version": "5.0.9", "config": _IMPATIENT},
+    "three_nodes": {"nodes": 3, "version": "5.0.9", "racks": 2, "config": _ROOMY},
+    "dismantled": {"nodes": 3, "version": "5.0.9", "racks": 2},
     "spread": {
         "nodes": {"east": 2, "west": 1},
         "version": "5.0.9",
@@ -52,10 +48,15 @@ KINDS: dict[str, dict[str, Any]] = {
         "heap": "384M",
         "authentication": True,
     },
-    "three_nodes": {"nodes": 3, "version": "5.0.9", "racks": 2, "config": _ROOMY},
+    "impatient": {"nodes": 2, "version": "5.0.9", "config": _IMPATIENT},
+    "node": {"nodes": 1, "version": "5.0.9"},
+    "guarded": {"nodes": 1, "version": "5.0.9", "authentication": True, "tls": "optional"},
+    "secured": {"nodes": 1, "version": "5.0.9", "authentication": True, "tls": "mutual"},
+    "old_node 4.0.19": {"nodes": 1, "version": "4.0.19"},
+    "old_node 4.1.10": {"nodes": 1, "version": "4.1.10"},
 }
-# Tests with these fixtures change the cluster for good: they run after all others of its kind.
-_LAST = ("expendable", "dismantled")
+# Tests with this fixture may change the cluster for good: they run after all others of its kind.
+_LAST = "expendable"
 
 
 def _kinds_of(item: pytest.Item) -> list[str]:
@@ -67,13 +68,26 @@ def _kinds_of(item: pytest.Item) -> list[str]:
     return [kind for kind in KINDS if kind in wanted]
 
 
-def _place(item: pytest.Item) -> tuple[int, int]:
-    """Return where a test stands in the order."""
+def _place(item: pytest.Item) -> tuple[int, bool]:
+    """Return the place of a test in the order."""
     kinds = _kinds_of(item)
-    names = getattr(item, "fixturenames", ())
-    lasts = [at for at, name in enumerate(_LAST, 1) if name in names]
-    # Those that want none of them come first: nothing waits for them with nodes.
-    return (1 + list(KINDS).index(kinds[-1]) if kinds else 0, max(lasts, default=0))
+    # Those that want none fill up the end.
+    return (
+        list(KINDS).index(kinds[0]) if kinds else len(KINDS),
+        _LAST in getattr(item, "fixturenames", ()),
+    )
+
+
+def share_of(items: list[pytest.Item], at: int, of: int) -> list[pytest.Item]:
+    """Return the tests that one of several processes runs, so that no two start the same nodes.
+
+    :param items: all tests.
+    :param at: the number of the process, from 0.
+    :param of: the number of processes.
+    """
+    # Tests of the first kind, with those of no kind, take as long as all others together.
+    shares = [place % len(KINDS) for place, _ in map(_place, items)]
+    return [item for item, share in zip(items, shares, strict=True) if min(share, of - 1) == at]
 
 
 class Pool:

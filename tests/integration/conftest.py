@@ -11,15 +11,21 @@ import pytest
 
 from cassandra.cluster import Cluster, Session
 from cassandra.testing import LocalCluster
-from tests.integration.clusters import Pool, mend
+from tests.integration.clusters import Pool, mend, share_of
 
 _names = (f"it_{i}" for i in itertools.count())
 _pool = Pool()
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Have tests that share nodes run one after the other."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Have tests that share nodes run one after the other, in one process of ``--dist=each``."""
+    worker = getattr(config, "workerinput", None)
+    if worker is not None:
+        own = share_of(items, int(worker["workerid"].removeprefix("gw")), worker["workercount"])
+        others = [item for item in items if item not in own]
+        config.hook.pytest_deselected(items=others)
+        items[:] = own
     _pool.plan(items)
 
 
@@ -102,10 +108,9 @@ def expendable(fragile: LocalCluster) -> LocalCluster:
 
 
 @pytest.fixture(scope="session")
-def dismantled(three_nodes: LocalCluster) -> LocalCluster:
-    """The same nodes for the last tests of all, which take one away."""
-    mend(three_nodes)
-    return three_nodes
+def dismantled(pool: Pool) -> LocalCluster:
+    """Three nodes for tests that take one away."""
+    return pool.get("dismantled")
 
 
 def connect(local: LocalCluster, **settings: Any) -> Cluster:

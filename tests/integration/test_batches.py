@@ -22,7 +22,7 @@ from cassandra.query import BatchStatement, BatchType, SimpleStatement
 from cassandra.testing import LocalCluster
 
 from .conftest import create_keyspace, new_keyspace_name
-from .test_failures import States
+from .test_failures import PAUSE, States
 
 pytestmark = pytest.mark.integration
 
@@ -56,21 +56,30 @@ def connect(local: LocalCluster) -> Cluster:
     )
 
 
-@pytest.fixture
-def session(three_nodes: LocalCluster) -> Iterator[Session]:
-    """A session in a keyspace of its own, with a table `t`."""
+@pytest.fixture(scope="module")
+def shared_keyspace(three_nodes: LocalCluster) -> Iterator[str]:
+    """A keyspace on all nodes: making and dropping one takes seconds."""
+    name = new_keyspace_name()
     with connect(three_nodes) as cluster, cluster.connect(wait_for_all_pools=True) as session:
-        name = new_keyspace_name()
         create_keyspace(session, name, replicas=3)
-        session.set_keyspace(name)
+        yield name
+        session.execute(f"DROP KEYSPACE {name}", timeout=60)
+
+
+@pytest.fixture
+def session(three_nodes: LocalCluster, shared_keyspace: str) -> Iterator[Session]:
+    """A session in a keyspace with an empty table `t`."""
+    with connect(three_nodes) as cluster, cluster.connect(wait_for_all_pools=True) as session:
+        session.set_keyspace(shared_keyspace)
         create_table(session)
         yield session
-        session.execute(f"DROP KEYSPACE {name}", timeout=60)
+        session.execute("TRUNCATE t", timeout=60)
 
 
 def create_table(session: Session) -> None:
     session.execute(
-        "CREATE TABLE t (k int, c int, v text, x double, PRIMARY KEY (k, c))", timeout=60
+        "CREATE TABLE IF NOT EXISTS t (k int, c int, v text, x double, PRIMARY KEY (k, c))",
+        timeout=60,
     )
 
 
@@ -201,6 +210,8 @@ def test_a_table_that_comes_back_with_other_types(session: Session) -> None:
     session.execute("CREATE TABLE t (k int, c int, v text, x text, PRIMARY KEY (k, c))", timeout=60)
     with pytest.raises(InvalidRequest, match=r"(?s)x double -> x varchar.*prepare it again"):
         session.execute(batch)
+    session.execute("DROP TABLE t", timeout=60)
+    create_table(session)
 
 
 def test_what_the_server_refuses_names_the_batch(session: Session) -> None:
@@ -265,7 +276,7 @@ class BatchLoad:
 
     def _write(self, start: int) -> None:
         k = start
-        while not self._stop.is_set():
+        while not self._stop.wait(PAUSE):
             batch = BatchStatement(BatchType.UNLOGGED).add_many(
                 self._insert, [(k, c, f"{k}/{c}", None) for c in range(PER_BATCH)]
             )

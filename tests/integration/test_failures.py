@@ -23,6 +23,8 @@ from .conftest import create_keyspace, new_keyspace_name
 pytestmark = pytest.mark.integration
 
 WRITERS = 4
+# Seconds between two writes of a writer: hundreds come each second, and nodes can start meanwhile.
+PAUSE = 0.005
 IN_FLIGHT = 128
 
 
@@ -74,7 +76,7 @@ class Load:
 
     def _write(self, start: int) -> None:
         k = start
-        while not self._stop.is_set():
+        while not self._stop.wait(PAUSE):
             try:
                 self._session.execute(self._insert, (k, str(k)))
             except Exception as error:

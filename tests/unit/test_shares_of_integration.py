@@ -1,0 +1,36 @@
+"""The integration tests are shared out to processes: each runs once, beside those of its nodes."""
+
+from __future__ import annotations
+
+from itertools import chain
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.integration.clusters import KINDS, share_of
+
+
+def item(*names: str, **parameters: str) -> Any:
+    """Return a test with these fixtures."""
+    return SimpleNamespace(
+        fixturenames=[*names, *parameters], callspec=SimpleNamespace(params=parameters)
+    )
+
+
+@pytest.mark.parametrize("processes", [1, 2, 3])
+def test_each_runs_once(processes: int) -> None:
+    items = [item("tmp_path"), item("fragile", "three_nodes", "expendable"), item("node", "spread")]
+    for kind in KINDS:
+        name, _, parameter = kind.partition(" ")
+        one = item(**{name: parameter}) if parameter else item(name)
+        items += [one, item("pool", *one.fixturenames, **one.callspec.params)]
+    shares = [share_of(items, at, processes) for at in range(processes)]
+    assert all(shares)
+    assert sorted(map(id, chain(*shares))) == sorted(map(id, items))
+
+
+def test_those_of_one_kind_run_in_one_process() -> None:
+    items = [item("three_nodes"), item("three_nodes", "expendable"), item("node"), item("node")]
+    assert share_of(items, 0, 2) == items[:2]
+    assert share_of(items, 1, 2) == items[2:]
