@@ -208,10 +208,12 @@ def test_a_table_that_comes_back_with_other_types(session: Session) -> None:
     batch = BatchStatement().add_many(insert, [(1, 0, "a", 0.5)])
     session.execute("DROP TABLE t", timeout=60)
     session.execute("CREATE TABLE t (k int, c int, v text, x text, PRIMARY KEY (k, c))", timeout=60)
-    with pytest.raises(InvalidRequest, match=r"(?s)x double -> x varchar.*prepare it again"):
-        session.execute(batch)
-    session.execute("DROP TABLE t", timeout=60)
-    create_table(session)
+    try:
+        with pytest.raises(InvalidRequest, match=r"(?s)x double -> x varchar.*prepare it again"):
+            session.execute(batch)
+    finally:  # other tests share the keyspace
+        session.execute("DROP TABLE t", timeout=60)
+        create_table(session)
 
 
 def test_what_the_server_refuses_names_the_batch(session: Session) -> None:
