@@ -22,10 +22,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Have tests that share nodes run one after the other, in one process of ``--dist=each``."""
     worker = getattr(config, "workerinput", None)
     if worker is not None:
-        own = share_of(items, int(worker["workerid"].removeprefix("gw")), worker["workercount"])
-        others = [item for item in items if item not in own]
-        config.hook.pytest_deselected(items=others)
-        items[:] = own
+        at = int(worker["workerid"].removeprefix("gw"))
+        items[:] = share_of(items, at, worker["workercount"])
     _pool.plan(items)
 
 
