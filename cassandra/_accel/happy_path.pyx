@@ -509,7 +509,12 @@ cdef class RequestBase:
         cdef TimerWheel timers
         cdef Attempt attempt
         cdef unsigned char block
+        cdef int epoch
         if not streams._is_idle():
+            return False
+        # Looked at in this order: whoever switches the connection changes the number first.
+        epoch = load(&streams._epoch)
+        if not isinstance(self.request_body, ExecuteBodyBase) and not self._fits(connection):
             return False
         # Before it is written: the answer may come before this thread goes on.
         if self.timeout is not None and self._timer_slot < 0:
@@ -541,7 +546,16 @@ cdef class RequestBase:
             return True
         if data is None:
             return False
-        return streams._send_directly(attempt, exact_bytes(data, "a frame"), self.attempts)
+        return streams._send_directly(
+            attempt, exact_bytes(data, "a frame"), self.attempts, epoch
+        )
+
+    cdef bint _fits(self, connection) except -1:
+        """Return True if names that lack their keyspace mean on `connection` what they should."""
+        request_body = self.request_body
+        if not request_body.depends:
+            return True
+        return connection.gate is None and request_body.expected == connection.keyspace
 
     def finish(self, response):
         """The answer is there."""
@@ -781,6 +795,9 @@ cdef class RequestBase:
                     block = <unsigned char> self._version_block()
                     body = exact_bytes(body, "a body") + (<char*> &block)[:1]
             else:
+                if not self._fits(connection):
+                    if not self.session.let_through(self, attempt, connection):
+                        return 0
                 if (
                     connection.wire_format & C_TABLET_VERSIONS
                     and getattr(self.request_body, "opcode", None) == 10

@@ -185,6 +185,7 @@ cdef class StreamTable:
     cdef int _closed                 # these three are written by the loop and a holder of the claim
     cdef int _paused
     cdef int _settled                # threads may write, as soon as nothing is in flight
+    cdef int _epoch                  # another one each time that the keyspace may change
     cdef public Py_ssize_t orphans
     cdef public object rest          # of what a thread has written in part
     cdef object _call_soon
@@ -244,6 +245,15 @@ cdef class StreamTable:
     @paused.setter
     def paused(self, value):
         store(&self._paused, 1 if value else 0)
+
+    @property
+    def keyspace_epoch(self):
+        """Another number each time that the keyspace of the connection may change."""
+        return load(&self._epoch)
+
+    @keyspace_epoch.setter
+    def keyspace_epoch(self, value):
+        store(&self._epoch, <int> (value & 0x7FFFFFFF))
 
     @property
     def settled(self):
@@ -348,6 +358,14 @@ cdef class StreamTable:
             return False
         self.orphans += 1
         return True
+
+    def waiting(self):
+        """Return the responders that wait for answers; on the loop."""
+        waiting = [responder for responder in self._responders if responder is not None]
+        direct = self._direct
+        if load(&self._has_direct) and direct is not None and direct is not _ORPHAN:
+            waiting.append(direct)
+        return waiting
 
     def orphan_ids(self):
         """Return the streams whose answers nobody waits for any more."""
@@ -502,11 +520,12 @@ cdef class StreamTable:
         finally:
             framing.release()
 
-    def send_directly(self, responder, data, history):
+    def send_directly(self, responder, data, history, epoch=None):
         """Write what `frame` has made, if nothing is in flight; any thread (see the twin)."""
-        return self._send_directly(responder, exact_bytes(data, "a frame"), history)
+        cdef int number = load(&self._epoch) if epoch is None else epoch
+        return self._send_directly(responder, exact_bytes(data, "a frame"), history, number)
 
-    cdef bint _send_directly(self, responder, bytes data, list history) except -1:
+    cdef bint _send_directly(self, responder, bytes data, list history, int epoch) except -1:
         cdef const char* start = PyBytes_AS_STRING(data)
         cdef Py_ssize_t size = PyBytes_GET_SIZE(data)
         cdef Py_ssize_t written = size
@@ -517,7 +536,7 @@ cdef class StreamTable:
         # No Python code runs from here on: a signal handler in between could wait for the loop.
         descriptor = self._descriptor
         try:
-            if self._is_idle() and descriptor >= 0:
+            if self._is_idle() and descriptor >= 0 and load(&self._epoch) == epoch:
                 _set_stream(responder, self._direct_stream)
                 history.append(responder)
                 self._direct = responder

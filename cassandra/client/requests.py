@@ -20,6 +20,7 @@ from cassandra.client.checks import (
 )
 from cassandra.engine.call_options import CallOptions
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile
+from cassandra.query.keyspace_texts import FIRST_OF_USE, is_use
 from cassandra.query.markers import Parameters as MarkerKind, parameters_of
 from cassandra.query.settings import NOT_SET
 from cassandra.query.statement import (
@@ -48,11 +49,13 @@ if TYPE_CHECKING:
     )
     from cassandra.engine.resolving import take_settings
     from cassandra.engine.session import EngineSession
+    from cassandra.engine.use_request import UseRequest
     from cassandra.metadata.host import Host
     from cassandra.protocol.handler import ProtocolHandler
     from cassandra.query.batch import BatchStatement, BoundRows
     from cassandra.query.bound import BoundStatement
     from cassandra.query.prepared import PreparedStatement
+    from cassandra.query.prepared_use import BoundUse
     from cassandra.util.intervals import OncePerInterval
 
     Query = str | Statement | PreparedStatement | HostTargetingStatement
@@ -69,6 +72,7 @@ else:
         BatchStatement="cassandra.query.batch",
         BoundRows="cassandra.query.batch",
         BoundStatement="cassandra.query.bound",
+        BoundUse="cassandra.query.prepared_use",
         ExecuteBody="cassandra.engine.request_bodies",
         MessageBody="cassandra.engine.request_bodies",
         PreparedStatement="cassandra.query.prepared",
@@ -77,6 +81,7 @@ else:
         QueryBody="cassandra.engine.request_bodies",
         Request="cassandra.engine.request",
         UseBody="cassandra.engine.request_bodies",
+        UseRequest="cassandra.engine.use_request",
         batch_statements="cassandra.client.batches",
         happy_path="cassandra._impl",
         message_of="cassandra.client.messages",
@@ -94,7 +99,6 @@ USUAL_OPTIONS = (NOT_SET, False, None, EXEC_PROFILE_DEFAULT, None, None)
 
 _TEXTS = (str, SimpleStatement)
 _USUAL_PARAMETERS = frozenset({tuple, list, dict})
-_USE = ("USE ", "use ")
 
 
 class RequestMaker:
@@ -204,6 +208,8 @@ class RequestMaker:
         self, statement: SimpleStatement | BoundStatement, parameters: Parameters
     ) -> AnyBody:
         """Make the body for a statement that is not a batch."""
+        if isinstance(statement, BoundUse):
+            return UseBody(statement.prepared_statement.query_string)
         if isinstance(statement, BoundStatement):
             return ExecuteBody(statement.prepared_statement, statement.block)
         text = statement.query_string
@@ -211,9 +217,10 @@ class RequestMaker:
             if type(parameters) not in _USUAL_PARAMETERS:
                 check_parameters(parameters, named=False)
             text = bind_params(text, parameters, self.encoder)  # type: ignore[arg-type]  # checked
-        # Cheap, and enough for usual spellings: any other one still works as a query.
-        kind = UseBody if text[:4] in _USE else QueryBody
-        return kind(text, self._keyspace_to_send(statement.keyspace))
+        if text[:1] in FIRST_OF_USE and is_use(text):
+            return UseBody(text)
+        keyspace = statement.keyspace
+        return QueryBody(text, self._keyspace_to_send(keyspace), keyspace or self.keyspace)
 
     def _rendered(
         self,
@@ -281,8 +288,10 @@ class RequestMaker:
             return request
         if isinstance(statement, BatchStatement):
             return self._batch_request(target, statement, options, on_done)
-        body = self._rendered(self._body_of(statement, parameters), statement, options)
-        return self._request_for(Request, body, statement, target, options, on_done)
+        plain = self._body_of(statement, parameters)
+        body = self._rendered(plain, statement, options)
+        kind = UseRequest if type(plain) is UseBody else Request
+        return self._request_for(kind, body, statement, target, options, on_done)
 
     def _request_for(
         self,
@@ -337,8 +346,9 @@ class RequestMaker:
         rows = entries[0]
         if not isinstance(rows, BoundRows):
             return None
-        keyspace = self._keyspace_to_send(batch.own_keyspace)
-        body = BatchBody(batch.batch_type.value, ((rows.prepared, rows.block),), keyspace)
+        own = batch.own_keyspace
+        keyspace = self._keyspace_to_send(own)
+        body = BatchBody(batch.batch_type.value, ((rows.prepared, rows.block),), keyspace, own)
         happy_path.resolve(body, self, batch, options)
         body.prerender(self._engine.core.wire_format)
         self._checked(body, batch)
@@ -353,10 +363,10 @@ class RequestMaker:
         """
         entries = batch.sealed_entries()
         texts = texts_of(entries)
-        found = [
-            self._prepared_texts.get((keyspace or self.keyspace, text)) for keyspace, text in texts
-        ]
+        working = self.keyspace
+        found = [self._prepared_texts.get((keyspace or working, text)) for keyspace, text in texts]
         keyspace = self._keyspace_to_send(batch.own_keyspace)
+        expected = batch.own_keyspace or working
 
         def body_of(
             known: Sequence[PreparedStatement | None], resolved: AnyBody | None = None
@@ -367,13 +377,13 @@ class RequestMaker:
                 dict(zip(texts, known, strict=True)),
                 self._engine.core.preparer.known_by_id,
             )
-            body = BatchBody(batch.batch_type.value, statements, keyspace)
+            body = BatchBody(batch.batch_type.value, statements, keyspace, expected)
             return self._checked(self._rendered(body, batch, options, resolved), batch)
 
         if None not in found:
             return self._request_for(Request, body_of(found), batch, target, options, on_done)
         # Until they are prepared, what is known already stands for what is sent.
-        unprepared = BatchBody(batch.batch_type.value, (), keyspace)
+        unprepared = BatchBody(batch.batch_type.value, (), keyspace, expected)
         request = self._preparing_request(unprepared, batch, target, options, on_done)
         request.texts = texts
         request.bind_to = lambda prepared: (target, body_of(prepared, unprepared))
@@ -396,6 +406,7 @@ class RequestMaker:
             PreparingRequest, unprepared, statement, target, options, on_done
         )
         request.known = self._prepared_texts
+        request.working_keyspace = self.keyspace
         return request
 
     def _checked(self, body: AnyBody, batch: BatchStatement) -> AnyBody:

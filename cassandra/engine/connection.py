@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from cassandra.engine.failures import as_exception
+from cassandra.engine.keyspace_gate import depends_on_keyspace
 from cassandra.engine.known_names import KnownConnection
 from cassandra.errors import ConnectionException, ConnectionShutdown, ProtocolError
 from cassandra.protocol.expected import check_answer
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from cassandra import bases
     from cassandra.engine.endpoint import EndPoint
     from cassandra.engine.events import WakeQueue
+    from cassandra.engine.keyspace_gate import KeyspaceGate
     from cassandra.engine.stream_table import WRITE_HIGH_WATER, StreamTable
     from cassandra.engine.tls import Handshake
     from cassandra.protocol import frame
@@ -172,12 +174,16 @@ class Connection(KnownConnection, bases.ConnectionBase, asyncio.BufferedProtocol
         "closed",
         "endpoint",
         "features",
+        "gate",
         "is_control_connection",
+        "is_given_up",
         "is_reached",
         "keyspace",
         "last_activity",
+        "left_text_behind",
         "on_closed",
         "on_event",
+        "on_given_up",
         "on_lost",
         "on_made",
         "on_orphan",
@@ -201,6 +207,10 @@ class Connection(KnownConnection, bases.ConnectionBase, asyncio.BufferedProtocol
         self.features: ProtocolFeatures | None = None
         self.wire_format = wire_format_of(version, None)
         self.keyspace: str | None = None
+        self.gate: KeyspaceGate | None = None  # while the keyspace changes
+        # Requests whose names lack their keyspace were abandoned, and may yet be executed.
+        self.left_text_behind = False
+        self.is_given_up = False
         self.sockopts = sockopts
         self.closed = False
         self.close_error: Exception | None = None
@@ -214,6 +224,7 @@ class Connection(KnownConnection, bases.ConnectionBase, asyncio.BufferedProtocol
         self.on_event: Callable[[int, int, bytes], None] | None = None
         self.on_room: Callable[[Connection], None] | None = None
         self.on_orphan: Callable[[Connection], None] | None = None
+        self.on_given_up: Callable[[Connection, str], None] | None = None
         self.wake_queue: WakeQueue | None = None  # of threads that wait for answers
         self._loop = loop
         self._reader: FrameReader = frame.FrameReader(0, HANDSHAKE_MAX_BODY)
@@ -287,9 +298,11 @@ class Connection(KnownConnection, bases.ConnectionBase, asyncio.BufferedProtocol
         """Return the reason that nothing can be sent: it is closed, or has no free stream."""
         if self.closed:
             return self._shutdown_error()
-        return ConnectionShutdown(
-            f"connection to {self.endpoint} has no free stream", self.endpoint
-        )
+        if self.is_given_up:
+            what = "is being replaced"
+        else:
+            what = "has no free stream"
+        return ConnectionShutdown(f"connection to {self.endpoint} {what}", self.endpoint)
 
     def _flush(self) -> None:
         streams = self.streams
@@ -409,8 +422,36 @@ class Connection(KnownConnection, bases.ConnectionBase, asyncio.BufferedProtocol
         :param stream: the number of the stream.
         :param responder: the one that was given to `send`.
         """
-        if self.streams.abandon(stream, responder) and self.on_orphan is not None:
+        if not self.streams.abandon(stream, responder):
+            return
+        request = getattr(responder, "request", None)
+        if request is not None and request.request_body.is_use:
+            # The server executes it whether anybody waits or not, and nobody reads the answer.
+            self.give_up("a USE on it was abandoned")
+        elif depends_on_keyspace(self, responder):
+            self.left_text_behind = True
+        if self.gate is not None:
+            self.gate.notify()
+        if self.on_orphan is not None:
             self.on_orphan(self)
+
+    def give_up(self, why: str) -> None:
+        """Take no further requests, because the keyspace of the connection is not known any more.
+
+        Requests of prepared statements that are in flight come to their ends. Its pool replaces the
+        connection; it is closed if it has none.
+
+        :param why: ends a sentence that begins with the connection.
+        """
+        if self.is_given_up or self.closed:
+            return
+        self.is_given_up = True
+        if self.on_given_up is not None:
+            self.on_given_up(self, why)
+        else:
+            self.close(ConnectionException(f"connection to {self.endpoint}: {why}", self.endpoint))
+        if self.gate is not None:
+            self.gate.notify()
 
     def pause_writing(self) -> None:
         self.streams.paused = True
@@ -466,6 +507,8 @@ class Connection(KnownConnection, bases.ConnectionBase, asyncio.BufferedProtocol
         # single bytes gets its heartbeat: it may be stuck, and nobody else would find that out.
         if envelopes or nbytes >= LARGE_PART:
             self.last_activity = self._loop.time()
+        if self.gate is not None:
+            self.gate.notify()
         if self.on_room is not None:
             self.on_room(self)
 
@@ -584,6 +627,8 @@ class Connection(KnownConnection, bases.ConnectionBase, asyncio.BufferedProtocol
                     request = getattr(responder, "request", None)
                     if request is not None:
                         request.fail(failure)
+        if self.gate is not None:
+            self.gate.notify()
         if self.on_closed is not None:
             self.on_closed(self, error)
 

@@ -410,6 +410,10 @@ class RequestBase:
 
     def _send_directly(self, host: Host, connection: Connection) -> bool:
         """Send in the calling thread; return False if nothing was sent."""
+        # Looked at in this order: whoever switches the connection changes the number first.
+        epoch = connection.streams.keyspace_epoch
+        if not self._fits(connection):
+            return False
         # Before it is written: the answer may come before this thread goes on.
         if self.timeout is not None and self._timer_slot < 0:
             if self.timeout <= 0:
@@ -427,7 +431,14 @@ class RequestBase:
         data = streams.frame(opcode, flags, body)
         if self.done:  # its time is over
             return True
-        return data is not None and streams.send_directly(attempt, data, self.attempts)
+        return data is not None and streams.send_directly(attempt, data, self.attempts, epoch)
+
+    def _fits(self, connection: Connection) -> bool:
+        """Return True if names that lack their keyspace mean on `connection` what they should."""
+        request_body = self.request_body
+        return not request_body.depends or (
+            connection.gate is None and request_body.expected == connection.keyspace
+        )
 
     def finish(self, response: object) -> None:
         """The answer is there."""
@@ -564,6 +575,12 @@ class RequestBase:
         """Put `attempt` on a stream of `connection`."""
         try:
             request_body = self.request_body
+            if not self._fits(connection) and not self.session.let_through(
+                self,  # type: ignore[arg-type]
+                attempt,
+                connection,
+            ):
+                return
             shows_version = (
                 connection.wire_format & TABLET_VERSIONS
                 and getattr(request_body, "opcode", None) == EXECUTE

@@ -128,6 +128,8 @@ class Request(RequestBase):
         if last is not None and last.host not in errors:
             errors[str(last.host.endpoint)] = (
                 "no answer within the client's time; see Session.execute(timeout=...)"
+                if last.stream >= 0 or last.latency is not None
+                else "not sent: its connection was not in the keyspace of the request in time"
             )
         elif not errors:
             errors["(no host)"] = self._why_not_sent()
@@ -213,8 +215,27 @@ class Request(RequestBase):
             self.on_attempt_failed(
                 attempt, ConnectionException(f"connection to {attempt.host} was closed")
             )
+        elif not connection.has_room or (connection.is_given_up and self.request_body.depends):
+            self._waits += 1
+            self.on_not_sent(attempt, connection.refusal())
         else:
             self.send(attempt, connection)
+
+    def on_not_sent(self, attempt: Attempt, error: Exception) -> None:
+        """The connection of an attempt that waited at its gate takes no further requests."""
+        self._waits -= 1
+        if self.done:
+            return
+        if self.session.closed:
+            self.fail(self.session.closed_error())
+            return
+        attempt.error = error
+        self.errors[attempt.host] = error
+        # The host is not to blame, and has another connection, or will have one.
+        pool = self.session.pools.get(attempt.host)
+        if pool is not None and self._busy is None and pool.is_worth_waiting_for:
+            self._busy = pool
+        self._retry(attempt.host)
 
     def on_reprepare_failed(self, attempt: Attempt, error: Exception) -> None:
         """The connection broke while the statement was prepared on it again."""
@@ -391,7 +412,7 @@ class Request(RequestBase):
             self.observed._retry(attempt, error, attempt.decision)
         attempt.reprepared += (prepared,)
         self._waits += 1
-        Reprepare(self, attempt, prepared).send(connection)
+        Reprepare(self, attempt, prepared, connection).start()
 
     # -- speculative executions --------------------------------------------------------------------
 

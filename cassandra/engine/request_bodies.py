@@ -18,6 +18,7 @@ from cassandra.protocol.extras import check_payload, request_extras
 from cassandra.protocol.messages.encode import takes_features
 from cassandra.protocol.opcodes import BATCH, EXECUTE, MAX_BODY, PREPARE, QUERY
 from cassandra.protocol.params import QueryParams
+from cassandra.query.keyspace_texts import is_use
 from cassandra.query.prepared import PreparedStatement
 from cassandra.query.statement import query_head
 
@@ -35,6 +36,7 @@ else:
     RowsBlock = bind.RowsBlock
 
 __all__ = [
+    "USE_ITSELF",
     "AnyBody",
     "BatchBody",
     "ExecuteBody",
@@ -45,6 +47,9 @@ __all__ = [
     "UseBody",
     "values_of_rows",
 ]
+
+# In the place of the keyspace that a request expects: it switches that of the connection.
+USE_ITSELF: Any = object()
 
 # Bytes of a header: version, flags, stream (2), opcode, length (4).
 HEADER_SIZE = 9
@@ -62,8 +67,11 @@ class BodyMethods:
     # whether a thread of the program may send it by itself: rendering calls no code of a program,
     # and the answer changes nothing for later requests
     is_plain = True
+    # whether names without a keyspace in it belong to that of the connection
+    depends = False
 
     # Of those that have them:
+    expected: object
     body: bytes | None
     consistency: int
     custom_payload: Mapping[str, bytes | None] | None
@@ -107,6 +115,27 @@ class BodyMethods:
         """The text that decides which answers may come; None if the opcode alone does."""
         return None
 
+    @property
+    def is_use(self) -> bool:
+        """True if the server switches the keyspace of the connection that executes it."""
+        return is_use(self.statement_text() or "")
+
+    @property
+    def names_keyspace(self) -> bool:
+        """True if the request names the keyspace of names that lack it, on version 5 and later."""
+        return True
+
+    def texts(self) -> Sequence[str]:
+        """The texts in which names may lack their keyspace."""
+        return ()
+
+    def carry_keyspace(self) -> bool:
+        """Name the expected keyspace in the request itself, for connections of version 5 and later.
+
+        Return False if no keyspace is expected: the protocol has no way to say so.
+        """
+        return True
+
     def prepared_statements(self) -> Sequence[PreparedStatement]:
         """The prepared statement whose result columns the answer has; none for a batch, whose
         answer has columns of its own.
@@ -138,13 +167,19 @@ class BodyMethods:
 class RequestBody(BodyMethods, QueryParams):
     """One request's opcode, flags and body, with its own query parameters. `render` gives them for
     a connection.
+
+    :param keyspace: travels in the request, which needs version 5.
+    :param expected: the keyspace of names that have none, None if there is none. A request whose
+        text depends on it is sent to no connection that is in another keyspace. `USE_ITSELF` is
+        that of a USE.
     """
 
-    __slots__ = ("_wire_format", "body", "custom_payload", "tracing")
+    __slots__ = ("_wire_format", "body", "custom_payload", "expected", "tracing")
 
-    def __init__(self, keyspace: str | None = None) -> None:
+    def __init__(self, keyspace: str | None = None, expected: object = None) -> None:
         QueryParams.__init__(self, 0)  # `happy_path.resolve` gives it the rest
         self.keyspace = keyspace
+        self.expected = keyspace if expected is None else expected
         self.tracing = False
         self.custom_payload: Mapping[str, bytes | None] | None = None
         self.body: bytes | None = None
@@ -174,15 +209,29 @@ class RequestBody(BodyMethods, QueryParams):
     def invalidate(self) -> None:
         self._wire_format = 0
 
+    @property
+    def names_keyspace(self) -> bool:
+        return self.keyspace is not None
+
+    def carry_keyspace(self) -> bool:
+        if self.keyspace is None:
+            expected = self.expected
+            if not isinstance(expected, str):
+                return False
+            self.keyspace = expected
+            self.invalidate()
+        return True
+
 
 class QueryBody(RequestBody):
     """A query's text."""
 
     __slots__ = ("query",)
     opcode = QUERY
+    depends = True
 
-    def __init__(self, query: str, keyspace: str | None = None) -> None:
-        super().__init__(keyspace)
+    def __init__(self, query: str, keyspace: str | None = None, expected: object = None) -> None:
+        super().__init__(keyspace, expected)
         self.query = query
 
     def _render(self, version: int) -> bytes:
@@ -191,16 +240,30 @@ class QueryBody(RequestBody):
     def statement_text(self) -> str | None:
         return self.query
 
+    def texts(self) -> Sequence[str]:
+        return (self.query,)
+
     def describe(self) -> str:
         return query_head(self.query)
 
 
 class UseBody(QueryBody):
-    """A USE, which nothing but SET_KEYSPACE answers."""
+    """A USE, which nothing but SET_KEYSPACE answers.
+
+    It names no keyspace beside that of its text: with one, version 5 would execute it without any
+    effect on the connection.
+    """
 
     __slots__ = ()
     decodes = True
     is_plain = False
+
+    def __init__(self, query: str) -> None:
+        super().__init__(query, None, USE_ITSELF)
+
+    @property
+    def is_use(self) -> bool:
+        return True
 
 
 class ExecuteBody(BodyMethods, ExecuteBodyBase):
@@ -248,7 +311,7 @@ class BatchBody(RequestBody):
         one row, or of many.
     """
 
-    __slots__ = ("_ids", "batch_type", "statements")
+    __slots__ = ("_ids", "batch_type", "depends", "statements")
     opcode = BATCH
 
     def __init__(
@@ -256,11 +319,16 @@ class BatchBody(RequestBody):
         batch_type: int,
         statements: Sequence[tuple[PreparedStatement | None, Any]],
         keyspace: str | None = None,
+        expected: object = None,
     ) -> None:
-        super().__init__(keyspace)
+        super().__init__(keyspace, expected)
         self.batch_type = batch_type
         self.statements = statements
+        self.depends = any(prepared is None for prepared, _ in statements)
         self._ids: list[bytes] = []
+
+    def texts(self) -> Sequence[str]:
+        return [text for prepared, text in self.statements if prepared is None]
 
     def render(self, connection: Connection) -> tuple[int, int, bytes]:
         # A statement that was prepared again may have another id, and the body names the old one.
@@ -344,11 +412,16 @@ class PrepareBody(RequestBody):
     opcode = PREPARE
     decodes = True
     is_plain = False
+    depends = True
 
     def __init__(
-        self, query: str, keyspace: str | None, custom_payload: Mapping[str, bytes | None] | None
+        self,
+        query: str,
+        keyspace: str | None,
+        custom_payload: Mapping[str, bytes | None] | None,
+        expected: object = None,
     ) -> None:
-        super().__init__(keyspace)
+        super().__init__(keyspace, expected)
         if custom_payload is not None:
             check_payload(custom_payload)
         self.custom_payload = custom_payload
@@ -356,6 +429,13 @@ class PrepareBody(RequestBody):
 
     def _render(self, version: int) -> bytes:
         return prepare_body(self.query, self.keyspace, version)
+
+    @property
+    def is_use(self) -> bool:
+        return False  # it is not executed
+
+    def texts(self) -> Sequence[str]:
+        return (self.query,)
 
     def describe(self) -> str:
         return f"PREPARE of {query_head(self.query)}"
@@ -368,13 +448,14 @@ class MessageBody(RequestBody):
     A handler of the program's own reads the answer too.
     """
 
-    __slots__ = ("decodes", "handler", "inner", "message", "opcode")
+    __slots__ = ("decodes", "depends", "handler", "inner", "message", "opcode")
     is_plain = False
 
     def __init__(
         self, message: Any, handler: Any, inner: RequestBody | ExecuteBody, decodes: bool
     ) -> None:
-        super().__init__()
+        super().__init__(None, getattr(inner, "expected", None))
+        self.depends = inner.depends
         self.tracing = inner.tracing
         self.custom_payload = inner.custom_payload
         self.consistency = inner.consistency
@@ -404,6 +485,24 @@ class MessageBody(RequestBody):
     def statement_text(self) -> str | None:
         text = getattr(self.message, "query", None)  # a listener may have changed it
         return text if isinstance(text, str) else self.inner.statement_text()
+
+    def texts(self) -> Sequence[str]:
+        query = getattr(self.message, "query", None)
+        if query is not None:
+            return (query,)
+        queries = getattr(self.message, "queries", None) or ()
+        return [query for is_prepared, query, _ in queries if not is_prepared]
+
+    @property
+    def names_keyspace(self) -> bool:
+        return getattr(self.message, "keyspace", None) is not None
+
+    def carry_keyspace(self) -> bool:
+        if getattr(self.message, "keyspace", None) is None:
+            if not isinstance(self.expected, str):
+                return False
+            self.message.keyspace = self.expected
+        return True
 
     def renew(self, old_id: bytes, prepared: PreparedStatement) -> None:
         message = self.message

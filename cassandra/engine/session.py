@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from cassandra.engine.connection import METADATA_IDS, Connection
 from cassandra.engine.failures import failure_of
+from cassandra.engine.keyspace_gate import HeldRequest, UseTurns, can_pass, hold, switch
 from cassandra.engine.observers import ObservedSession
 from cassandra.engine.pools.pool import HostPool, PoolOwner
 from cassandra.engine.pools.shards import ShardPool, ShardTarget, shard_aware_port
@@ -19,7 +20,9 @@ from cassandra.engine.schema.scope import SchemaAgreementScope
 from cassandra.errors import (
     ConnectionException,
     ConnectionShutdown,
+    InvalidRequest,
     NoHostAvailable,
+    OperationTimedOut,
     SessionShutdown,
 )
 from cassandra.policies.balancing import HostDistance
@@ -62,12 +65,14 @@ class EngineSession(ObservedSession):
         "_background",
         "_hosts_before",
         "_opening",
+        "_opening_pools",
         "_pool_errors",
         "delayed",
         "direct_policy",
         "distance",
         "loop",
         "pools",
+        "use_turns",
     )
 
     def __init__(self, core: Core, keyspace: str | None, distance: Callable[[Host], int]) -> None:
@@ -90,6 +95,9 @@ class EngineSession(ObservedSession):
         self.observe()
         self._pool_errors: dict[Host, Exception] = {}
         self._opening: dict[Host, asyncio.Task[None]] = {}
+        # Not registered yet, though some of their connections are open.
+        self._opening_pools: set[HostPool] = set()
+        self.use_turns = UseTurns()
         self._background: set[asyncio.Task[Any]] = set()
 
     # -- pools -------------------------------------------------------------------------------------
@@ -172,6 +180,7 @@ class EngineSession(ObservedSession):
     async def _open_pool(self, host: Host) -> None:
         distance = self.distance(host)
         pool = self._new_pool(host, distance)
+        self._opening_pools.add(pool)
         try:
             await pool.fill()
         except Exception as error:
@@ -182,6 +191,8 @@ class EngineSession(ObservedSession):
         except BaseException:  # cancelled: nobody else knows this pool
             pool.close()
             raise
+        finally:
+            self._opening_pools.discard(pool)
         if self.closed or host in self.pools:
             pool.close()
             return
@@ -377,21 +388,26 @@ class EngineSession(ObservedSession):
         completes.
 
         A connection that cannot be switched is closed: no later request must run in the wrong
-        keyspace.
+        keyspace. If the request's own timeout passes meanwhile, it completes all the same: the
+        session is in the new keyspace already.
         """
         connection.keyspace = keyspace
         self.keyspace = keyspace
-        self.see_through(request, self._switch_all(keyspace, request, response))
+        request.response = response
+        self.use_turns.begin_switch()
+        task = self.see_through(request, self._switch_all(keyspace, request, response))
+        task.add_done_callback(lambda _: self.use_turns.end_switch())
 
     async def _switch_all(self, keyspace: str, request: Request, response: ResultMessage) -> None:
+        # Those that are opened from now on take the new keyspace by themselves.
         others = [
             connection
-            for pool in self.pools.values()
+            for pool in (*self.pools.values(), *self._opening_pools)
             for connection in pool.connections
-            if connection.keyspace != keyspace
+            if connection.keyspace != keyspace or connection.gate is not None
         ]
         results = await asyncio.gather(
-            *(self.use(other, keyspace) for other in others), return_exceptions=True
+            *(switch(self, other, keyspace) for other in others), return_exceptions=True
         )
         for other, result in zip(others, results, strict=True):
             if isinstance(result, Exception):
@@ -403,11 +419,43 @@ class EngineSession(ObservedSession):
         request.finish(response)
 
     async def use(self, connection: Connection, keyspace: str) -> None:
-        """Have `connection` use `keyspace`."""
+        """Have `connection`, on which nothing else is in flight that depends on it, use `keyspace`.
+
+        :raises OperationTimedOut: if no answer came in time; the connection is given up.
+        :raises DriverException: the server's refusal.
+        """
         # Quoted, because a bare name would be folded to lower case. The answer is SET_KEYSPACE, or
         # an error.
-        await self.core.internal_queries.query(connection, f"USE {escape_name(keyspace)}")
+        try:
+            await self.core.internal_queries.query(connection, f"USE {escape_name(keyspace)}")
+        except (OperationTimedOut, asyncio.CancelledError):
+            connection.give_up("a USE on it was abandoned")
+            raise
         connection.keyspace = keyspace
+
+    def let_through(self, request: Request, attempt: Attempt, connection: Connection) -> bool:
+        """Say whether a request may be sent on a connection that is not in its keyspace.
+
+        :returns: False if the request waits, or goes to another connection.
+        """
+        can = can_pass(self, request, connection)
+        if can:
+            return True
+        if connection.is_control_connection:
+            request.fail(
+                InvalidRequest(
+                    "the control connection, which all sessions share, is in the keyspace "
+                    f"{connection.keyspace!r}, and cannot serve a request in another one"
+                )
+            )
+            return False
+        request._waits += 1
+        if can is None:
+            connection.give_up("it is in a keyspace, and the session is in none")
+            request.on_not_sent(attempt, connection.refusal())
+        else:
+            hold(self, connection, HeldRequest(request, attempt))
+        return False
 
     def on_schema_change(
         self,
@@ -461,7 +509,9 @@ class EngineSession(ObservedSession):
             raise self.closed_error()
         return await versions_in(scope, self.pools.values(), self.core.internal_queries.rows)
 
-    def see_through(self, request: Request, coroutine: Coroutine[Any, Any, None]) -> None:
+    def see_through(
+        self, request: Request, coroutine: Coroutine[Any, Any, None]
+    ) -> asyncio.Task[Any]:
         """Run the coroutine that `request` waits for.
 
         The request fails with any error that ends the coroutine early, also if it is cancelled
@@ -476,7 +526,13 @@ class EngineSession(ObservedSession):
             elif (error := task.exception()) is not None:
                 request.fail(failure_of(error))
 
-        self._spawn(coroutine).add_done_callback(ended)
+        task = self._spawn(coroutine)
+        task.add_done_callback(ended)
+        return task
+
+    def run_in_background(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[Any]:
+        """Run a coroutine that ends with the session at the latest."""
+        return self._spawn(coroutine)
 
     def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[Any]:
         task = self.core.spawn(coroutine)
@@ -510,6 +566,7 @@ class EngineSession(ObservedSession):
         # A copy: a retry that fails takes itself out of the set.
         for delayed in list(self.delayed):
             delayed.fail(error)
+        self.use_turns.fail_all(error)
         if self.throttle is not None:
             self.throttle.fail_all_of(self, error)
         self.core.query_fallback.release(self)

@@ -66,12 +66,15 @@ class Sessions:
     # -- their pools -------------------------------------------------------------------------------
 
     def connections(self) -> list[Connection]:
-        """Return the open connections of all pools."""
+        """Return the open connections of all pools, also those that are closed when they are idle.
+
+        A silent peer must not keep those open, and what waits on them, for ever.
+        """
         return [
             connection
             for session in self._open
             for pool in session.pools.values()
-            for connection in pool.connections
+            for connection in pool.open_connections()
         ]
 
     def have_pool(self, host: Host) -> bool:

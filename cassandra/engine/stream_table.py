@@ -78,6 +78,7 @@ class StreamTable:
         "_wake",
         "armed",
         "closed",
+        "keyspace_epoch",
         "orphans",
         "paused",
         "rest",
@@ -93,6 +94,8 @@ class StreamTable:
         self.closed = False
         self.paused = False  # the transport holds its senders back
         self.orphans = 0
+        # Another number each time that the keyspace of the connection may change.
+        self.keyspace_epoch = 0
         self._call_soon = call_soon
         self._flush = flush
         self._responders: dict[int, Any] = {}
@@ -177,6 +180,14 @@ class StreamTable:
             return False
         self.orphans += 1
         return True
+
+    def waiting(self) -> list[Any]:
+        """Return the responders that wait for answers; on the loop."""
+        waiting = [responder for responder in self._responders.values() if responder is not None]
+        direct = self._directs.get(self._direct_stream)
+        if direct is not None and direct is not _ORPHAN:
+            waiting.append(direct)
+        return waiting
 
     def orphan_ids(self) -> set[int]:
         """Return the streams whose answers nobody waits for any more."""
@@ -302,12 +313,16 @@ class StreamTable:
         finally:
             framing.release()
 
-    def send_directly(self, responder: Any, data: bytes, history: list[Any]) -> bool:
+    def send_directly(
+        self, responder: Any, data: bytes, history: list[Any], epoch: int | None = None
+    ) -> bool:
         """Write the bytes of `frame`, if nothing is in flight; any thread.
 
         `responder.stream` is set first, and the responder is added to `history`. The loop writes
         the bytes that the socket does not take.
 
+        :param epoch: the `keyspace_epoch` by which the keyspace of the connection was looked at;
+            None if it does not matter.
         :returns: False if the request is the loop's to send: then nothing was changed.
         """
         claim = self._claim
@@ -315,7 +330,11 @@ class StreamTable:
             return False
         written = 0
         try:
-            if not self.is_idle or self._socket is None:
+            if (
+                not self.is_idle
+                or self._socket is None
+                or (epoch is not None and epoch != self.keyspace_epoch)
+            ):
                 data = b""
                 return False
             # Not known, if an exception comes from here on.

@@ -42,8 +42,8 @@ class Statement(StatementSettings, bases.StatementBase):
     """Base of all statements.
 
     `StatementSettings` has a statement's overrides of the execution profile and the session;
-    `serial_consistency_level` is one more. `keyspace` is used for routing. On protocol v5,
-    unqualified names belong to that keyspace too.
+    `serial_consistency_level` is one more. `keyspace` is that of names that have none, and is
+    used for routing.
 
     :param retry_policy: decides on retries of this statement; None for the profile's.
     :param consistency_level: a value of `ConsistencyLevel`; None for the profile's.
@@ -171,8 +171,8 @@ class SimpleStatement(Statement):
         not known.
     :param serial_consistency_level: SERIAL or LOCAL_SERIAL; None for the profile's.
     :param fetch_size: rows per page; None for one page of all rows. By default that of the session.
-    :param keyspace: for routing, and on protocol version 5 for names without one; None for the
-        session's.
+    :param keyspace: for names without one, and for routing; None for the session's. Before version
+        5 of the protocol, a connection is switched to it first, which takes longer.
     :param custom_payload: a mapping of texts to bytes for the server's query handler.
     :param is_idempotent: True if it may be executed more than once: it is then sent again after
         errors that do not say if it was executed, and to further hosts by speculation.

@@ -6,13 +6,12 @@ say. One connection serves all sessions then, so all of them have to use one key
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from cassandra._patterns import pattern
 from cassandra.engine.control.query_fallback import ControlConnectionQueryFallback
 from cassandra.errors import InvalidRequest
+from cassandra.query.keyspace_texts import is_use
 
 if TYPE_CHECKING:
     from cassandra.engine.connection import Connection
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from cassandra.metadata.cluster_metadata import Metadata
 
 __all__ = ["QueryFallback"]
-
-_USE = pattern(r"\s*use\b", re.IGNORECASE)
 
 
 class QueryFallback:
@@ -84,7 +81,7 @@ class QueryFallback:
         self, session: EngineSession, request: Request, connection: Connection
     ) -> InvalidRequest | None:
         text = request.request_body.statement_text()
-        if text is not None and _USE.match(text):
+        if text is not None and is_use(text):
             return InvalidRequest(
                 "USE cannot be executed over the control connection, which all sessions share: "
                 "choose the keyspace when the session is made"

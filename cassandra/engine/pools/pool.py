@@ -232,6 +232,7 @@ class HostPool(KnownPool, bases.PoolBase):
         connection.on_closed = self._on_connection_closed
         connection.on_room = self._on_room
         connection.on_orphan = self._on_orphan
+        connection.on_given_up = self._on_given_up
         self._opened_at = asyncio.get_running_loop().time()
         self.connections.append(connection)
         # Requests may have waited since before there was a connection.
@@ -239,7 +240,9 @@ class HostPool(KnownPool, bases.PoolBase):
 
     def _on_room(self, connection: Connection) -> None:
         waiters = self._waiters
-        while waiters and connection.has_room:
+        # One that is to be closed gets no further requests.
+        is_open_to_all = waiters and connection in self.connections
+        while is_open_to_all and waiters and connection.has_room:
             waiter = waiters.popleft()
             if not waiter.done:
                 try:
@@ -247,6 +250,7 @@ class HostPool(KnownPool, bases.PoolBase):
                 except BaseException as error:
                     # Its own fault. Those behind it wait for the same room.
                     waiter.fail(as_exception(error))
+            is_open_to_all = not connection.is_given_up
         if (
             self._closing
             and connection in self._closing
@@ -255,17 +259,26 @@ class HostPool(KnownPool, bases.PoolBase):
             connection.close_if_idle()
 
     def _on_orphan(self, connection: Connection) -> None:
-        if (
+        if connection in self._closing:
+            # Nobody else would look at it: the answers of what was abandoned may never come.
+            if connection.in_flight == connection.orphans:
+                connection.close_if_idle()
+        elif (
             connection.orphans > ORPHAN_SHARE * connection.stream_limit
             and connection in self.connections
         ):
+            log.warning(
+                "%r has %d abandoned requests: it is replaced", connection, connection.orphans
+            )
+            self._replace(connection)
+
+    def _on_given_up(self, connection: Connection, why: str) -> None:
+        if connection in self.connections:
+            log.info("%r is replaced: %s", connection, why)
             self._replace(connection)
 
     def _replace(self, connection: Connection) -> None:
-        """Abandoned requests hold too many of its streams: open another one, and close this when it
-        is idle.
-        """
-        log.warning("%r has %d abandoned requests: it is replaced", connection, connection.orphans)
+        """Open another connection, and close this one when it is idle."""
         self._retire(connection)
         self.refill()
 
@@ -362,6 +375,10 @@ class HostPool(KnownPool, bases.PoolBase):
         self.connections.clear()
         self._closing.clear()
         self._fail_waiters(cause)
+
+    def open_connections(self) -> list[Connection]:
+        """Return all that are open, also those that take no further requests."""
+        return [*self.connections, *self._closing]
 
     @property
     def in_flight(self) -> int:

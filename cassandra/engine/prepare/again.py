@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra.engine.connection import read_answer
 from cassandra.engine.failures import as_exception
+from cassandra.engine.keyspace_gate import hold
 from cassandra.engine.prepare.body import prepare_body
 from cassandra.engine.prepare.rebind import Renewed, changes_of
-from cassandra.errors import ConnectionException
+from cassandra.errors import ConnectionException, DriverException
 from cassandra.protocol.messages.errors import ErrorMessage
 from cassandra.protocol.opcodes import PREPARE
+from cassandra.query.keyspace_texts import names_its_keyspace
+from cassandra.query.statement import query_head
 
 if TYPE_CHECKING:
     from cassandra.engine.connection import Connection
@@ -23,21 +26,63 @@ if TYPE_CHECKING:
 class Reprepare:
     """One PREPARE on the connection of an attempt, whose request goes on when it is answered."""
 
-    __slots__ = ("attempt", "prepared", "request")
+    __slots__ = ("attempt", "connection", "is_text", "prepared", "request")
 
-    def __init__(self, request: Request, attempt: Attempt, prepared: PreparedStatement) -> None:
+    # It waits at the gate of a connection that is in another keyspace than the statement.
+    is_use = False
+
+    def __init__(
+        self,
+        request: Request,
+        attempt: Attempt,
+        prepared: PreparedStatement,
+        connection: Connection,
+    ) -> None:
         self.request = request
         self.attempt = attempt
         self.prepared = prepared
+        self.connection = connection
+        # Version 5 names the keyspace in the request.
+        self.is_text = (
+            connection.version < 5
+            and prepared.keyspace is not None
+            and not names_its_keyspace(prepared.query_string)
+        )
 
-    def send(self, connection: Connection) -> None:
+    @property
+    def keyspace(self) -> str | None:
+        """The keyspace that the statement was prepared in."""
+        return self.prepared.keyspace
+
+    @property
+    def is_over(self) -> bool:
+        """True if the request has come to its end meanwhile."""
+        return self.request.done
+
+    def start(self) -> None:
+        """Prepare the statement in its own keyspace, whatever that of the connection is."""
+        connection = self.connection
+        if self.is_text and (connection.gate is not None or connection.keyspace != self.keyspace):
+            hold(self.request.session, connection, self)
+        else:
+            self.go()
+
+    def go(self) -> None:
         """Ask the server to prepare the statement."""
         prepared = self.prepared
-        body = prepare_body(prepared.query_string, prepared.keyspace, connection.version)
+        body = prepare_body(prepared.query_string, prepared.keyspace, self.connection.version)
         try:
-            connection.send(self, PREPARE, 0, body)
+            self.connection.send(self, PREPARE, 0, body)
         except ConnectionException as error:
             self.request.on_reprepare_failed(self.attempt, error)
+
+    def refuse(self, error: Exception) -> None:
+        """The server does not let the connection use the keyspace of the statement."""
+        self.request.fail(error)
+
+    def leave(self, error: Exception) -> None:
+        """The connection takes no further requests."""
+        self.request.on_not_sent(self.attempt, error)
 
     def on_response(self, connection: Connection, opcode: int, flags: int, body: bytes) -> None:
         request = self.request
@@ -62,13 +107,34 @@ class Reprepare:
         self.request.on_reprepare_failed(self.attempt, error)
 
 
+def _check_table(prepared: PreparedStatement, response: Any) -> None:
+    """Raise DriverException unless the server's answer is about the statement's own table."""
+    if prepared.column_metadata:
+        old, new = _table_of(prepared.column_metadata), _table_of(response.bind_metadata)
+    else:
+        old, new = _table_of(prepared.result_metadata), _table_of(response.result_metadata)
+    if old is not None and new is not None and old != new:
+        raise DriverException(
+            f"{query_head(prepared.query_string)} was prepared for the table {'.'.join(old)}, and "
+            f"the server prepares it again for {'.'.join(new)}: it is not executed there"
+        )
+
+
+def _table_of(columns: Any) -> tuple[str, str] | None:
+    """Return the keyspace and table of the first column; None without one."""
+    first = next(iter(columns), None) if columns else None
+    return None if first is None else (first[0], first[1])
+
+
 def take_over(prepared: PreparedStatement, response: Any) -> Renewed | None:
     """Update `prepared` by the server's answer to a PREPARE.
 
     :returns: None; or, if the bind columns have changed, the statement as it is now. Values that
         were bound for the old types must not be sent.
     :raises BindColumnsChanged: if the columns have changed so that no values can be bound again.
+    :raises DriverException: if the answer is about another table: then nothing is taken over.
     """
+    _check_table(prepared, response)
     if changes_of(prepared.column_metadata, response.bind_metadata):
         # Servers give the same text the same id, whatever its types are: they would take bytes of
         # the old types. An id that no server has lets each later execution come here too.

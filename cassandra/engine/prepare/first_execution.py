@@ -26,8 +26,9 @@ class PreparingRequest(Request):
     the order of the texts. `known` remembers prepared texts. One deadline covers everything.
     """
 
-    __slots__ = ("bind_to", "known", "texts")
+    __slots__ = ("bind_to", "known", "texts", "working_keyspace")
 
+    working_keyspace: str | None  # of the session when the request was made
     texts: Sequence[tuple[str | None, str]]
     known: PreparedTexts
     bind_to: Callable[[list[PreparedStatement]], tuple[Any, AnyBody]]
@@ -63,7 +64,14 @@ class PreparingRequest(Request):
         session = self.session
         preparing = [
             session.core.preparer.prepare_text(
-                session, text, keyspace, self.known, self.policy, self.retry_policy, self.timeout
+                session,
+                text,
+                keyspace,
+                self.known,
+                self.policy,
+                self.retry_policy,
+                self.timeout,
+                self.working_keyspace,
             )
             for keyspace, text in self.texts
         ]

@@ -19,7 +19,9 @@ from cassandra.engine.waiting import outcome_of
 from cassandra.errors import DriverException
 from cassandra.protocol.opcodes import PREPARE
 from cassandra.query.conditional import is_conditional
+from cassandra.query.keyspace_texts import is_use, names_its_keyspace
 from cassandra.query.prepared import PreparedStatement
+from cassandra.query.prepared_use import PreparedUse
 from cassandra.query.recently_used import RecentlyUsed
 
 if TYPE_CHECKING:
@@ -93,20 +95,28 @@ class Preparer:
         policy: LoadBalancingPolicy,
         retry_policy: RetryPolicy,
         timeout: float | None,
+        working_keyspace: str | None = None,
     ) -> PreparedStatement:
-        """Prepare `query`. Callers with the same text at the same time share one PREPARE."""
-        key = (id(session), keyspace or session.keyspace, query)
+        """Prepare `query`. Callers with the same text at the same time share one PREPARE.
+
+        :param keyspace: named for this statement; None for the session's.
+        :param working_keyspace: the session's when the call was made; None for that of now.
+        """
+        # Of this moment: when the answer comes, the session may be in another one.
+        expected = keyspace or working_keyspace or session.keyspace
+        key = (id(session), expected, query)
         if session.closed:
             raise session.closed_error()
         # A payload is for a server's plug-in, which may answer each of them differently.
         task = self._under_way.get(key) if not custom_payload else None
         if task is None:
-            request_body = PrepareBody(query, keyspace, custom_payload)
-            task = self._begin(
-                key, self._send_to_all(session, request_body, policy, retry_policy, timeout)
+            request_body = PrepareBody(query, keyspace, custom_payload, expected)
+            sending = self._send_to_all(
+                session, request_body, expected, policy, retry_policy, timeout
             )
+            task = self._begin(key, sending)
         response = await outcome_of(task)
-        prepared = self._made(session, query, keyspace, response)
+        prepared = self._made(query, expected, response)
         self._known.add(prepared)
         return prepared
 
@@ -119,12 +129,16 @@ class Preparer:
         policy: LoadBalancingPolicy,
         retry_policy: RetryPolicy,
         timeout: float | None,
+        working_keyspace: str | None = None,
     ) -> PreparedStatement:
         """Prepare a text with bind markers that a program executes: one statement for all callers.
 
+        :param keyspace: named for this statement; None for the session's.
         :param known: the statements of the session, which also remember it.
+        :param working_keyspace: the session's when the call was made; None for that of now.
         """
-        place = (keyspace or session.keyspace, query)
+        expected = keyspace or working_keyspace or session.keyspace
+        place = (expected, query)
         prepared = known.get(place)
         if prepared is not None:
             return prepared
@@ -134,7 +148,7 @@ class Preparer:
 
             async def prepare_and_remember() -> PreparedStatement:
                 made = await self.prepare(
-                    session, query, keyspace, None, policy, retry_policy, timeout
+                    session, query, keyspace, None, policy, retry_policy, timeout, expected
                 )
                 # Before the task is over: later callers find either the task or the statement.
                 known.put(place, made)
@@ -152,17 +166,16 @@ class Preparer:
         task.add_done_callback(lambda _: self._under_way.pop(key, None))
         return task
 
-    def _made(
-        self, session: EngineSession, query: str, keyspace: str | None, response: Any
-    ) -> PreparedStatement:
+    def _made(self, query: str, keyspace: str | None, response: Any) -> PreparedStatement:
         is_marked = self._server.marks_transactions
         policy = self._settings.column_encryption_policy
-        prepared = PreparedStatement(
+        kind = PreparedUse if is_use(query) else PreparedStatement
+        prepared = kind(
             response.bind_metadata,
             response.query_id,
             response.pk_indexes or key_places(self._metadata, response.bind_metadata),
             query,
-            keyspace or session.keyspace,
+            keyspace,
             self._server.protocol_version,
             response.result_metadata,
             response.result_metadata_id,
@@ -201,6 +214,7 @@ class Preparer:
         self,
         session: EngineSession,
         request_body: PrepareBody,
+        expected: str | None,
         policy: LoadBalancingPolicy,
         retry_policy: RetryPolicy,
         timeout: float | None,
@@ -210,7 +224,7 @@ class Preparer:
         if self._settings.prepare_on_all_hosts and len(session.pools) > 1:
             await self._prepare_on_others(
                 session,
-                self._made(session, request_body.query, request_body.keyspace, response),
+                self._made(request_body.query, expected, response),
                 host,
             )
         return response
@@ -223,7 +237,7 @@ class Preparer:
         tasks = [
             self._spawn(self._prepare_on(connection, prepared))
             for connection in others
-            if connection is not None
+            if connection is not None and _understands(connection, prepared)
         ]
         if tasks:
             # A slow host is left to it: it will ask for the statement, or have it by then.
@@ -263,7 +277,7 @@ class Preparer:
                 connection = pool.pick() if pool is not None else None
                 if connection is None:
                     return
-                if connection.keyspace in (None, prepared.keyspace):
+                if _understands(connection, prepared):
                     await self._prepare_on(connection, prepared)
                 else:
                     left_out += 1
@@ -271,6 +285,17 @@ class Preparer:
                         await asyncio.sleep(0)
 
         await asyncio.gather(*(prepare_some(session) for _ in range(PARALLEL_PREPARES)))
+
+
+def _understands(connection: Connection, prepared: PreparedStatement) -> bool:
+    """Return True if a PREPARE on `connection` would be one in the statement's keyspace."""
+    # Without a keyspace, a server refuses names that lack it: nothing goes wrong.
+    return (
+        connection.version >= 5
+        or prepared.keyspace is None
+        or (connection.gate is None and connection.keyspace in (None, prepared.keyspace))
+        or names_its_keyspace(prepared.query_string)
+    )
 
 
 async def all_or_first_error(

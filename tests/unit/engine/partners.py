@@ -64,6 +64,7 @@ def connection(address: str = "10.0.0.1", **attributes: Any) -> Any:
         version=VERSION,
         features=None,
         keyspace=None,
+        gate=None,
         closed=False,
         close_error=None,
         on_event=None,

@@ -391,6 +391,7 @@ class Message:
     """A request_body that is rendered already."""
 
     decodes = False
+    depends = False
 
     def render(self, connection: Any) -> tuple[int, int, bytes]:
         return EXECUTE, 0, b"body"
@@ -670,7 +671,7 @@ class TestBoundRequest:
         }
         vars(session).update(given.pop("session", {}))
         body_class: Any = type(
-            "RequestBody", (twins.happy_path.ExecuteBodyBase,), {"decodes": False}
+            "RequestBody", (twins.happy_path.ExecuteBodyBase,), {"decodes": False, "depends": False}
         )
         return twins.happy_path.bound_request(
             twins.happy_path.RequestBase,

@@ -158,6 +158,7 @@ def test_a_message_shows_the_version_as_an_attribute(twins: Any) -> None:
     class Body:
         opcode = 10
         decodes = False
+        depends = False
 
         def __init__(self) -> None:
             self.message = message
@@ -180,7 +181,7 @@ def test_a_message_shows_the_version_as_an_attribute(twins: Any) -> None:
 def test_an_answer_that_tells_of_a_tablet_is_the_usual_one(twins: Any, flags: int) -> None:
     session = session_of(twins)
     tablets = session.core.metadata.tablets
-    body: Any = SimpleNamespace(decodes=False)
+    body: Any = SimpleNamespace(decodes=False, depends=False)
     done: list[Any] = []
     request = twins.happy_path.RequestBase(session, statement_of(b"key"), body, done.append)
     connection = Connection(twins)

@@ -49,9 +49,9 @@ class Told:
 
 def begun(**attributes: Any) -> tuple[Told, PreparedStatement, Reprepare, Any]:
     request, statement = Told(), prepared()
-    step = Reprepare(request, "attempt", statement)  # type: ignore[arg-type]
     sent: list[Any] = []
-    through = connection(version=4, sent=sent, **attributes)
+    through = connection(version=4, sent=sent, gate=None, **{"keyspace": "ks", **attributes})
+    step = Reprepare(request, "attempt", statement, through)  # type: ignore[arg-type]
     if "send" not in attributes:
         through.send = lambda *what: sent.append(what)
     return request, statement, step, through
@@ -59,7 +59,7 @@ def begun(**attributes: Any) -> tuple[Told, PreparedStatement, Reprepare, Any]:
 
 def test_the_request_goes_on_with_the_new_id() -> None:
     request, statement, step, through = begun()
-    step.send(through)
+    step.start()
     assert through.sent == [(step, PREPARE, 0, int32(len(TEXT)) + TEXT.encode())]
     step.on_response(through, RESULT, 0, answer())
     assert statement.query_id == b"new"
@@ -86,7 +86,7 @@ def test_a_lost_connection_is_for_the_next_host() -> None:
         raise error
 
     request, _, step, through = begun(send=send)
-    step.send(through)
+    step.start()
     step.on_connection_lost(through, error)
     assert request.calls == [("attempt", error)] * 2
 

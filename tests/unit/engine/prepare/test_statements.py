@@ -219,6 +219,7 @@ async def test_statements_of_another_keyspace_are_left_out() -> None:
     for number in range(3 * LEFT_OUT_AT_ONCE):
         world.query_id = b"id %d" % number
         kept.append(await world.prepare(f"SELECT {number}"))
+    world.session.pools[SECOND].connection.version = 4
     world.session.pools[SECOND].connection.keyspace = "another"
     await world.preparer.prepare_all_on(SECOND)
     assert world.asked == []

@@ -1,0 +1,32 @@
+"""A USE that was prepared: it is executed as the text that it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cassandra.query.bound import BoundStatement
+from cassandra.query.prepared import PreparedStatement
+
+__all__ = ["BoundUse", "PreparedUse"]
+
+
+class BoundUse(BoundStatement):
+    """A prepared USE with its values, of which it has none."""
+
+    __slots__ = ()
+
+
+class PreparedUse(PreparedStatement):
+    """A prepared USE.
+
+    The server switches the connection that executes it, so it takes the way of texts that do.
+    """
+
+    __slots__ = ()
+
+    def bind(self, values: Any) -> BoundStatement:
+        """Return the bound statement; a USE has no bind markers."""
+        return BoundUse(self).bind(values)
+
+
+BoundUse.__module__ = PreparedUse.__module__ = "cassandra.query"

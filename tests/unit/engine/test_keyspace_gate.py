@@ -1,0 +1,422 @@
+"""No request runs in another keyspace than the one that it was made for.
+
+The nodes execute the requests of a connection side by side and in any order, as real ones do, and
+answer in which keyspace each was executed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import random
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.cluster import Cluster
+from cassandra.errors import DriverException, InvalidRequest
+from cassandra.policies.reconnection import ConstantReconnectionPolicy
+from cassandra.query import BatchStatement, SimpleStatement
+from cassandra.testing import FakeCluster
+from cassandra.testing.fake import (
+    Answer,
+    ErrorCode,
+    Message,
+    Opcode,
+    Prepared,
+    Request,
+    error,
+    rows,
+    set_keyspace,
+)
+from tests.waiting import until_on_loop
+
+WAIT = 20.0  # seconds; what does not come until then does not come at all
+_USE = re.compile(r'USE "?(\w+)"?')
+
+
+class Servers:
+    """What the nodes of a cluster do: they execute requests after a while, in any order.
+
+    :param seed: of the order.
+    :param longest: seconds until a request is executed, and again until it is answered.
+    """
+
+    def __init__(self, seed: int, longest: float = 0.004) -> None:
+        self.random = random.Random(seed)
+        self.longest = longest
+        self.known: dict[bytes, tuple[str, str | None]] = {}  # id -> text and keyspace
+        self.forgotten: set[tuple[Any, bytes]] = set()
+        self.batches: list[tuple[str | None, str]] = []  # keyspace, tag
+
+    def answer(self, request: Request) -> Answer:
+        """Answer a request of an application's; of the driver's own, as ever."""
+        return _Late(self)
+
+    def execute(self, request: Request) -> Message:
+        """Execute a request now: the connection is in some keyspace at this moment."""
+        keyspace = request.keyspace or request.connection.keyspace
+        if request.opcode == Opcode.PREPARE:
+            return self._prepare(request, keyspace)
+        if request.opcode == Opcode.EXECUTE:
+            assert request.query_id is not None
+            text, keyspace = self.known.get(request.query_id, ("", None))
+            if not text or (request.connection.node, request.query_id) in self.forgotten:
+                return error(ErrorCode.UNPREPARED, "who?", query_id=request.query_id)
+            return self._ran(text, keyspace)
+        if request.opcode == Opcode.BATCH:
+            for statement in request.statements:
+                if statement.query is not None:
+                    self.batches.append((keyspace, statement.query))
+            return Message(Opcode.RESULT, lambda _: b"\0\0\0\x01")
+        text = request.query or ""
+        use = _USE.search(text)
+        if use is not None:
+            if use[1] == "missing":
+                return error(ErrorCode.INVALID, "Keyspace 'missing' does not exist")
+            if request.keyspace is None:  # else it is without effect, as in Cassandra
+                request.connection.keyspace = use[1]
+            return set_keyspace(use[1])
+        return self._ran(text, keyspace)
+
+    def _ran(self, text: str, keyspace: str | None) -> Message:
+        return rows(
+            [("ks", "text"), ("query", "text")],
+            [(keyspace or "", text)],
+            keyspace=keyspace or "none",
+        )
+
+    def _prepare(self, request: Request, keyspace: str | None) -> Message:
+        text = request.query or ""
+        query_id = hashlib.md5(f"{keyspace} {text}".encode()).digest()
+        self.known[query_id] = text, keyspace
+        self.forgotten.discard((request.connection.node, query_id))
+        prepared = Prepared(
+            text,
+            [("k", "int")] if "?" in text else [],
+            [("ks", "text"), ("query", "text")],
+            query_id=query_id,
+            keyspace=keyspace or "none",
+        )
+        return Message(Opcode.RESULT, prepared.body)
+
+    def forget(self, node: Any) -> None:
+        """The node has lost its prepared statements."""
+        self.forgotten |= {(node, query_id) for query_id in self.known}
+
+
+class _Late(Answer):
+    def __init__(self, servers: Servers) -> None:
+        self._servers = servers
+
+    def perform(self, request: Request) -> None:
+        servers, loop = self._servers, request.connection.loop
+
+        def execute() -> None:
+            answer = servers.execute(request)
+            loop.call_later(servers.random.uniform(0, servers.longest), answer.perform, request)
+
+        loop.call_later(servers.random.uniform(0, servers.longest), execute)
+
+
+class Never(Answer):
+    def perform(self, request: Request) -> None:
+        pass
+
+
+def _is_applications(request: Request) -> bool:
+    opcodes = (Opcode.QUERY, Opcode.PREPARE, Opcode.EXECUTE, Opcode.BATCH)
+    return request.opcode in opcodes and "system" not in (request.query or "")
+
+
+@contextmanager
+def nodes(servers: Servers, count: int = 2) -> Iterator[FakeCluster]:
+    with FakeCluster(count) as fake:
+        for node in fake.nodes:
+            node.prime(_is_applications, servers.answer)
+        yield fake
+
+
+@asynccontextmanager
+async def connected(fake: FakeCluster, version: int, **settings: Any) -> AsyncIterator[Any]:
+    async with aio.Cluster(
+        [fake[0].address],
+        port=fake.port,
+        protocol_version=version,
+        reconnection_policy=ConstantReconnectionPolicy(0.01, None),
+        **{"connections_per_host": 2, **settings},
+    ) as cluster:
+        yield cluster
+
+
+def ran_in(result: Any) -> str:
+    """Return the keyspace in which a request was executed."""
+    keyspace: str = result.one().ks
+    return keyspace
+
+
+versions = pytest.mark.parametrize("version", [3, 4, 5])
+
+
+# -- lives of sessions -----------------------------------------------------------------------------
+
+Step = Callable[["Life"], Awaitable[None]]
+
+
+class Life:
+    """One session that does what a seed says, with many things under way at the same time."""
+
+    def __init__(self, seed: int, fake: FakeCluster, servers: Servers, session: aio.Session):
+        self.random = random.Random(seed)
+        self.fake = fake
+        self.servers = servers
+        self.session = session
+        self.prepared: list[Any] = []
+        self.wrong: list[str] = []
+        self.expected_of_batch: dict[str, str | None] = {}
+        self.count = 0
+        self.ran = 0
+
+    def _check(self, what: str, expected: str | None, result: Any) -> None:
+        self.ran += 1
+        if ran_in(result) != (expected or ""):
+            self.wrong.append(f"{what}: expected {expected}, ran in {ran_in(result)}")
+
+    async def _tried(self, awaitable: Any) -> Any:
+        """Return the result of a request that may be given up; None then."""
+        try:
+            if self.random.random() < 0.15:
+                return await asyncio.wait_for(awaitable, self.random.uniform(0, 0.006))
+            return await awaitable
+        except (asyncio.TimeoutError, DriverException):
+            return None
+
+    async def text(self) -> None:
+        expected = self.session.keyspace
+        result = await self._tried(self.session.execute("SELECT ks()"))
+        if result is not None:
+            self._check("a text", expected, result)
+
+    async def text_of_a_keyspace(self) -> None:
+        keyspace = self.random.choice("abc")
+        statement = SimpleStatement("SELECT ks()", keyspace=keyspace, is_idempotent=True)
+        result = await self._tried(self.session.execute(statement))
+        if result is not None:
+            self._check("a text with a keyspace", keyspace, result)
+
+    async def first_execution(self) -> None:
+        self.count += 1
+        expected = self.session.keyspace
+        text = f"SELECT ks() WHERE k = ? AND n = {self.count}"
+        result = await self._tried(self.session.execute(text, (1,)))
+        if result is not None:
+            self._check("a text that was prepared first", expected, result)
+
+    async def prepare(self) -> None:
+        self.count += 1
+        expected = self.session.keyspace
+        text = f"SELECT ks() WHERE k = ? AND p = {self.count}"
+        keyspace = self.random.choice([None, None, "b", "c"])
+        statement = await self._tried(self.session.prepare(text, keyspace=keyspace))
+        if statement is not None:
+            assert statement.keyspace == (keyspace or expected)
+            self.prepared.append(statement)
+
+    async def execute_prepared(self) -> None:
+        if self.prepared:
+            statement = self.random.choice(self.prepared)
+            result = await self._tried(self.session.execute(statement, (1,)))
+            if result is not None:
+                self._check("a prepared statement", statement.keyspace, result)
+
+    async def batch(self) -> None:
+        self.count += 1
+        batch = BatchStatement()
+        text = f"INSERT INTO t (k) VALUES ({self.count})"
+        batch.add(SimpleStatement(text))
+        self.expected_of_batch[text] = self.session.keyspace
+        await self._tried(self.session.execute(batch))
+
+    async def use(self) -> None:
+        keyspace = self.random.choice("abc")
+        text = self.random.choice(["USE {}", "use {}", "/* to */ USE {}", "-- to\n USE {}"])
+        await self._tried(self.session.execute(text.format(keyspace).replace("use", "USE")))
+
+    async def set_keyspace(self) -> None:
+        await self._tried(self.session.set_keyspace(self.random.choice("abc")))
+
+    async def impatient_use(self) -> None:
+        timeout = self.random.uniform(0.0005, 0.006)
+        await self._tried(self.session.execute("USE b", timeout=timeout))
+
+    async def forget(self) -> None:
+        self.servers.forget(self.random.choice(self.fake.nodes))
+
+    async def reset(self) -> None:
+        node = self.random.choice(self.fake.nodes)
+        connections = [each for each in node.connections if not each.event_types]
+        if connections:
+            victim = self.random.choice(connections)
+            victim.loop.call_soon_threadsafe(victim.end, True)
+
+    async def resize(self) -> None:
+        self.session.cluster.set_core_connections_per_host(0, self.random.randint(1, 3))
+
+    async def live(self, steps: int) -> None:
+        kinds = [
+            *[self.text] * 8, *[self.text_of_a_keyspace] * 3, *[self.first_execution] * 2,
+            *[self.prepare] * 3, *[self.execute_prepared] * 6, *[self.batch] * 3,
+            *[self.use] * 2, *[self.set_keyspace] * 2, self.impatient_use, self.forget,
+            self.reset, self.resize,
+        ]  # fmt: skip
+        under_way: set[asyncio.Future[None]] = set()
+        for _ in range(steps):
+            under_way.add(asyncio.ensure_future(self.random.choice(kinds)()))
+            if self.random.random() < 0.5:
+                await asyncio.sleep(self.random.uniform(0, 0.003))
+            if len(under_way) > 12:
+                _, under_way = await asyncio.wait(
+                    under_way, return_when=asyncio.FIRST_COMPLETED, timeout=WAIT
+                )
+        done, late = await asyncio.wait(under_way, timeout=WAIT)
+        assert not late
+        for each in done:
+            each.result()
+
+
+@versions
+@pytest.mark.parametrize("seed", range(6))
+async def test_lives(version: int, seed: int) -> None:
+    servers = Servers(seed)
+    with nodes(servers) as fake:
+        async with connected(fake, version) as cluster:
+            session = await cluster.connect("a")
+            life = Life(seed, fake, servers, session)
+            await life.live(120)
+            assert life.wrong == []
+            assert life.ran > 20
+            for keyspace, text in servers.batches:
+                assert keyspace == life.expected_of_batch[text], text
+            # At rest, everything is in the session's keyspace, or finds its way there.
+            for _ in range(8):
+                assert ran_in(await session.execute("SELECT ks()")) == session.keyspace
+
+
+@versions
+async def test_two_sessions_do_not_meet(version: int) -> None:
+    servers = Servers(1)
+    with nodes(servers) as fake:
+        async with connected(fake, version) as cluster:
+            first, second = await asyncio.gather(cluster.connect("a"), cluster.connect("b"))
+            statement = await first.prepare("SELECT ks() WHERE k = ?")
+            for node in fake.nodes:
+                servers.forget(node)
+            answers = await asyncio.gather(
+                *(second.execute(statement, (1,)) for _ in range(20)),
+                *(second.execute("SELECT ks()") for _ in range(20)),
+            )
+            assert [ran_in(answer) for answer in answers] == ["a"] * 20 + ["b"] * 20
+            assert [ran_in(await first.execute(statement, (1,))) for _ in range(4)] == ["a"] * 4
+
+
+@versions
+async def test_a_session_without_a_keyspace_prepares_in_that_of_the_statement(version: int) -> None:
+    servers = Servers(2)
+    with nodes(servers, 1) as fake:
+        async with connected(fake, version) as cluster:
+            owner, guest = await cluster.connect("a"), await cluster.connect()
+            statement = await owner.prepare("SELECT ks() WHERE k = ?")
+            servers.forget(fake[0])
+            assert ran_in(await guest.execute(statement, (1,))) == "a"
+            # The connection is in "a" now on older versions, and serves no such text.
+            ran = [ran_in(await guest.execute("SELECT ks()")) for _ in range(6)]
+            assert ran == [""] * 6
+            assert guest.keyspace is None
+
+
+@pytest.mark.parametrize("version", [3, 4])
+async def test_a_statement_of_a_keyspace_that_does_not_exist(version: int) -> None:
+    servers = Servers(4)
+    with nodes(servers) as fake:
+        async with connected(fake, version) as cluster:
+            session = await cluster.connect("a")
+            with pytest.raises(InvalidRequest):
+                await session.execute(SimpleStatement("SELECT ks()", keyspace="missing"))
+            # With the keyspace in its text it depends on nothing.
+            text = "SELECT v FROM missing.t"
+            result = await session.execute(SimpleStatement(text, keyspace="missing"))
+            assert result.one().query == text
+
+
+async def test_a_connection_that_does_not_come_to_rest_is_replaced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("cassandra.engine.keyspace_gate.LONGEST_UNREST", 0.05)
+    servers = Servers(5)
+    with nodes(servers, 1) as fake:
+        never = fake[0].prime("SELECT never()", lambda request: Never())
+        async with connected(fake, 4, connections_per_host=1) as cluster:
+            session = await cluster.connect("a")
+            waiting = session.execute("SELECT never()", timeout=None)
+            await until_on_loop(lambda: never.used)
+            await asyncio.wait_for(session.set_keyspace("b"), WAIT)
+            assert ran_in(await session.execute("SELECT ks()")) == "b"
+            assert not waiting.done()  # it was not disturbed
+            waiting.cancel()
+
+
+async def test_a_statement_that_is_prepared_for_another_table_is_not_executed() -> None:
+    servers = Servers(9)
+    with nodes(servers, 1) as fake:
+        async with connected(fake, 5) as cluster:
+            session = await cluster.connect("a")
+            statement = await session.prepare("SELECT ks() WHERE k = ?")
+            servers.forget(fake[0])
+            elsewhere = Prepared("", [("k", "int")], query_id=b"another", keyspace="b")
+            fake[0].prime(Opcode.PREPARE, Message(Opcode.RESULT, elsewhere.body))
+            with pytest.raises(DriverException, match=r"for the table a\.t.*for b\.t"):
+                await session.execute(statement, (1,))
+            assert statement.query_id != b"another"
+
+
+def test_threads() -> None:
+    """Callers in threads write by themselves if a connection is idle."""
+    servers = Servers(10, longest=0.001)
+    with (
+        nodes(servers) as fake,
+        Cluster(
+            [fake[0].address], port=fake.port, protocol_version=4, connections_per_host=2
+        ) as cluster,
+    ):
+        session = cluster.connect("a")
+        wrong: list[Any] = []
+
+        def ask(tag: int) -> None:
+            for _ in range(60):
+                before = session.keyspace
+                statement = SimpleStatement("SELECT ks()", keyspace=None)
+                ran = ran_in(session.execute(statement))
+                # Other threads switch: it is the keyspace of before, or one that came after.
+                if ran != before and ran not in switched:
+                    wrong.append((before, ran))
+
+        def use() -> None:
+            for _ in range(12):
+                for keyspace in "bca":
+                    switched.add(keyspace)
+                    session.set_keyspace(keyspace)
+
+        switched: set[str] = set()
+        threads = [Thread(target=ask, args=(tag,)) for tag in range(3)] + [Thread(target=use)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join(WAIT)
+            assert not each.is_alive()
+        assert wrong == []
+        assert {ran_in(session.execute("SELECT ks()")) for _ in range(8)} == {"a"}

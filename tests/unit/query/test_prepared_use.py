@@ -1,0 +1,18 @@
+"""A USE that was prepared takes the way of one that was not."""
+
+from __future__ import annotations
+
+from tests.unit.engine.test_keyspace_gate import Servers, connected, nodes, ran_in
+
+
+async def test_a_prepared_use_is_a_use() -> None:
+    servers = Servers(8)
+    with nodes(servers) as fake:
+        async with connected(fake, 4) as cluster:
+            session = await cluster.connect("a")
+            statement = await session.prepare("USE b")
+            await session.execute(statement)
+            assert session.keyspace == "b"
+            await session.set_keyspace("a")
+            await session.execute(statement.bind(()))
+            assert {ran_in(await session.execute("SELECT ks()")) for _ in range(6)} == {"b"}
