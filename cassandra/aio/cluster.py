@@ -45,6 +45,8 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         self._core: Core | None = None
         self._connecting: asyncio.Task[Core] | None = None
         self._waiting = 0
+        self._given_up: set[asyncio.Task[Core]] = set()  # they close what they have opened
+        self._closing: asyncio.Task[None] | None = None
         self._sessions: list[Session] = []
 
     async def connect(
@@ -102,12 +104,17 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
             # last one that waits for it is cancelled.
             if self._connecting is connecting and (connecting.done() or not self._waiting):
                 self._connecting = None
-                connecting.cancel()
+                if connecting.cancel():
+                    self._given_up.add(connecting)
+                    connecting.add_done_callback(self._given_up.discard)
 
     async def _make_core(self) -> Core:
         core = engine_core()(self._settings(), self.metadata, asyncio.get_running_loop())
         await core.connect()
         try:
+            # During the wait shutdown() could not know of this engine.
+            if self.is_shutdown:
+                raise ConnectionShutdown("the cluster was shut down while it was connecting")
             self._core = core
             await self._on_connected(core)
         except BaseException:
@@ -191,17 +198,24 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
     async def shutdown(self) -> None:
         """Close all sessions and connections.
 
-        Executions in flight fail with an error that says so. A second call does nothing.
+        Executions in flight fail with an error that says so. A second call waits until the first
+        one is over, also if that was cancelled: it goes on.
         """
-        if self.is_shutdown:
-            return
         # Before the first wait: a connect() that is under way looks at it afterwards.
         self.is_shutdown = True
-        connecting = self._connecting
-        if connecting is not None:
-            connecting.cancel()
-            # Cancelled, it closes what it has opened.
-            await asyncio.wait({connecting}, timeout=SHUTDOWN_TIMEOUT)
+        if self._closing is None:
+            self._closing = asyncio.ensure_future(self._close())
+        await outcome_of(self._closing)
+
+    async def _close(self) -> None:
+        connecting = set(self._given_up)
+        if self._connecting is not None:
+            connecting.add(self._connecting)
+        if connecting:
+            for task in connecting:
+                task.cancel()
+            # Cancelled, they close what they have opened.
+            await asyncio.wait(connecting, timeout=SHUTDOWN_TIMEOUT)
         for session in self._sessions:
             session.is_shutdown = True
         if self._core is not None:

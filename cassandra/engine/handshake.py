@@ -31,6 +31,7 @@ from cassandra.engine.pools.shard_ports import (
     connected_to_shard,
 )
 from cassandra.engine.settings import Settings
+from cassandra.engine.waiting import within
 from cassandra.errors import (
     AuthenticationFailed,
     ConnectionException,
@@ -119,7 +120,7 @@ class Connector:
             return
         self._all_gone.clear()
         try:
-            await asyncio.wait_for(self._all_gone.wait(), GOODBYE_TIMEOUT)
+            await within(GOODBYE_TIMEOUT, self._all_gone.wait())
         except asyncio.TimeoutError:
             for connection in list(self._encrypted):
                 connection.abort()
@@ -174,7 +175,7 @@ class Connector:
         connection = Connection(endpoint, version, self._loop, self._settings.sockopts or ())
         connection.is_control_connection = is_control
         try:
-            await asyncio.wait_for(self._open(endpoint, connection, target), timeout)
+            await within(timeout, self._open(endpoint, connection, target))
         except asyncio.TimeoutError:
             error: Exception = OperationTimedOut(
                 f"{_why_late(endpoint, connection)} (Cluster.connect_timeout)", endpoint, timeout
@@ -228,8 +229,8 @@ class Connector:
             connecting = self._connect_to_address(connection, addresses[~later], port, tls, target)
             try:
                 # One that does not answer at all must not take the time of the others.
-                await asyncio.wait_for(
-                    connecting, (deadline - self._loop.time()) / (later + 1) if later else None
+                await within(
+                    (deadline - self._loop.time()) / (later + 1) if later else None, connecting
                 )
                 return
             except (OSError, asyncio.TimeoutError) as error:

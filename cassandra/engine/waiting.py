@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Collection
+from collections.abc import Awaitable, Collection, Coroutine
 from typing import Any, TypeVar
 
 from cassandra.errors import ConnectionShutdown, OperationTimedOut
 
-__all__ = ["outcome_of", "pools_opened", "together"]
+__all__ = ["outcome_of", "pools_opened", "together", "within"]
 
 T = TypeVar("T")
 
@@ -24,6 +24,39 @@ async def outcome_of(work: asyncio.Future[T]) -> T:
     if work.cancelled():
         raise ConnectionShutdown("the cluster was shut down before the call was over")
     return work.result()
+
+
+async def within(seconds: float | None, work: Coroutine[Any, Any, T]) -> T:
+    """Run `work`, for so many seconds at most.
+
+    Not `asyncio.wait_for`: before Python 3.12 it swallows a cancellation of the caller that comes
+    together with the outcome, and the caller goes on with what nobody wants any more.
+
+    :param seconds: None for no limit.
+    :param work: is cancelled if it is not done by then, or if the caller is cancelled.
+    :returns: its result, also if it comes while `work` is cancelled because the time is over. That
+        of a cancelled caller is dropped, so `work` must not return what has to be closed.
+    :raises asyncio.TimeoutError: if the time is over.
+    """
+    if seconds is None:
+        return await work
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait({task}, timeout=max(seconds, 0))
+    finally:
+        if not task.done():
+            task.add_done_callback(_look_at_error)
+            task.cancel()
+            await asyncio.wait({task})
+    if task.cancelled():
+        raise asyncio.TimeoutError
+    return task.result()
+
+
+def _look_at_error(task: asyncio.Task[Any]) -> None:
+    """Keep asyncio from reporting an error that nobody waits for any more."""
+    if not task.cancelled():
+        task.exception()
 
 
 async def together(*parts: Awaitable[T]) -> list[T]:

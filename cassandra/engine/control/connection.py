@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cassandra.engine.hosts.debouncing import Debouncer
+from cassandra.engine.waiting import within
 from cassandra.errors import (
     AuthenticationFailed,
     ConnectionException,
@@ -340,7 +341,7 @@ class ControlConnection:
     async def _wait(self, delay: float) -> None:
         """Wait so many seconds, or until a host is up."""
         try:
-            await asyncio.wait_for(self._host_is_up.wait(), delay)
+            await within(delay, self._host_is_up.wait())
         except asyncio.TimeoutError:
             pass
 

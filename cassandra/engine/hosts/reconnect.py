@@ -6,6 +6,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Protocol
 
+from cassandra.engine.waiting import within
 from cassandra.errors import AuthenticationFailed, DriverException
 
 if TYPE_CHECKING:
@@ -39,18 +40,31 @@ class Watch(Protocol):
 class Reconnector:
     """Tries one host until it answers, has left, or the schedule is at its end."""
 
-    __slots__ = ("_hurry", "_policy", "_task", "_watch", "host")
+    __slots__ = ("_begins_anew", "_hurries", "_policy", "_task", "_watch", "_woken", "host")
 
     def __init__(self, watch: Watch, host: Host, policy: ReconnectionPolicy) -> None:
         self._watch = watch
         self._policy = policy
         self.host = host
-        self._hurry = asyncio.Event()
+        self._woken = asyncio.Event()
+        self._begins_anew = False
+        self._hurries = False
         self._task = watch.spawn_tries(self)
 
     def hurry(self) -> None:
-        """Make the next try now: the cluster says that the host is up."""
-        self._hurry.set()
+        """Make the next try now, and the following ones by a new schedule: the cluster says that
+        the host is up.
+
+        Nodes announce each other before their ports for clients listen, which are then tried again
+        soon.
+        """
+        self._hurries = True
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Make the next tries by a new schedule: the host may be back soon."""
+        self._begins_anew = True
+        self._woken.set()
 
     def stop(self) -> None:
         """Make no further try."""
@@ -59,12 +73,13 @@ class Reconnector:
     async def run(self) -> None:
         """Make the tries."""
         try:
-            for delay in self._policy.new_schedule():
-                try:
-                    await asyncio.wait_for(self._hurry.wait(), delay)
-                except asyncio.TimeoutError:
-                    pass
-                self._hurry.clear()
+            schedule = iter(self._policy.new_schedule())
+            while (delay := next(schedule, None)) is not None:
+                if await self._wait(delay):
+                    schedule = iter(self._policy.new_schedule())
+                    if not self._hurries:
+                        continue
+                self._hurries = False
                 if await self._try():
                     return
             log.warning(
@@ -77,6 +92,16 @@ class Reconnector:
             log.exception("reconnecting to %s failed", self.host)
         finally:
             self._watch.forget_tries(self)
+
+    async def _wait(self, delay: float) -> bool:
+        """Wait so many seconds; return True, perhaps earlier, if a new schedule begins."""
+        try:
+            await within(delay, self._woken.wait())
+        except asyncio.TimeoutError:
+            pass
+        self._woken.clear()
+        begins_anew, self._begins_anew = self._begins_anew, False
+        return begins_anew
 
     async def _try(self) -> bool:
         """Return True if this was the last try."""

@@ -64,7 +64,8 @@ class Action(enum.Enum):
     MARK_DOWN = "mark it down, and tell the listeners"
     GIVE_UP = "remember that it is not tried any more"
     START_TRIES = "begin to try it, by the schedule of the reconnection policy"
-    HURRY = "make the next try now"
+    HURRY = "make the next try now, and the following ones by a new schedule"
+    BEGIN_ANEW = "make the next tries by a new schedule"
     STOP_TRIES = "stop trying it"
     BRING_UP = "open the pools that sessions want"
     PLACE_ANEW = "tell load balancing policies that it went and came back"
@@ -149,6 +150,11 @@ TABLE: dict[Event, Sequence[Rule]] = {
             ),
             Action.MARK_DOWN,
             Up.DOWN,
+        ),
+        # It has been up meanwhile: what it does is news, and it may be back soon.
+        Rule(
+            lambda state, facts: not facts.has_pool and not facts.is_ignored and state.tried,
+            Action.BEGIN_ANEW,
         ),
         Rule(
             lambda state, facts: not facts.has_pool and not facts.is_ignored and not state.tried,

@@ -256,6 +256,7 @@ _ACTIONS: dict[Action, Callable[[HostWatch, Host], None]] = {
     Action.GIVE_UP: lambda watch, host: host.force_down(),
     Action.START_TRIES: HostWatch._start_tries,
     Action.HURRY: lambda watch, host: watch._tries[host].hurry(),
+    Action.BEGIN_ANEW: lambda watch, host: watch._tries[host].begin_anew(),
     Action.STOP_TRIES: HostWatch._stop_tries,
     Action.BRING_UP: HostWatch._bring_up_soon,
     Action.PLACE_ANEW: HostWatch._place_anew,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from typing import TYPE_CHECKING, Any
 
 from cassandra.engine.schema.scope import SchemaAgreementScope
-from cassandra.engine.waiting import together
+from cassandra.engine.waiting import together, within
 from cassandra.errors import ConnectionException, DriverException
 from cassandra.policies.balancing import HostDistance
 
@@ -102,7 +102,7 @@ class Agreement:
 
 
 async def wait_for_one_version(
-    ask: Callable[[], Awaitable[set[Any]]], max_wait: float, clock: Callable[[], float]
+    ask: Callable[[], Coroutine[Any, Any, set[Any]]], max_wait: float, clock: Callable[[], float]
 ) -> bool:
     """Ask for versions until there is but one; return False after `max_wait` seconds. The intervals
     grow from 10 ms to 400 ms.
@@ -111,7 +111,7 @@ async def wait_for_one_version(
     interval = FIRST_INTERVAL
     while True:
         try:
-            versions = await asyncio.wait_for(ask(), max(deadline - clock(), FIRST_INTERVAL))
+            versions = await within(max(deadline - clock(), FIRST_INTERVAL), ask())
         except asyncio.TimeoutError:
             log.warning(
                 "nodes were asked for their schema versions, but did not answer within %s seconds",

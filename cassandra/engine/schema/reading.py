@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra.encoder import cql_quote
-from cassandra.engine.waiting import together
+from cassandra.engine.waiting import together, within
 from cassandra.errors import OperationTimedOut, RequestValidationException, UserTypeDoesNotExist
 from cassandra.metadata.placement.replication import ReplicationStrategy
 from cassandra.metadata.schema.grouping import Grouping
@@ -310,7 +310,7 @@ class SchemaReader:
         # Each page has its own deadline; this one is for servers that send pages without an end.
         timeout = self._settings.schema_read_timeout
         try:
-            await asyncio.wait_for(reading, timeout)
+            await within(timeout, reading)
         except asyncio.TimeoutError:
             raise OperationTimedOut(
                 f"the schema could not be read from {connection.endpoint} within {timeout} seconds "

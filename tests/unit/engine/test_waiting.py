@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cassandra.engine.waiting import outcome_of, pools_opened, together
+from cassandra.engine.waiting import outcome_of, pools_opened, together, within
 from cassandra.errors import ConnectionShutdown, OperationTimedOut
 from tests.unit.engine.partners import spawn, turns
 
@@ -104,3 +104,72 @@ async def test_no_error_is_left_that_nobody_has_looked_at(ends: str) -> None:
     gc.collect()
     await turns()
     assert reported == []
+
+
+async def test_work_within_its_time() -> None:
+    async def work() -> int:
+        await turns()
+        return 7
+
+    assert await within(60, work()) == 7
+    assert await within(None, work()) == 7
+    assert await within(60, asyncio.sleep(0, "at once")) == "at once"
+
+
+async def test_an_error_within_its_time() -> None:
+    async def work() -> None:
+        raise KeyError("its own")
+
+    with pytest.raises(KeyError, match="its own"):
+        await within(60, work())
+
+
+@pytest.mark.parametrize("seconds", [0, -1, 0.001])
+async def test_work_whose_time_is_over_is_cancelled(seconds: float) -> None:
+    ended = []
+
+    async def work() -> None:
+        try:
+            await future()
+        finally:
+            ended.append("work")
+
+    with pytest.raises(asyncio.TimeoutError):
+        await within(seconds, work())
+    assert ended in (["work"], [])  # it may not even have begun
+
+
+async def test_a_result_that_comes_while_time_runs_out_counts() -> None:
+    async def work() -> str:
+        try:
+            await future()
+        except asyncio.CancelledError:
+            return "in the end"
+        return "never"
+
+    assert await within(0.001, work()) == "in the end"
+
+
+async def test_a_cancelled_caller_is_cancelled_whatever_the_outcome() -> None:
+    for turn in range(8):
+        answer, gone_on = future(), []
+
+        async def caller(answer: asyncio.Future[Any] = answer, seen: list[Any] = gone_on) -> None:
+            async def work() -> Any:
+                return await answer
+
+            seen.append(await within(60, work()))
+
+        waiting = spawn(caller())
+        await turns(3)
+        answer.set_result("come")  # in the same turn as the cancellation, or a little before
+        for _ in range(turn):
+            await asyncio.sleep(0)
+        if waiting.done():
+            break
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        assert gone_on == []
+    else:
+        raise AssertionError("the answer never arrived")

@@ -12,6 +12,7 @@ from cassandra.engine.hosts.reconnect import Reconnector
 from cassandra.errors import AuthenticationFailed, ConnectionException
 from cassandra.policies.reconnection import ReconnectionPolicy
 from tests.unit.engine.partners import host, spawn, turns
+from tests.waiting import until_on_loop
 
 HOST = host("10.0.0.1", is_up=False)
 DOWN = ConnectionException("still down")
@@ -124,3 +125,41 @@ async def test_a_mistake_in_a_programs_schedule_is_logged(caplog: pytest.LogCapt
     Reconnector(watch, HOST, Broken())
     assert await over(watch) == ["forgotten"]
     assert "reconnecting to 10.0.0.1:9042 failed" in caplog.text
+
+
+async def test_an_event_that_the_host_is_up_begins_the_schedule_anew() -> None:
+    """Its port may listen a moment later: the long delay of the old schedule would be next."""
+    watch = Watch(DOWN, DOWN, True)
+    reconnector = Reconnector(watch, HOST, Delays(0, 0, 3600, 3600))
+    await turns(6)
+    await until_on_loop(lambda: watch.told.count("try") == 2)
+    reconnector.hurry()
+    assert await over(watch) == ["try", DOWN, "try", DOWN, "try", "forgotten"]
+
+
+async def test_a_try_that_comes_too_early_is_followed_by_those_of_a_new_schedule() -> None:
+    watch = Watch(DOWN, DOWN, True)
+    reconnector = Reconnector(watch, HOST, OnceSlow())
+    await turns(6)
+    reconnector.hurry()  # its try fails, too
+    assert await over(watch) == ["try", DOWN, "try", DOWN, "try", "forgotten"]
+
+
+async def test_an_event_that_the_host_is_down_begins_the_schedule_anew() -> None:
+    watch = Watch(True)
+    reconnector = Reconnector(watch, HOST, OnceSlow())
+    await turns(6)
+    assert watch.told == []
+    reconnector.begin_anew()
+    assert await over(watch) == ["try", "forgotten"]
+
+
+class OnceSlow(ReconnectionPolicy):
+    """The first schedule waits for an hour, the later ones do not wait."""
+
+    def __init__(self) -> None:
+        self.schedules = 0
+
+    def new_schedule(self) -> Iterator[float]:
+        self.schedules += 1
+        return iter([3600, 3600] if self.schedules == 1 else [0, 0, 0])
