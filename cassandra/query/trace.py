@@ -23,6 +23,11 @@ else:
 __all__ = ["QueryTrace", "TraceEvent", "TraceUnavailable"]
 
 _FIRST_WAIT = 0.003
+_LONGEST_WAIT = 0.25
+# Seconds that the events must stay the same before they count as complete: if those of the
+# coordinator reach to the end of the request, if they do not, and if there are none.
+_SETTLED, _UNSETTLED, _EMPTY = 0.0, 0.1, 1.0
+_END = 0.8  # the share of the duration from which an event counts as one of the end
 _LEAST_TIMEOUT = 0.1  # seconds that each read gets, even close to the deadline
 _SESSION_COLUMNS = "duration, request, started_at, coordinator, parameters, client"
 _EVENT_COLUMNS = "activity, event_id, source, source_elapsed, thread"
@@ -31,6 +36,8 @@ _EVENT_COLUMNS = "activity, event_id, source, source_elapsed, thread"
 class TraceUnavailable(DriverException):
     """The trace was not complete within the given time."""
 
+
+_MICROSECOND = datetime.timedelta(microseconds=1)
 
 Rows = Sequence[tuple[Any, ...]]
 _Execute = Callable[..., Awaitable[Any]]
@@ -72,9 +79,9 @@ class QueryTrace:
 
         :param max_wait: seconds for the whole. None sets no limit but the session's timeout for
             each read.
-        :param wait_for_complete: wait until the duration is there, which servers write last.
+        :param wait_for_complete: wait until the duration is there, and no more events come.
         :param query_cl: consistency level to read with. None takes LOCAL_ONE.
-        :raises TraceUnavailable: if the trace is not complete in time.
+        :raises TraceUnavailable: if the trace has no duration in time.
         """
         blocking = self._populate(self._execute, _sleep, max_wait, wait_for_complete, query_cl)
         # Nothing that it awaits suspends it, so one step is all of it.
@@ -91,7 +98,7 @@ class QueryTrace:
 
         :param max_wait: seconds for the whole. None sets no limit but the session's timeout for
             each read.
-        :param wait_for_complete: wait until the duration is there, which servers write last.
+        :param wait_for_complete: wait until the duration is there, and no more events come.
         :param query_cl: consistency level to read with. None takes LOCAL_ONE.
         """
         await self._populate(
@@ -131,13 +138,50 @@ class QueryTrace:
                 # Growing intervals, so that a slow coordinator is not asked all the time.
                 await sleep(wait)
                 wait *= 2
-            self.events = [TraceEvent(*row) for row in await read("events", _EVENT_COLUMNS)]
+            rows = await read("events", _EVENT_COLUMNS)
+            if wait_for_complete:
+                rows = await self._read_to_the_end(
+                    rows, lambda: read("events", _EVENT_COLUMNS), sleep, deadline
+                )
+            self.events = [TraceEvent(*row) for row in rows]
         except OperationTimedOut as error:
             if deadline is None:
                 raise
             raise TraceUnavailable(
                 f"trace {self.trace_id} could not be read within {max_wait} seconds"
             ) from error
+
+    async def _read_to_the_end(
+        self,
+        rows: Rows,
+        read: Callable[[], Awaitable[Rows]],
+        sleep: _Sleep,
+        deadline: float | None,
+    ) -> Rows:
+        """Read the events until no more come, and return them.
+
+        Each is a write of its own, and nothing says how many there are: they count as complete if
+        they stay the same, for a shorter time if they reach to the end of the request.
+        """
+        wait = _FIRST_WAIT
+        unchanged = 0.0
+        while deadline is None or time.monotonic() + wait <= deadline:
+            await sleep(wait)
+            again = await read()
+            unchanged = unchanged + wait if len(again) == len(rows) else -1.0
+            rows = again
+            if unchanged > self._time_to_settle(rows):
+                break
+            unchanged = max(unchanged, 0.0)
+            wait = min(wait * 2, _LONGEST_WAIT)
+        return rows
+
+    def _time_to_settle(self, rows: Rows) -> float:
+        if not rows:
+            return _EMPTY
+        elapsed = [row[3] for row in rows if row[2] == self.coordinator and row[3] is not None]
+        duration = self.duration / _MICROSECOND if self.duration is not None else 0.0
+        return _SETTLED if elapsed and max(elapsed) >= _END * duration else _UNSETTLED
 
     async def _read(
         self, execute: _Execute, table: str, columns: str, level: int, deadline: float | None

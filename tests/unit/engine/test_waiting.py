@@ -152,7 +152,8 @@ async def test_a_result_that_comes_while_time_runs_out_counts() -> None:
 
 async def test_a_cancelled_caller_is_cancelled_whatever_the_outcome() -> None:
     for turn in range(8):
-        answer, gone_on = future(), []
+        answer = future()
+        gone_on: list[Any] = []
 
         async def caller(answer: asyncio.Future[Any] = answer, seen: list[Any] = gone_on) -> None:
             async def work() -> Any:

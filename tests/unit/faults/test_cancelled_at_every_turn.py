@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -59,7 +60,7 @@ async def nothing_is_left(fake: FakeCluster) -> None:
 async def test_connect(fake: FakeCluster) -> None:
     for turns in range(MOST_TURNS):
         cluster = cluster_of(fake)
-        was_over = await after(turns, lambda cluster=cluster: cluster.connect("ks"))
+        was_over = await after(turns, partial(cluster.connect, "ks"))
         await asyncio.wait_for(cluster.shutdown(), WAIT)
         await nothing_is_left(fake)
         if was_over:
@@ -99,7 +100,7 @@ async def test_operations(fake: FakeCluster, name: str) -> None:
         session = await cluster.connect("a", wait_for_all_pools=True)
         operation = operations(session)[name]
         for turns in range(MOST_TURNS):
-            was_over = await after(turns, lambda turns=turns: operation(turns))
+            was_over = await after(turns, partial(operation, turns))
             assert (await asyncio.wait_for(session.execute(READ), WAIT)).one().k == 1
             if was_over:
                 break

@@ -18,21 +18,23 @@ ID = uuid.UUID(int=5)
 MOMENT = datetime.datetime(2026, 1, 2)
 SESSION = (1500, "Execute CQL3 query", MOMENT, "10.0.0.1", {"query": "SELECT 1"}, "10.0.0.9")
 UNFINISHED = (None, *SESSION[1:])
-EVENTS = [("Parsing", uuid_from_time(MOMENT), "10.0.0.1", 30, "thread-1")]
+EVENTS = [("Parsing", uuid_from_time(MOMENT), "10.0.0.1", 1400, "thread-1")]
+EARLY = [("Parsing", uuid_from_time(MOMENT), "10.0.0.1", 30, "thread-1")]
 
 
 class Session:
     """Answers reads of the session's table in order, the last answer again and again."""
 
-    def __init__(self, *sessions: Any) -> None:
+    def __init__(self, *sessions: Any, events: Any = (EVENTS,)) -> None:
         self.left = list(sessions)
+        self.events = list(events)
         self.read: list[tuple[Any, dict[str, Any]]] = []
 
     def _answer(self, statement: Any, parameters: Any, options: dict[str, Any]) -> Any:
         assert parameters == (ID,)
         self.read.append((statement, options))
         if "system_traces.events" in statement.query_string:
-            rows: Any = EVENTS
+            rows: Any = self.events.pop(0) if len(self.events) > 1 else self.events[0]
         else:
             rows = self.left.pop(0) if len(self.left) > 1 else self.left[0]
         if isinstance(rows, Exception):
@@ -70,15 +72,46 @@ def test_a_complete_trace(waits: list[float]) -> None:
         "10.0.0.1",
         "thread-1",
     )
-    assert (event.datetime, event.source_elapsed) == (MOMENT, datetime.timedelta(microseconds=30))
+    assert (event.datetime, event.source_elapsed) == (MOMENT, datetime.timedelta(microseconds=1400))
     assert str(event) == "Parsing on 10.0.0.1[thread-1] at 2026-01-02 00:00:00"
     assert "coordinator: 10.0.0.1" in str(trace)
     # Growing waits, and reads that leave no trace of their own.
-    assert waits == [0.003, 0.006]
+    assert waits == [0.003, 0.006, 0.003]  # the last one for a second look at the events
     assert all(options["trace"] is False for _, options in session.read)
     assert {statement.consistency_level for statement, _ in session.read} == {
         ConsistencyLevel.LOCAL_ONE
     }
+
+
+def test_events_that_arrive_after_the_duration(waits: list[float]) -> None:
+    later = [*EARLY, *EVENTS]
+    session = Session([SESSION], events=([], [], EARLY, EARLY, EARLY, later))
+    trace = QueryTrace(ID, session)
+    trace.populate()
+    assert trace.events is not None
+    assert len(trace.events) == 2
+    assert session.events == [later]
+
+
+def test_events_that_do_not_reach_to_the_end_are_read_for_a_while(waits: list[float]) -> None:
+    elsewhere = [("Parsing", uuid_from_time(MOMENT), "10.0.0.2", 1490, "thread-1")]
+    for events in (EARLY, elsewhere, [(*EARLY[0][:3], None, "thread-1")]):
+        waits.clear()
+        trace = QueryTrace(ID, Session([SESSION], events=(events,)))
+        trace.populate()
+        assert trace.events is not None
+        assert len(trace.events) == 1
+        assert 0.1 < sum(waits) < 0.3
+
+
+def test_without_events_there_is_an_end_too(waits: list[float]) -> None:
+    trace = QueryTrace(ID, Session([SESSION], events=([],)))
+    trace.populate(max_wait=None)
+    assert trace.events == []
+    waits.clear()
+    trace.populate(max_wait=0.5)
+    assert trace.events == []
+    assert 0.2 < sum(waits) <= 0.5
 
 
 async def test_awaited() -> None:
@@ -94,7 +127,7 @@ HALF = (1500, None, None, None, None, None)  # the end has arrived before the be
 def test_an_end_that_arrives_first(waits: list[float]) -> None:
     trace = QueryTrace(ID, Session([HALF], [HALF], [SESSION]))
     trace.populate()
-    assert (trace.coordinator, trace.started_at, len(waits)) == ("10.0.0.1", MOMENT, 2)
+    assert (trace.coordinator, trace.started_at, len(waits)) == ("10.0.0.1", MOMENT, 3)
 
 
 def test_an_end_without_a_beginning_is_taken_when_time_is_over(waits: list[float]) -> None:
