@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import weakref
 from collections.abc import Hashable, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -315,6 +316,15 @@ class ClusterBase(
         :param policy: a policy that was set after `connect`.
         """
 
+    def _take_in(self, profile: ExecutionProfile) -> None:
+        """Have the policies of a profile that a call names by itself know the hosts."""
+        unnamed = self.profile_manager.add_unnamed(profile, partial(_forget, weakref.ref(self)))
+        if unnamed is not None:
+            unnamed.policy.check_supported()
+            self._adopt_policy(unnamed.policy)
+            self._attach_policy(profile.speculative_execution_policy)
+            unnamed.is_ready = True
+
     def _add_profile(self, name: Hashable, profile: ExecutionProfile) -> LoadBalancingPolicy | None:
         """Add a profile; return its load balancing policy if no other profile has it."""
         if not isinstance(profile, ExecutionProfile):
@@ -403,3 +413,12 @@ class ClusterBase(
 
     def _settings(self) -> Settings:
         return settings_of(self)
+
+
+def _forget(cluster: weakref.ref[ClusterBase], policy: LoadBalancingPolicy) -> None:
+    """Have the engine tell `policy` of no hosts any more; in any thread."""
+    owner = cluster()
+    core = owner._core if owner is not None else None
+    if core is not None:
+        with suppress(RuntimeError):  # the loop is closed
+            core.loop.call_soon_threadsafe(core.policies.forget, policy)

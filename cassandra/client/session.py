@@ -204,6 +204,7 @@ class SessionBase(RequestMaker, ObservedBySession):
         :raises ValueError: if there is no profile of this name.
         """
         if isinstance(name, ExecutionProfile):
+            self.cluster._take_in(name)
             return name
         # Not the cluster's: old-style settings may have changed the copy of this session.
         if name is EXEC_PROFILE_DEFAULT:

@@ -8,6 +8,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable, Coroutine, Hashable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra._forks import renew_in_child
@@ -19,7 +20,12 @@ from cassandra.client.schema_calls import SchemaCalls
 from cassandra.client.settings.docstrings import WithFields
 from cassandra.cluster.known_names import KnownCluster
 from cassandra.cluster.session import Session
-from cassandra.errors import ConnectionException, ConnectionShutdown, InvalidRequest
+from cassandra.errors import (
+    ConnectionException,
+    ConnectionShutdown,
+    InvalidRequest,
+    OperationTimedOut,
+)
 
 if TYPE_CHECKING:
     from cassandra.engine.core import Core
@@ -46,6 +52,8 @@ log = logging.getLogger("cassandra.cluster")
 
 SHUTDOWN_TIMEOUT = 10.0  # seconds
 LAST_TIMEOUT = 0.5  # seconds
+# Seconds that a call waits for the pools that the policy of its own profile wants.
+POOLS_WAIT = 5.0
 CANCEL_INTERVAL = 0.02  # seconds between looks, while shutdown() ends a connect() of another thread
 
 
@@ -225,12 +233,26 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
         return [session._default_profile for session in list(self.sessions)]
 
     def _adopt_policy(self, policy: LoadBalancingPolicy) -> None:
-        if self._core is not None:
-            self._run(_call(self._core.policies.adopt, policy, self))
+        if self._core is None:
+            return
+        if self._is_in_loop():
+            self._core.policies.adopt(policy, self)
+            return
+        opening = self._run(_call(self._core.policies.adopt, policy, self))
+        with suppress(OperationTimedOut):  # they go on
+            self._run(pools_opened(opening, POOLS_WAIT, policy))
 
     def _attach_policy(self, policy: SpeculativeExecutionPolicy) -> None:
-        if self._core is not None:
+        if self._core is None:
+            return
+        if self._is_in_loop():
+            self._core.policies.attach(policy)
+        else:
             self._run(_call(self._core.policies.attach, policy))
+
+    def _is_in_loop(self) -> bool:
+        """Return True in a callback: to wait for the loop there would be to wait for itself."""
+        return self._loop_thread is not None and self._loop_thread.is_current()
 
     def _resize_pools(self) -> None:
         if self._core is not None:

@@ -98,7 +98,14 @@ class Core(Observers):
         self.schema = SchemaRefresher(
             settings, metadata, self.schema_reader, self.agreement.wait, self._required, self.spawn
         )
-        self.policies = Policies(self, metadata, self.listeners, self.hosts.bring_up, self.spawn)
+        self.policies = Policies(
+            self,
+            metadata,
+            self.listeners,
+            self.hosts.bring_up,
+            self.spawn,
+            self.sessions.follow_distances_soon,
+        )
         self.preparer = Preparer(
             settings, metadata, self.sessions, self.internal_queries.send, self.spawn, server=self
         )

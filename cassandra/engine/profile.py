@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -211,6 +212,25 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
 }
 
 
+class _UnnamedProfile:
+    """A profile that calls have named by itself.
+
+    :param key: the id of the profile.
+    :param reference: to the profile; it is held so that the end of the profile is heard of.
+    :param policy: its load balancing policy.
+    """
+
+    __slots__ = ("is_ready", "key", "policy", "reference")
+
+    def __init__(
+        self, key: int, reference: weakref.ref[ExecutionProfile], policy: LoadBalancingPolicy
+    ) -> None:
+        self.key = key
+        self.reference = reference
+        self.policy = policy
+        self.is_ready = False  # the policy knows the hosts
+
+
 class ProfileManager:
     """The profiles of a cluster by name.
 
@@ -220,6 +240,8 @@ class ProfileManager:
     def __init__(self, pools_allowed: bool = False) -> None:
         self.pools_allowed = pools_allowed
         self.profiles: dict[Any, ExecutionProfile] = {}
+        # Profiles that calls have named by themselves, by their ids, for as long as they live.
+        self._unnamed: dict[int, _UnnamedProfile] = {}
 
     @property
     def default(self) -> ExecutionProfile:
@@ -232,7 +254,39 @@ class ProfileManager:
             id(profile.load_balancing_policy): profile.load_balancing_policy
             for profile in self.profiles.values()
         }
+        found |= {id(each.policy): each.policy for each in list(self._unnamed.values())}
         return list(found.values())
+
+    def add_unnamed(
+        self, profile: ExecutionProfile, forget: Callable[[LoadBalancingPolicy], None]
+    ) -> _UnnamedProfile | None:
+        """Add a profile that has no name; return None if its policies are in use already.
+
+        The caller has them populated, and sets `is_ready` afterwards.
+
+        :param profile: is held weakly.
+        :param forget: called with the load balancing policy when nothing uses it any more, in any
+            thread.
+        """
+        policy = profile.load_balancing_policy
+        known = self._unnamed.get(id(profile))
+        if known is not None and known.policy is policy:
+            return None if known.is_ready else known
+        if known is None and any(policy is other for other in self._named_policies()):
+            return None
+
+        def leave(reference: weakref.ref[ExecutionProfile]) -> None:
+            if self._unnamed.get(unnamed.key) is unnamed:
+                del self._unnamed[unnamed.key]
+            if not any(unnamed.policy is other for other in self.policies()):
+                forget(unnamed.policy)
+
+        unnamed = _UnnamedProfile(id(profile), weakref.ref(profile, leave), policy)
+        self._unnamed[id(profile)] = unnamed
+        return unnamed
+
+    def _named_policies(self) -> list[LoadBalancingPolicy]:
+        return [profile.load_balancing_policy for profile in self.profiles.values()]
 
     def speculation_policies(self) -> list[SpeculativeExecutionPolicy]:
         """Return the distinct policies of speculative executions."""

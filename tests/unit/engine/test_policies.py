@@ -37,7 +37,10 @@ class PolicyParts:
         self.listeners = Listeners(lambda: None)
         self.engine: Any = object()
         engine: Any = self.engine
-        self.policies = Policies(engine, metadata, self.listeners, self.bring_up, spawn)
+        self.followed: list[int] = []
+        self.policies = Policies(
+            engine, metadata, self.listeners, self.bring_up, spawn, lambda: self.followed.append(1)
+        )
 
     async def bring_up(self, host: Any) -> bool:
         self.brought_up.append(host)
@@ -61,3 +64,13 @@ async def test_a_policy_that_comes_later_gets_pools_where_hosts_may_live() -> No
     assert await asyncio.gather(*tasks) == [True, True]
     assert world.brought_up == [UP, UNKNOWN]
     assert policy.seen[0][0] == "populate"
+
+
+async def test_a_policy_is_adopted_once_and_forgotten() -> None:
+    world, policy, cluster = PolicyParts(), Noting(), object()
+    assert world.policies.adopt(policy, cluster)  # type: ignore[arg-type]
+    assert world.policies.adopt(policy, cluster) == []  # type: ignore[arg-type]
+    assert world.listeners.policies == [policy]
+    world.policies.forget(policy)
+    assert world.listeners.policies == []
+    assert world.followed == [1]

@@ -1,0 +1,101 @@
+"""Profiles that a call names by themselves: their policies know the hosts while they live."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from cassandra import aio
+from cassandra.cluster import Cluster, ExecutionProfile
+from cassandra.policies import HostFilterPolicy, RoundRobinPolicy
+from cassandra.testing import FakeCluster
+from tests.unit.engine.faults import READ, number
+from tests.waiting import until, until_on_loop
+
+
+def of_node(fake: FakeCluster, place: int) -> ExecutionProfile:
+    """Return a profile that wants one node."""
+    address = fake[place].address
+    return ExecutionProfile(
+        load_balancing_policy=HostFilterPolicy(
+            RoundRobinPolicy(), lambda host: host.address == address
+        )
+    )
+
+
+@contextmanager
+def primed() -> Iterator[FakeCluster]:
+    """Two nodes; each answers `READ` by its place."""
+    with FakeCluster(2) as fake:
+        for place, node in enumerate(fake.nodes):
+            node.prime(READ, number(place))
+        yield fake
+
+
+def policies_of(cluster: Any) -> int:
+    return len(cluster._core.listeners.policies)
+
+
+def test_blocking() -> None:
+    with primed() as fake, Cluster([fake[0].address], port=fake.port) as cluster:
+        session = cluster.connect()
+        profile = of_node(fake, 1)
+        for _ in range(3):
+            assert session.execute(READ, execution_profile=profile).one().k == 1
+        assert policies_of(cluster) == 2
+        clone = session.execution_profile_clone_update(profile, request_timeout=3)
+        assert session.execute(READ, execution_profile=clone).one().k == 1
+        assert policies_of(cluster) == 2
+        del profile, clone
+        gc.collect()
+        until(lambda: policies_of(cluster) == 1)
+
+
+def test_a_node_that_no_other_policy_wants() -> None:
+    with (
+        primed() as fake,
+        Cluster(
+            [fake[0].address],
+            port=fake.port,
+            load_balancing_policy=of_node(fake, 0).load_balancing_policy,
+        ) as cluster,
+    ):
+        session = cluster.connect()
+        profile = of_node(fake, 1)
+        assert session.execute(READ, execution_profile=profile).one().k == 1
+        assert len(session.get_pool_state()) == 2
+        profile.load_balancing_policy = of_node(fake, 0).load_balancing_policy
+        assert session.execute(READ, execution_profile=profile).one().k == 0
+        del profile
+        gc.collect()
+        until(lambda: len(session.get_pool_state()) == 1)
+
+
+def test_in_a_callback() -> None:
+    with primed() as fake, Cluster([fake[0].address], port=fake.port) as cluster:
+        session = cluster.connect()
+        profile = of_node(fake, 1)
+        results: list[Any] = []
+
+        def again(rows: Any) -> None:
+            future = session.execute_async(READ, execution_profile=profile)
+            future.add_callbacks(results.append, results.append)
+
+        session.execute_async(READ).add_callback(again)
+        until(lambda: results)
+        assert results[0][0].k == 1
+
+
+async def test_awaited() -> None:
+    with primed() as fake:
+        async with aio.Cluster([fake[0].address], port=fake.port) as cluster:
+            session = await cluster.connect(wait_for_all_pools=True)
+            profile = of_node(fake, 1)
+            for _ in range(3):
+                assert (await session.execute(READ, execution_profile=profile)).one().k == 1
+            assert policies_of(cluster) == 2
+            del profile
+            gc.collect()
+            await until_on_loop(lambda: policies_of(cluster) == 1)
