@@ -93,6 +93,12 @@ __all__ = [
     "implementation",
 ]
 
+# Pickle, repr and logs show the path by which programs know them.
+for _name in __all__:
+    if getattr(globals().get(_name), "__module__", None) == "cassandra.errors":
+        globals()[_name].__module__ = __name__
+del _name
+
 # Programs use these as attributes after an import of another one: with other drivers, importing
 # cassandra.cluster imports most of them.
 _MODULES = frozenset(

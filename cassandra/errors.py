@@ -600,7 +600,7 @@ WriteType.name_to_value = {name: value for name, value in vars(WriteType).items(
 WriteType.value_to_name = {value: name for name, value in WriteType.name_to_value.items()}
 
 
-# The modules that programs import these classes from, if not from `cassandra`.
+# The modules that programs import these classes from, if neither from here nor from `cassandra`.
 _PUBLIC_PATHS = {
     "cassandra.cluster": (
         "LoginRefused",
@@ -620,12 +620,12 @@ _PUBLIC_PATHS = {
 }
 
 
-# Pickle, repr and logs show this path, and programs catch the classes by it.
+# Pickle, repr and logs show this path, and programs catch the classes by it. The package itself
+# names those that it hands on.
 def _name_public_paths() -> None:
-    elsewhere = {name: module for module, names in _PUBLIC_PATHS.items() for name in names}
-    for name, value in list(globals().items()):
-        if isinstance(value, type) and value.__module__ == __name__ and not name.startswith("_"):
-            value.__module__ = elsewhere.get(name, "cassandra")
+    for module, names in _PUBLIC_PATHS.items():
+        for name in names:
+            globals()[name].__module__ = module
 
 
 _name_public_paths()

@@ -301,6 +301,8 @@ class UsingDescriptor(_OptionDescriptor):
 
 
 for _class in list(vars().values()):
-    if isinstance(_class, type) and _class.__module__ == __name__:
+    # Errors are found where they are, by pickle say; descriptors look as those of a model.
+    is_descriptor = isinstance(_class, type) and not issubclass(_class, Exception)
+    if is_descriptor and _class.__module__ == __name__:
         _class.__module__ = "cassandra.cqlengine.models"
 del _class

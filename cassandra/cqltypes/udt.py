@@ -146,6 +146,19 @@ def _unhex(name: str | type[_CassandraType]) -> str:
         raise ValueError(f"{name!r} is not the hex code of a name: {error}") from None
 
 
+# A value that is unpickled has the class of those that come from the server.
+_value_classes: Bounded[tuple[str, tuple[str, ...]], Any] = Bounded(1024, 1 << 25)
+
+
+def value_of_fields(name: str, names: tuple[str, ...], values: tuple[Any, ...]) -> Any:
+    """Return a value of a user-defined type; such values are pickled as calls of this.
+
+    :param name: the name of the type.
+    :param names: the names of its fields.
+    """
+    return make_named_tuple(name, names)._make(values)
+
+
 def make_named_tuple(name: str, names: tuple[str, ...]) -> Any:
     """Return the named-tuple class of a type's fields.
 
@@ -153,6 +166,10 @@ def make_named_tuple(name: str, names: tuple[str, ...]) -> Any:
     Returns None if two fields have the same name: values are plain tuples then.
     """
     # The name of a named tuple has to be an identifier; a type's name may be any text.
+    key = (name, names)
+    known = _value_classes.get(key)
+    if known is not None:
+        return known
     title = name if name.isidentifier() and name.isascii() and not iskeyword(name) else "udt"
     fields = [
         field
@@ -163,7 +180,15 @@ def make_named_tuple(name: str, names: tuple[str, ...]) -> Any:
     if len(set(fields)) < len(fields):
         return None
     made: Any = namedtuple(title, fields)  # type: ignore[misc]
-    return made
+
+    def reduce(value: Any) -> tuple[Any, ...]:
+        # By what it is made of: pickle finds no class that was made at run time.
+        return value_of_fields, (name, names, tuple(value))
+
+    # Of the class: pickle does not look at instances.
+    type.__setattr__(made, "__reduce__", reduce)
+    size = _CLASS_BYTES + _FIELD_BYTES * len(names) + 3 * (len(name) + text_size(names))
+    return _value_classes.keep(key, made, size)
 
 
 def _maker(cls: type[UserType]) -> Callable[[list[Any]], Any]:

@@ -53,6 +53,11 @@ def field_names(names: Sequence[str]) -> list[str]:
     return fields
 
 
+def row_of(names: tuple[str, ...], values: tuple[Any, ...]) -> Any:
+    """Return a row of these columns and values; rows are pickled as calls of this."""
+    return row_class(names)._make(values)
+
+
 def row_class(names: Sequence[str]) -> type[Any]:
     """Return the named tuple class `Row` for columns of these names.
 
@@ -64,7 +69,16 @@ def row_class(names: Sequence[str]) -> type[Any]:
     if found is not None:
         return found
     named = namedtuple("Row", field_names(key))  # type: ignore[misc]
-    members = {**vars(named), "__module__": "cassandra.query"}  # which errors and reprs show
+
+    def reduce(row: Any) -> tuple[Any, ...]:
+        # By what it is made of: pickle finds no class that was made at run time.
+        return row_of, (key, tuple(row))
+
+    members = {
+        **vars(named),
+        "__module__": "cassandra.query",  # which errors and reprs show
+        "__reduce__": reduce,
+    }
     made = type("Row", (implementations.rows.RowBase,), members)
     # Two threads may both make one; the first stays, so that all see the same class.
     return _classes.keep(key, made, _CLASS_BYTES + _FIELD_BYTES * len(key) + 3 * text_size(key))

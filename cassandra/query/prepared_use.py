@@ -27,6 +27,3 @@ class PreparedUse(PreparedStatement):
     def bind(self, values: Any) -> BoundStatement:
         """Return the bound statement; a USE has no bind markers."""
         return BoundUse(self).bind(values)
-
-
-BoundUse.__module__ = PreparedUse.__module__ = "cassandra.query"

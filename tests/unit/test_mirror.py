@@ -52,6 +52,7 @@ ACROSS = {
     "test_mirror.py": "this very rule",
     "test_compilers.py": "tests/compilers.py",
     "test_sanitize.py": "tests/sanitize.py",
+    "test_pickle.py": "that errors, rows, values and statements can be pickled",
     "test_security_promises.py": "SECURITY.md",
     "test_shares_of_integration.py": "tests/integration/clusters.py",
     "test_twins.py": "that the two implementations have the same names and signatures",

@@ -49,7 +49,7 @@ class LWTException(CQLEngineException):
         self.existing = existing
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.existing,)
+        return type(self), (self.existing,), vars(self)
 
 
 def check_applied(result: Any) -> None:

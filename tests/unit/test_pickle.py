@@ -1,0 +1,175 @@
+"""What programs send to other processes: errors, rows, values, statements."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import pickle
+import pkgutil
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import cassandra
+from cassandra import aio
+from cassandra.cluster import Cluster, NoHostAvailable
+from cassandra.cqlengine import columns
+from cassandra.cqlengine.models import Model
+from cassandra.cqltypes import Int32Type, UserType
+from cassandra.errors import DecodeError, DriverException, InvalidRequest, SessionShutdown
+from cassandra.protocol.rowclass import row_class
+from cassandra.query import BatchStatement, SimpleStatement, TraceEvent
+from cassandra.testing.fake import FakeNode, rows
+from cassandra.util import (
+    Date,
+    DateRange,
+    DateRangeBound,
+    Distance,
+    Duration,
+    LineString,
+    OrderedMap,
+    Point,
+    Polygon,
+    SortedSet,
+    Time,
+    uuid_from_time,
+)
+
+PROTOCOLS = range(2, pickle.HIGHEST_PROTOCOL + 1)  # older ones know no slots
+
+
+def modules() -> Iterator[Any]:
+    for found in pkgutil.walk_packages(cassandra.__path__, "cassandra."):
+        # Names that refuse to be used, and modules that need what is not installed.
+        if not found.name.startswith(("cassandra._accel", "cassandra._compat", "cassandra.io.")):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                try:
+                    yield importlib.import_module(found.name)
+                except ImportError:
+                    continue
+
+
+def errors() -> list[type[BaseException]]:
+    found = {
+        value
+        for module in modules()
+        for value in vars(module).values()
+        if isinstance(value, type)
+        and issubclass(value, BaseException)
+        and value.__module__.startswith("cassandra")
+    }
+    return sorted(found, key=lambda kind: (kind.__module__, kind.__qualname__))
+
+
+def test_each_error_is_where_it_says() -> None:
+    found = errors()
+    assert DecodeError in found
+    lost = []
+    for kind in found:
+        place: Any = importlib.import_module(kind.__module__)
+        for part in kind.__qualname__.split("."):
+            place = getattr(place, part, None)
+        if place is not kind:
+            lost.append(kind)
+    assert lost == []
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_each_error_that_takes_a_message(protocol: int) -> None:
+    tried = 0
+    for kind in errors():
+        try:
+            error = kind("what went wrong")
+        except TypeError:
+            continue  # of another signature
+        vars(error)["note"] = 5
+        again: Any = pickle.loads(pickle.dumps(error, protocol))
+        tried += 1
+        assert type(again) is kind
+        assert (again.args, again.note) == (error.args, 5)
+    assert tried > 30
+
+
+@pytest.mark.parametrize("face", [Cluster, aio.Cluster])
+async def test_errors_of_a_session(face: Any) -> None:
+    async def connect() -> None:
+        connecting = face(["127.0.0.1"], port=1).connect()
+        if face is aio.Cluster:
+            await connecting
+
+    with pytest.raises(NoHostAvailable) as caught:
+        await connect()
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert str(again) == str(caught.value)
+    assert list(again.errors) == list(caught.value.errors)
+    for error in (SessionShutdown("it is shut down", {}), InvalidRequest("no such table")):
+        assert str(pickle.loads(pickle.dumps(error))) == str(error)
+        assert isinstance(error, DriverException)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_rows(protocol: int) -> None:
+    row = row_class(("k", "a b", "class", "_x", "k"))._make([1, "x", None, 2.5, 3])
+    again = pickle.loads(pickle.dumps([row, row], protocol))
+    assert again == [row, row]
+    assert [type(each) for each in again] == [type(row)] * 2
+    assert (again[0]._fields, again[0].a_b) == (row._fields, "x")
+    assert copy.deepcopy(row) == copy.copy(row) == row
+    assert type(copy.deepcopy(row)) is type(row)
+
+
+def test_rows_of_a_session() -> None:
+    with FakeNode() as node:
+        node.prime("Q", rows([("k", "int"), ("v", "text")], [(1, "x"), (2, None)]))
+        with Cluster([node.address], port=node.port) as cluster:
+            found = cluster.connect().execute("Q").all()
+    assert pickle.loads(pickle.dumps(found)) == found
+    assert pickle.loads(pickle.dumps(found))[0].v == "x"
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_values_of_user_types(protocol: int) -> None:
+    kind = UserType.make_udt_class("ks", "ad dress", ("zip", "class", "a b"), (Int32Type,) * 3)
+    value = kind.tuple_type(1, 2, None)
+    again = pickle.loads(pickle.dumps(value, protocol))
+    assert again == value
+    assert type(again) is type(value)
+    assert again.zip == 1
+
+
+VALUES = [
+    Date(5), Time(5), Duration(1, 2, 3), SortedSet([3, 1]), SortedSet([None, 1]),
+    OrderedMap([({"a": 1}, 2)]), Point(1, 2), LineString([(1, 2), (3, 4)]),
+    Polygon([(0, 0), (1, 0), (1, 1)]), Distance(0, 0, 1), DateRange(value=DateRangeBound(5, "DAY")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
+def test_values(value: Any, protocol: int) -> None:
+    again = pickle.loads(pickle.dumps(value, protocol))
+    assert (type(again), again) == (type(value), value)
+
+
+def test_statements_and_events() -> None:
+    statement = SimpleStatement("SELECT 1", keyspace="ks", fetch_size=7)
+    again = pickle.loads(pickle.dumps(statement))
+    assert (again.query_string, again.keyspace, again.fetch_size) == ("SELECT 1", "ks", 7)
+    batch = BatchStatement()
+    batch.add("INSERT INTO t (k) VALUES (%s)", (1,))
+    assert len(pickle.loads(pickle.dumps(batch))) == 1
+    event = TraceEvent("Parsing", uuid_from_time(5), "10.0.0.1", 1, "thread-1")
+    assert vars(pickle.loads(pickle.dumps(event))) == vars(event)
+
+
+class Thing(Model):
+    k = columns.Integer(primary_key=True)
+
+
+def test_errors_of_the_mapper() -> None:
+    for kind in (Thing.DoesNotExist, Thing.MultipleObjectsReturned):
+        again = pickle.loads(pickle.dumps(kind("of this model")))
+        assert type(again) is kind
