@@ -126,6 +126,16 @@ def test_nan_is_a_number(twins: Twins) -> None:
     assert len(encode(twins, map_of(t.FloatType, t.FloatType), {nan: nan})) == 20
 
 
+@pytest.mark.parametrize("name", ["serialize", "to_binary"])
+@pytest.mark.parametrize("kind", SCALARS, ids=lambda kind: str(kind.cql_parameterized_type()))
+def test_no_value_has_no_bytes_of_its_own(twins: Twins, kind: Any, name: str) -> None:
+    calls = twins.codecs.TypeCalls(kind, kind.build_codec(twins.codecs), False, None)
+    for value in (*MISSING, numpy.ma.array(5.0, mask=True), numpy.ma.array("5", mask=True)):
+        for call in (getattr(calls, name), getattr(kind, name)):
+            with pytest.raises(EncodeTypeError):
+                call(value, 4)
+
+
 @pytest.mark.parametrize("source", ["i1", "i4", "i8", "f2", "f4", "f8", ">f4", "O"])
 @pytest.mark.parametrize("kind", [t.FloatType, t.DoubleType, t.Int32Type, t.LongType])
 def test_masked_elements_are_refused(twins: Twins, kind: Any, source: str) -> None:
