@@ -23,11 +23,16 @@ BOUND = TYPES + r"(bound|read_again)\["
 
 SEEN = [
     told(
-        "null-elements",
+        "retry-idempotent",
         seen=(
-            Seen(r"core_data\.nulls_inside_collections"),
-            Seen(BOUND, r"(show:|table:.*)[\"\[({]*.*None", "", ENCODE + r"|<nothing>"),
+            Seen(
+                r"(types_bound\.bound\[list<|core_data\.nulls_inside_collections)",
+                "show:.*None",
+                r"error\(NoHostAvailable\)|ResultSet",  # an empty value, of cassandra-driver's
+                r"error\(DriverException\|ErrorMessage\|ErrorMessageSub\|ServerError\)",
+            ),
         ),
+        test="tests/unit/policies/test_retry.py",
     ),
     told(
         "wrong-types",
