@@ -78,6 +78,18 @@ SEEN = [
         ),
     ),
     Defended(
+        what="A null in a frozen list is read as None.",
+        why="scylla-driver, which writes it, fails to read it; cassandra-driver has no null there.",
+        seen=(
+            Seen(
+                r"types_bound\.read_again\[frozen<list<text>>\]",
+                "show:.*None",
+                "",
+                r"Row\(v=\[None\]\)",
+            ),
+        ),
+    ),
+    Defended(
         what=(
             "A value of a tuple with too few fields has nulls for the others; an empty one is "
             "nulls instead of no bytes."
@@ -161,7 +173,7 @@ SEEN = [
                 ANY_ERROR,
             ),
             Seen(r"values\.temporal", "show:Time -1", "", NOTHING),
-            Seen(r"values\.(times|coding\[ListType)", "show:(unix|\\[None\\])", "", NOTHING),
+            Seen(r"values\.times", "show:unix", "", NOTHING),
         ),
     ),
     Defended(
