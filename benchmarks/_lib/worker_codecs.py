@@ -96,7 +96,14 @@ def cases() -> list[tuple[str, Any, Any, float | None, float | None]]:
             None,
         ),
         ("UDT of 5 with 2 nulls", user_type, (1, None, 2**40, "abc", None), 500, 700),
-        ("ten nulls in a list<int>", list_of([cqltypes.Int32Type]), [None] * 10, 120, None),
+        ("ten nulls in a list<int>", list_of([cqltypes.Int32Type]), [None] * 10, 80, None),
+        (
+            "list<int> of 10 with 5 nulls",
+            list_of([cqltypes.Int32Type]),
+            [1, None] * 5,
+            100,
+            None,
+        ),
         (
             "timestamp",
             cqltypes.TimestampType,

@@ -52,6 +52,12 @@ def cases() -> list[tuple[str, Any, Any]]:
         ("varint", t.IntegerType, -123456789),
         ("decimal", t.DecimalType, decimal.Decimal("12345.6789")),
         ("list<int> of 10", t.ListType.apply_parameters([t.Int32Type]), ints),
+        ("list<int> of 10 nulls", t.ListType.apply_parameters([t.Int32Type]), [None] * 10),
+        (
+            "list<int> of 10 with 5 nulls",
+            t.ListType.apply_parameters([t.Int32Type]),
+            [1, None] * 5,
+        ),
         ("set<text> of 10", t.SetType.apply_parameters([t.UTF8Type]), [*map(str, ints)]),
         (
             "map<text, int> of 10",

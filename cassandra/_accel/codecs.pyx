@@ -295,14 +295,12 @@ cdef inline bint is_null(Codec codec, object value) except -1:
     return value is None or (turbocql_maybe_missing(value) and is_missing(value, codec.cql_name))
 
 
-# Writes `value` as [bytes]. Returns 1 if it is null: some collections refuse it.
-cdef int write_bytes(Codec codec, wbuf* out, object value) except -1:
+cdef inline int write_bytes(Codec codec, wbuf* out, object value) except -1:
     cdef Py_ssize_t at
     cdef Py_ssize_t size
     cdef uint8_t* p
     if value is None:
-        wbuf_int32(out, -1)
-        return 1
+        return wbuf_int32(out, -1)
     if (
         codec.kind == KIND_TEXT
         and PyUnicode_CheckExact(value)
@@ -315,8 +313,7 @@ cdef int write_bytes(Codec codec, wbuf* out, object value) except -1:
         memcpy(p + 4, PyUnicode_DATA(value), size)
         return 0
     if turbocql_maybe_missing(value) and is_missing(value, codec.cql_name):
-        wbuf_int32(out, -1)
-        return 1
+        return wbuf_int32(out, -1)
     at = out.size
     wbuf_extend(out, 4)
     codec.write(out, value)

@@ -15,6 +15,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from cassandra.engine.failures import as_exception
+from cassandra.engine.null_positions import null_positions
 from cassandra.engine.overrides import refuse_overrides
 from cassandra.engine.prepare.again import Reprepare
 from cassandra.engine.server_warnings import log_warnings
@@ -293,6 +294,9 @@ class Request(RequestBase):
     def _on_error(self, attempt: Attempt, connection: Connection, message: ErrorMessage) -> None:
         error = message.to_exception()
         _say_where(error, f"(from {attempt.host}, executing {self.request_body.describe()})")
+        nulls = null_positions(error, self.request_body)
+        if nulls is not None:
+            _say_where(error, nulls)
         attempt.error = error
         core = self.session.core
         observe = core.on_latency if isinstance(message, _WORKED_FOR) else core.on_refusal

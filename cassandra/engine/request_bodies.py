@@ -9,7 +9,7 @@ consistency level on a retry).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra.engine.overrides import refuse_overrides
@@ -50,6 +50,8 @@ __all__ = [
 
 # In the place of the keyspace that a request expects: it switches that of the connection.
 USE_ITSELF: Any = object()
+
+BoundRow = tuple[str, PreparedStatement, Sequence[Any]]
 
 # Bytes of a header: version, flags, stream (2), opcode, length (4).
 HEADER_SIZE = 9
@@ -149,6 +151,13 @@ class BodyMethods:
     def cached_metadata(self) -> Any:
         """The result metadata remembered for the statement, to decode the answer with."""
         return None
+
+    def bound_rows(self) -> Iterator[BoundRow]:
+        """Yield the values of each execution of a prepared statement, to look into after an error.
+
+        :returns: (where it is in a batch, the statement, a body of each value) of each.
+        """
+        yield from ()
 
     def renew(self, old_id: bytes, prepared: PreparedStatement) -> None:
         """`prepared`, which had `old_id`, was prepared again. A body that renders from the
@@ -297,6 +306,10 @@ class ExecuteBody(BodyMethods, ExecuteBodyBase):
         prepared: PreparedStatement = self.prepared
         return prepared
 
+    def bound_rows(self) -> Iterator[BoundRow]:
+        if self.values:
+            yield "", self.prepared, self.values.values()
+
     def rebind(self, renewed: Renewed) -> None:
         self.replace(renewed.statement, renewed.values(self.values))
 
@@ -376,6 +389,16 @@ class BatchBody(RequestBody):
             ),
             None,
         )
+
+    def bound_rows(self) -> Iterator[BoundRow]:
+        index = 0
+        for prepared, values in self.statements:
+            if prepared is None:
+                index += 1
+                continue
+            for row in values_of_rows(values):
+                yield f"statement {index}: ", prepared, row.values()
+                index += 1
 
     def rebind(self, renewed: Renewed) -> None:
         self.statements = [
@@ -530,6 +553,9 @@ class MessageBody(RequestBody):
 
     def prepared_statements(self) -> Sequence[PreparedStatement]:
         return self.inner.prepared_statements()
+
+    def bound_rows(self) -> Iterator[BoundRow]:
+        return self.inner.bound_rows()
 
     def prepared_by(self, query_id: bytes) -> PreparedStatement | None:
         return self.inner.prepared_by(query_id)

@@ -24,7 +24,6 @@ from cassandra.migrate.scopes import (
 
 CALLBACK = "callback"
 CHANGE = "change"
-NULL = "null"
 STRUCT = "struct"
 EVENTLET = "eventlet"
 LIST_REMOVE = "list-remove "  # and the column's name
@@ -176,8 +175,6 @@ def _of_method(node: ast.Call, called: Method, scopes: Scopes, scope: Scope) -> 
                 yield Noticed(node, False, CALLBACK, code)
     elif called.owner.startswith(MAPPING) and called.name in CHANGES:
         yield Noticed(node, False, CHANGE, f"{short(node.func)}()")
-    elif (called.owner, called.name) in SENDS and _has_nulls(node, called, scopes, scope):
-        yield Noticed(node, False, NULL, f"{called.name}() with None in a collection")
 
 
 def _blocking(function: Own, scopes: Scopes) -> str:
@@ -201,29 +198,3 @@ def _is_new(method: ast.expr, scope: Scope) -> bool:
     if isinstance(future, ast.Name):
         return scope.holder(future.id) is scope
     return isinstance(future, ast.Call)
-
-
-def _has_nulls(node: ast.Call, called: Method, scopes: Scopes, scope: Scope) -> bool:
-    if called.name == "bind":
-        given = node.args[:1]
-    else:
-        statement = scopes.value(node.args[0], scope) if node.args else None
-        if not isinstance(statement, Instance) or statement.owner != PREPARED:
-            return False  # in the text of a statement the server says it
-        given = [*node.args[1:2], *(w.value for w in node.keywords if w.arg == "parameters")]
-    return any(_is_null_inside(value) for values in given for value in _elements(values))
-
-
-def _elements(node: ast.expr) -> list[ast.expr]:
-    if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
-        return node.elts
-    if isinstance(node, ast.Dict):
-        return [one for one in [*node.keys, *node.values] if one is not None]
-    return []
-
-
-def _is_null_inside(node: ast.expr) -> bool:
-    # A tuple may be a value of a tuple type, whose fields can be null.
-    if not isinstance(node, (ast.List, ast.Set)):
-        return False
-    return any(isinstance(one, ast.Constant) and one.value is None for one in _elements(node))

@@ -56,8 +56,9 @@ DRIVER = [
     Difference(
         key="retry-idempotent",
         what=(
-            "``RetryPolicy`` sends a request again after its connection broke only if the "
-            "statement is idempotent (``is_idempotent``); otherwise the error is raised."
+            "``RetryPolicy`` sends a request again after its connection broke, or after a "
+            "``ServerError``, only if the statement is idempotent (``is_idempotent``); otherwise "
+            "the error is raised itself, not in a ``NoHostAvailable``."
         ),
         why="The server may have executed it. Sent twice, a counter counts twice.",
     ),

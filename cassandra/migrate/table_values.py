@@ -4,22 +4,9 @@ from __future__ import annotations
 
 from cassandra.migrate.entries import Difference
 from cassandra.migrate.matchers import DIFFERS, NoticedAs
-from cassandra.migrate.noticed import NULL, STRUCT
+from cassandra.migrate.noticed import STRUCT
 
 VALUES = [
-    Difference(
-        key="null-elements",
-        what=(
-            "None inside a list, set or map (a null element of ``IN ?`` too) raises "
-            "``EncodeTypeError``."
-        ),
-        why=(
-            "Servers refuse it, a list with an internal error. cassandra-driver stores an empty "
-            "value in sets and maps; scylla-driver sends the null, which the server refuses."
-        ),
-        do="Leave the null elements out.",
-        matchers=(NoticedAs(DIFFERS, NULL),),
-    ),
     Difference(
         key="wrong-types",
         what=(

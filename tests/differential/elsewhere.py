@@ -6,10 +6,6 @@ from tests.differential.compare import Defended, told
 
 ELSEWHERE: list[Defended] = [
     told(
-        "retry-idempotent",
-        test="tests/unit/policies/test_retry.py",
-    ),
-    told(
         "callbacks",
         test="tests/unit/cluster/test_response_future.py",
     ),

@@ -86,10 +86,11 @@ def _count(name: str, data: bytes, smallest: int) -> int:
 
 def _append(parts: list[bytes], encode: Callable[[Any], bytes], value: object) -> None:
     if value is None:
-        raise EncodeTypeError("null is not allowed in a map")
-    body = encode(value)
-    parts.append(pack_length(len(body)))
-    parts.append(body)
+        parts.append(NULL)
+    else:
+        body = encode(value)
+        parts.append(pack_length(len(body)))
+        parts.append(body)
 
 
 def _bodies(data: bytes, count: int) -> list[bytes] | None:
@@ -113,10 +114,7 @@ def _bodies(data: bytes, count: int) -> list[bytes] | None:
 
 
 class ListCodec(Codec):
-    """list and set: [int] n, then n times [bytes] (native_protocol_v5.spec 5.12, 5.14).
-
-    Nulls are read, but not written: servers refuse them, some by an internal error.
-    """
+    """list and set: [int] n, then n times [bytes] (native_protocol_v5.spec 5.12, 5.14)."""
 
     __slots__ = ("_element", "_finish")
 
@@ -154,11 +152,11 @@ class ListCodec(Codec):
         try:
             for item in items:
                 if item is None:
-                    kind = "list" if self._finish is None else "set"
-                    raise EncodeTypeError(f"null is not allowed in a {kind}")
-                body = encode(item)
-                parts.append(pack_length(len(body)))
-                parts.append(body)
+                    parts.append(NULL)
+                else:
+                    body = encode(item)
+                    parts.append(pack_length(len(body)))
+                    parts.append(body)
                 at += 1
         except Exception as error:
             locate(error, f"element {at} of {self.cql_name}")

@@ -12,6 +12,7 @@ from uuid import UUID, SafeUUID
 from cassandra.cqltypes import coerce
 from cassandra.cqltypes.codecs.base import Codec, Data, Leaf
 from cassandra.cqltypes.failures import empty_or_refuse, malformed, refuse_value, wrong_width
+from cassandra.cqltypes.missing import USUAL
 from cassandra.marshal import vints_pack, vints_unpack
 from cassandra.sentinels import EMPTY
 from cassandra.util.temporal import Date, Duration, Time, datetime_or_millis
@@ -28,6 +29,7 @@ _uint32 = Struct(">I")
 _int64 = Struct(">q")
 _int32 = Struct(">i")
 _DAY_NANOS = Time.DAY
+_FAILURES = (struct_error, OverflowError, TypeError)
 
 
 class _Number(Leaf):
@@ -43,15 +45,12 @@ class _Number(Leaf):
         self._pack = form.pack
         self._unpack = form.unpack
 
-    def encode(self, value: object) -> bytes:
-        """Return the big-endian bytes of `value`."""
-        try:
-            return self._pack(value)
-        except (struct_error, OverflowError, TypeError) as error:
-            # struct calls the value's own conversion, whose TypeError looks like its own.
-            if type(error) is TypeError and _converts(value) and not hasattr(type(value), "ndim"):
-                raise  # raised by the value's own conversion, which an array's does not explain
-            return self._refuse(value)
+    def _refuse_failed(self, value: object, error: Exception) -> bytes:
+        """Return the bytes of a value that `_pack` failed for, or raise what is wrong with it."""
+        # struct calls the value's own conversion, whose TypeError looks like its own.
+        if type(error) is TypeError and _converts(value) and not hasattr(type(value), "ndim"):
+            raise error  # of the value's own conversion, which an array's does not explain
+        return self._refuse(value)
 
     def decode(self, data: Data) -> Any:
         """Return the number in `data`."""
@@ -87,6 +86,16 @@ class Integer(_Number):
 
     __slots__ = ()
 
+    def encode(self, value: object) -> bytes:
+        """Return the big-endian bytes of `value`."""
+        # struct would take the number that a mask hides.
+        if type(value) is not int and type(value) not in USUAL:
+            coerce.refuse_missing(value, "an integer")
+        try:
+            return self._pack(value)
+        except _FAILURES as error:
+            return self._refuse_failed(value, error)
+
     def _refuse(self, value: Any) -> bytes:
         if value is EMPTY:
             return b""
@@ -110,10 +119,15 @@ class Float(_Number):
 
     def encode(self, value: object) -> bytes:
         """Return the big-endian bytes of `value`."""
-        # struct takes an array of one element for that element.
-        if type(value) is not float and getattr(value, "ndim", False):
-            return self._refuse(value)
-        return _Number.encode(self, value)
+        if type(value) is not float and type(value) not in USUAL:
+            # struct would take a mask for NaN, and an array of one element for that element.
+            coerce.refuse_missing(value, "a number")
+            if getattr(value, "ndim", False):
+                return self._refuse(value)
+        try:
+            return self._pack(value)
+        except _FAILURES as error:
+            return self._refuse_failed(value, error)
 
     def _refuse(self, value: object) -> bytes:
         if value is EMPTY:

@@ -231,7 +231,7 @@ def test_a_mixin_comes_first() -> None:
 
 def test_containers() -> None:
     for kind, value in (
-        (t.ListType.apply_parameters([t.Int32Type]), [1, 2, 3]),
+        (t.ListType.apply_parameters([t.Int32Type]), [1, None, 3]),
         (t.MapType.apply_parameters([t.UTF8Type, t.Int32Type]), {"a": 1}),
         (t.TupleType.apply_parameters([t.Int32Type, t.UTF8Type]), (1, "x")),
         (t.VectorType.apply_parameters([t.FloatType, 2], None), [1.0, 2.0]),

@@ -318,11 +318,6 @@ CASES: list[tuple[str, str, list[str]]] = [
     ("other-drivers", "import acsylla", ["note acsylla"]),
     ("other-drivers", "from aiocassandra import aiosession", ["note aiocassandra.aiosession"]),
     (
-        "null-elements",
-        ".insert = session.prepare('a')\nsession.execute(insert, (1, [2, None]))",
-        ["differs execute() with None in a collection"],
-    ),
-    (
         "wrong-types",
         ".import struct\ntry:\n    session.execute('a', (1,))\nexcept struct.error:\n    pass",
         ["differs except struct.error"],

@@ -48,6 +48,7 @@ QUIET = {
     "null for a column": ".insert = session.prepare('a')\nsession.execute(insert, [1, None])",
     "a null field of a tuple": ".insert = session.prepare('a')\nsession.execute(insert, [(1, None)])",  # noqa: E501
     "null in a text": ".session.execute('a', ([1, None],))",
+    "null in a list": ".insert = session.prepare('a')\nsession.execute(insert, (1, [2, None]))",
     "a handler for all that a value can be": (
         ".import struct\ntry:\n    session.execute('a')\nexcept struct.error:\n    pass\n"
         "except TypeError:\n    pass"

@@ -194,6 +194,18 @@ def test_lists_for_in(twins: Twins) -> None:
     bound = plan_of(twins, bound_columns([marker, other], policy), ()).bind(([1, 2], [b"1"]), 4)
     expected = [policy.encode_and_encrypt(place("c"), value) for value in (1, 2)]
     assert bound.values() == [blobs.to_binary(expected, 4), blobs.to_binary([b"1"], 4)]
+    # A null is not a value that could be encrypted.
+    bound = plan_of(twins, bound_columns([marker], policy), ()).bind(([1, None],), 4)
+    assert bound.values() == [blobs.to_binary([expected[0], None], 4)]
+
+
+def test_nulls_inside_an_encrypted_list_come_back(twins: Twins) -> None:
+    policy = AES256ColumnEncryptionPolicy()
+    policy.add_column(place("l"), KEY, "list<int>")
+    specs = [ColumnMetadata("ks", "t", "l", BytesType)]
+    block = plan_of(twins, bound_columns(specs, policy), ()).bind(([1, None],), 4)
+    metadata = decrypting(ResultMetadata(specs), policy)
+    assert row_plan(twins, metadata).tuples(block.data, 0, 1) == [([1, None],)]
 
 
 # -- errors ----------------------------------------------------------------------------------------

@@ -63,7 +63,7 @@ def test_nulls_are_looked_at_by_code_that_changes_the_list(twins: Twins) -> None
 
     codec = list_of(t.FloatType).build_codec(twins.codecs)
     for behind in range(3):
-        nulls = [numpy.ma.array(0.0, mask=False)] * behind
+        nulls = [numpy.ma.array(0.0, mask=True)] * behind
         shown = numpy.ma.array(7.0, mask=False).view(MaskedArray)
         values[:] = [1.0, *nulls, shown, *[1.0] * 50]
         try:

@@ -1,0 +1,187 @@
+"""Where a refused request has nulls inside its collections.
+
+Collections are bound with the nulls that they have: servers store some of these, and refuse others
+by an error that names neither the column nor the null. Cassandra 5.0, for example, answers a null
+in a list that is not frozen by ``Server error``, with ``NullPointerException`` in its text. So the
+values that were sent are searched after such an error came, and what is found becomes a note of it.
+Requests that succeed pay nothing.
+
+The search runs on the event loop, so its length is limited; user code is never called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from cassandra.cqltypes.containers import (
+    FrozenType,
+    ListType,
+    MapType,
+    ReversedType,
+    SetType,
+    TupleType,
+    VectorType,
+)
+from cassandra.cqltypes.failures import shown
+from cassandra.cqltypes.udt import UserType
+from cassandra.errors import InvalidRequest
+from cassandra.marshal import uvint_unpack
+from cassandra.protocol.messages.errors import ProtocolException, ServerError
+from cassandra.protocol.primitives import NULL_VALUE
+
+if TYPE_CHECKING:
+    from cassandra.engine.request_bodies import AnyBody
+
+__all__ = ["null_positions"]
+
+# Errors by which servers refuse a null.
+_REFUSALS = (ServerError, InvalidRequest, ProtocolException)
+
+_MOST_COLUMNS = 5  # that a note names
+_MOST_ITEMS = 100_000  # elements, keys, values and fields that are looked at, some 50 ms
+
+_WRAPPERS = (FrozenType, ReversedType)
+_CONTAINERS = (ListType, SetType, MapType, TupleType, VectorType)
+
+
+class _TooLong(Exception):
+    """The values have more items than are looked at."""
+
+
+def null_positions(error: Exception, request_body: AnyBody) -> str | None:
+    """Return a note with the columns and positions of nulls inside the request's collections.
+
+    Each column is named with its first null, and no more than five columns are. Nulls of tuples
+    and user-defined types are left out: these types have nulls as they have values.
+
+    :param error: the server's error, as the caller of the request gets it.
+    :param request_body: what was sent.
+    :returns: None if there is no such null, if it was not found within the limit, or if `error` is
+        not an error by which servers refuse a null.
+    """
+    if not isinstance(error, _REFUSALS):
+        return None
+    columns: list[str] = []
+    search = _Search()
+    try:
+        for place, prepared, values in request_body.bound_rows():
+            for column, data in zip(prepared.column_metadata, values, strict=False):
+                if isinstance(data, bytes) and (position := search.first_null(column.type, data)):
+                    kind = column.type.cql_parameterized_type()
+                    columns.append(f'{place}column "{column.name}" ({kind}): {position}')
+                    if len(columns) == _MOST_COLUMNS:
+                        return _note(columns)
+    except _TooLong:
+        pass
+    except Exception:  # the values of a protocol handler may have any form
+        return None
+    return _note(columns) if columns else None
+
+
+def _note(columns: list[str]) -> str:
+    return f"(nulls inside collections: {'; '.join(columns)})"
+
+
+class _Search:
+    """Looks for nulls in the bytes of values, up to a limit."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self) -> None:
+        self._left = _MOST_ITEMS
+
+    def first_null(self, cqltype: Any, data: bytes) -> str | None:
+        """Return the position of the first null inside a collection in `data`; None without one."""
+        # Most values have no such bytes, and need no further look.
+        if NULL_VALUE not in data:
+            return None
+        while issubclass(cqltype, _WRAPPERS):
+            cqltype = cqltype.subtypes[0]
+        # The bytes of a class that a program codes are not ours to read.
+        if cqltype._overridden():
+            return None
+        for container in _CONTAINERS:
+            if issubclass(cqltype, container):
+                return _READERS[container](self, cqltype, data)
+        return None
+
+    def _bodies(self, data: bytes, offset: int) -> Iterator[bytes | None]:
+        """Yield the bodies of the [bytes] from `offset` on, None for each null."""
+        while offset < len(data):
+            self._left -= 1
+            if self._left < 0:
+                raise _TooLong
+            size = int.from_bytes(data[offset : offset + 4], "big", signed=True)
+            offset += 4
+            if size < 0:
+                yield None
+            else:
+                yield data[offset : offset + size]
+                offset += size
+
+    def of_elements(self, cqltype: Any, data: bytes) -> str | None:
+        """Search a list or set."""
+        element = cqltype.subtypes[0]
+        for index, body in enumerate(self._bodies(data, 4)):
+            if body is None:
+                return f"element {index}"
+            if inner := self.first_null(element, body):
+                return f"element {index}: {inner}"
+        return None
+
+    def of_pairs(self, cqltype: Any, data: bytes) -> str | None:
+        """Search a map."""
+        key_type, value_type = cqltype.subtypes
+        bodies = self._bodies(data, 4)
+        for index, (key, value) in enumerate(zip(bodies, bodies, strict=True)):
+            if key is None:
+                return f"key {index}"
+            if inner := self.first_null(key_type, key):
+                return f"key {index}: {inner}"
+            if value is None:
+                return f"value {index}, of the key {_shown_key(key_type, key)}"
+            if inner := self.first_null(value_type, value):
+                return f"value {index}, of the key {_shown_key(key_type, key)}: {inner}"
+        return None
+
+    def of_fields(self, cqltype: Any, data: bytes) -> str | None:
+        """Search the fields of a tuple or a user-defined type, which may be null themselves."""
+        names = cqltype.fieldnames if issubclass(cqltype, UserType) else None
+        for index, body in enumerate(self._bodies(data, 0)):
+            if body is not None and (inner := self.first_null(cqltype.subtypes[index], body)):
+                return f'field "{names[index]}": {inner}' if names else f"item {index}: {inner}"
+        return None
+
+    def of_vector(self, cqltype: Any, data: bytes) -> str | None:
+        """Search the elements of a vector. Collections as elements have a size before each."""
+        element = cqltype.subtype
+        if element.serial_size() is not None:
+            return None
+        offset = 0
+        for index in range(cqltype.vector_size):
+            size, taken = uvint_unpack(data[offset : offset + 9])
+            offset += taken
+            if inner := self.first_null(element, data[offset : offset + size]):
+                return f"element {index}: {inner}"
+            offset += size
+        return None
+
+
+def _shown_key(cqltype: Any, data: bytes) -> str:
+    """Return a key as errors show values."""
+    while issubclass(cqltype, _WRAPPERS):
+        cqltype = cqltype.subtypes[0]
+    # A container may hold types that a program codes.
+    if cqltype._overridden() or issubclass(cqltype, _CONTAINERS):
+        return f"of {len(data)} bytes"
+    return shown(cqltype.codec().decode_nullable(data))
+
+
+_READERS: dict[Any, Callable[[_Search, Any, bytes], str | None]] = {
+    ListType: _Search.of_elements,
+    SetType: _Search.of_elements,
+    MapType: _Search.of_pairs,
+    TupleType: _Search.of_fields,
+    VectorType: _Search.of_vector,
+}

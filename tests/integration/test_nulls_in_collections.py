@@ -1,0 +1,125 @@
+"""Nulls inside collections: what Cassandra takes, and the notes of what it refuses."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import numpy
+import pandas
+import pytest
+
+from cassandra import InvalidRequest, aio
+from cassandra.cluster import Session
+from cassandra.protocol import ServerError
+from cassandra.query import BatchStatement
+from cassandra.testing import LocalCluster
+
+from .conftest import connect, create_keyspace, new_keyspace_name
+
+pytestmark = pytest.mark.integration
+
+TABLE = (
+    "CREATE TABLE nulls (k int, c int, v int, l list<int>, s set<int>, m map<text, int>, "
+    "fl frozen<list<int>>, fs frozen<set<int>>, fm frozen<map<text, int>>, "
+    "fn frozen<list<frozen<list<text>>>>, PRIMARY KEY (k, c))"
+)
+
+
+@pytest.fixture(scope="module")
+def session(node: LocalCluster) -> Iterator[Session]:
+    """A session in a keyspace of its own, with the table."""
+    name = new_keyspace_name()
+    with connect(node) as cluster, cluster.connect() as made:
+        create_keyspace(made, name)
+        made.set_keyspace(name)
+        made.execute(TABLE)
+        yield made
+        made.execute(f"DROP KEYSPACE {name}")
+
+
+@pytest.fixture
+def table(session: Session) -> Iterator[Session]:
+    """The session. The table is empty."""
+    yield session
+    session.execute("DELETE FROM nulls WHERE k IN (1, 2)")
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [("fl", [1, None]), ("fl", [None]), ("fn", [None, ["a"]])]
+)
+def test_a_frozen_list_is_written_with_its_nulls(table: Session, column: str, value: Any) -> None:
+    insert = table.prepare(f"INSERT INTO nulls (k, c, {column}) VALUES (1, 1, ?)")
+    table.execute(insert, (value,))
+    assert table.execute(f"SELECT {column} FROM nulls").one() == (value,)
+
+
+@pytest.mark.parametrize("missing", [numpy.ma.masked, pandas.NaT, pandas.NA], ids=repr)
+def test_missing_values_of_libraries_are_nulls(table: Session, missing: Any) -> None:
+    insert = table.prepare("INSERT INTO nulls (k, c, fl) VALUES (1, 1, ?)")
+    table.execute(insert, ([1, missing],))
+    assert table.execute("SELECT fl FROM nulls").one() == ([1, None],)
+
+
+def test_a_condition_takes_a_null(table: Session) -> None:
+    table.execute("INSERT INTO nulls (k, c) VALUES (1, 1)")
+    update = table.prepare("UPDATE nulls SET v = 2 WHERE k = 1 AND c = 1 IF v IN ?")
+    assert table.execute(update, ([1, None],)).was_applied
+    assert table.execute("SELECT v FROM nulls").one() == (2,)
+
+
+NOT_WRITTEN: list[tuple[str, Any, type[Exception], str]] = [
+    ("INSERT INTO nulls (k, c, l) VALUES (1, 1, ?)", [1, None, 2], ServerError,
+     'column "l" (list<int>): element 1'),
+    ("INSERT INTO nulls (k, c, s) VALUES (1, 1, ?)", [1, None], InvalidRequest,
+     'column "s" (set<int>): element 1'),
+    ("INSERT INTO nulls (k, c, m) VALUES (1, 1, ?)", {"b": 2, "a": None}, InvalidRequest,
+     'column "m" (map<varchar, int>): value 1, of the key \'a\' (str)'),
+    ("INSERT INTO nulls (k, c, m) VALUES (1, 1, ?)", {None: 1}, InvalidRequest,
+     'column "m" (map<varchar, int>): key 0'),
+    ("INSERT INTO nulls (k, c, fs) VALUES (1, 1, ?)", [None], InvalidRequest,
+     'column "fs" (set<int>): element 0'),
+    ("INSERT INTO nulls (k, c, fm) VALUES (1, 1, ?)", {"a": None}, InvalidRequest,
+     'column "fm" (map<varchar, int>): value 0, of the key \'a\' (str)'),
+    ("UPDATE nulls SET m = m + ? WHERE k = 1 AND c = 1", {"b": None}, InvalidRequest,
+     'column "m" (map<varchar, int>): value 0, of the key \'b\' (str)'),
+    ("SELECT * FROM nulls WHERE k IN ?", [1, None], InvalidRequest,
+     'column "in(k)" (list<int>): element 1'),
+    ("SELECT * FROM nulls WHERE k = 1 AND c IN ?", [1, None], InvalidRequest,
+     'column "in(c)" (list<int>): element 1'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("query", "value", "kind", "where"), NOT_WRITTEN)
+def test_what_the_server_refuses_has_a_note(
+    table: Session, query: str, value: Any, kind: type[Exception], where: str
+) -> None:
+    prepared = table.prepare(query)
+    with pytest.raises(kind) as caught:
+        table.execute(prepared, (value,))
+    assert f"(nulls inside collections: {where})" in vars(caught.value)["__notes__"]
+    assert table.execute("SELECT * FROM nulls").one() is None
+
+
+def test_a_batch_says_which_statement(table: Session) -> None:
+    insert = table.prepare("INSERT INTO nulls (k, c, l) VALUES (?, 1, ?)")
+    batch = BatchStatement().add(insert, (1, [1])).add(insert, (2, [None]))
+    with pytest.raises(ServerError) as caught:
+        table.execute(batch)
+    note = '(nulls inside collections: statement 1: column "l" (list<int>): element 0)'
+    assert note in vars(caught.value)["__notes__"]
+
+
+async def on_aio(node: LocalCluster, keyspace: str) -> None:
+    async with aio.Cluster(node.contact_points, port=node.port) as cluster:
+        session = await cluster.connect(keyspace)
+        insert = await session.prepare("INSERT INTO nulls (k, c, l) VALUES (1, 1, ?)")
+        with pytest.raises(ServerError) as caught:
+            await session.execute(insert, ([None],))
+        assert '"l" (list<int>): element 0' in "".join(vars(caught.value)["__notes__"])
+
+
+def test_asyncio_has_the_note(node: LocalCluster, table: Session) -> None:
+    assert table.keyspace is not None
+    asyncio.run(on_aio(node, table.keyspace))

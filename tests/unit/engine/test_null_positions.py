@@ -1,0 +1,206 @@
+"""Notes of refused requests: in which columns, and where, nulls are inside collections."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from cassandra import InvalidRequest, aio, cqltypes as t
+from cassandra.cluster import Cluster
+from cassandra.engine import null_positions as module
+from cassandra.engine.null_positions import null_positions
+from cassandra.engine.request_bodies import BatchBody, ExecuteBody, MessageBody, QueryBody
+from cassandra.policies import FallthroughRetryPolicy, RetryPolicy
+from cassandra.protocol import ProtocolHandler, ServerError
+from cassandra.protocol.column_specs import ColumnMetadata
+from cassandra.query import BatchStatement, PreparedStatement
+from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error
+from tests.unit.cqltypes.samples import list_of, map_of, set_of, tuple_of, vector_of
+
+INSERT = "INSERT INTO t (k, l, m) VALUES (?, ?, ?)"
+LIST = list_of(t.Int32Type)
+COLUMNS = [("k", "int"), ("l", "list<int>"), ("m", "map<text, list<int>>")]
+ITEM = t.UserType.make_udt_class("k", "item", ["a", "tags"], [t.Int32Type, set_of(t.UTF8Type)])
+IN_L = 'column "l" (list<int>): element'
+REFUSAL = ServerError(0, "java.lang.NullPointerException")
+
+
+class Own(t.ListType):
+    """A program's list, in a form of its own."""
+
+    @classmethod
+    def serialize(cls, val: Any, protocol_version: int) -> bytes:
+        return b"\xff" * 12
+
+
+def frozen(kind: Any) -> Any:
+    return t.FrozenType.apply_parameters([kind])
+
+
+def statement(*columns: tuple[str, Any]) -> PreparedStatement:
+    metadata = [ColumnMetadata("k", "t", name, kind) for name, kind in columns]
+    return PreparedStatement(metadata, b"id", None, INSERT, "k", 4, None, None)
+
+
+def executed(kind: Any, value: Any) -> ExecuteBody:
+    prepared = statement(("c", kind))
+    return ExecuteBody(prepared, prepared.bind_plan.bind([value], 4))
+
+
+WHERE: list[tuple[Any, Any, str]] = [
+    (LIST, [1, None, None], "element 1"),
+    (LIST, [-1, None], "element 1"),
+    (set_of(t.UTF8Type), [None], "element 0"),
+    (frozen(LIST), [None], "element 0"),
+    (t.ReversedType.apply_parameters([frozen(LIST)]), [None], "element 0"),
+    (map_of(t.UTF8Type, t.Int32Type), {"a": 1, "b": None}, "value 1, of the key 'b' (str)"),
+    (map_of(t.UTF8Type, t.Int32Type), {"a": 1, None: 2}, "key 1"),
+    (map_of(LIST, t.Int32Type), {(1, None): 2}, "key 0: element 1"),
+    (map_of(LIST, t.Int32Type), {(1,): None}, "value 0, of the key of 12 bytes"),
+    (
+        list_of(frozen(map_of(t.UTF8Type, frozen(LIST)))),
+        [{}, {"a": [1], "b": [1, None]}],
+        "element 1: value 1, of the key 'b' (str): element 1",
+    ),
+    (tuple_of(t.Int32Type, LIST), (None, [None]), "item 1: element 0"),
+    (ITEM, {"a": None, "tags": ["x", None]}, 'field "tags": element 1'),
+    (vector_of(LIST, 2), [[1], [None]], "element 1: element 0"),
+]
+
+
+@pytest.mark.parametrize(("kind", "value", "where"), WHERE, ids=lambda part: str(part)[:40])
+def test_the_position_is_the_first_null_in_a_collection(kind: Any, value: Any, where: str) -> None:
+    note = null_positions(REFUSAL, executed(kind, value))
+    assert note is not None
+    assert note.startswith('(nulls inside collections: column "c" (')
+    assert note.endswith(f"): {where})")
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (LIST, None),
+        (LIST, [1, -1]),
+        (map_of(t.Int32Type, t.Int32Type), {-1: -1}),
+        (set_of(t.UTF8Type), []),
+        (tuple_of(t.Int32Type, LIST), (None, None)),
+        (ITEM, {"a": None, "tags": None}),
+        (t.Int32Type, -1),
+        (t.BytesType, b"\xff" * 12),
+        (vector_of(t.Int32Type, 2), [-1, -1]),
+        (Own.apply_parameters([t.Int32Type]), [None]),
+    ],
+    ids=str,
+)
+def test_there_is_no_note_without_a_null_in_a_collection(kind: Any, value: Any) -> None:
+    assert null_positions(REFUSAL, executed(kind, value)) is None
+
+
+def test_other_errors_have_no_note() -> None:
+    request_body = executed(LIST, [None])
+    assert null_positions(InvalidRequest("no"), request_body) is not None
+    assert null_positions(ValueError("no"), request_body) is None
+    assert null_positions(REFUSAL, QueryBody("SELECT 1")) is None
+
+
+def test_a_batch_counts_its_statements() -> None:
+    prepared = statement(("l", LIST))
+    rows = prepared.bind_plan.bind_many([([1],), ([None],), ([1, None],)], 4)
+    one = prepared.bind_plan.bind([[2, 3, None]], 4)
+    request_body = BatchBody(0, [(None, "INSERT"), (prepared, rows), (None, "x"), (prepared, one)])
+    assert null_positions(REFUSAL, request_body) == (
+        f"(nulls inside collections: statement 2: {IN_L} 0; statement 3: {IN_L} 1; "
+        f"statement 5: {IN_L} 2)"
+    )
+    many = prepared.bind_plan.bind_many([([None],)] * 100, 4)
+    note = null_positions(REFUSAL, BatchBody(0, [(prepared, many)]))
+    assert note is not None
+    assert note.count("element 0") == 5
+
+
+def test_a_message_of_a_handler_has_the_values_that_were_bound() -> None:
+    inner = executed(LIST, [None])
+    request_body = MessageBody(object(), ProtocolHandler, inner, decodes=False)
+    assert null_positions(REFUSAL, request_body) == null_positions(REFUSAL, inner)
+
+
+def test_the_search_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MOST_ITEMS", 10)
+    assert null_positions(REFUSAL, executed(LIST, [0] * 9 + [None])) is not None
+    assert null_positions(REFUSAL, executed(LIST, [0] * 10 + [None])) is None
+
+
+def test_bytes_that_are_no_value_have_no_note() -> None:
+    prepared = statement(("l", LIST))
+    for data in (b"\xff" * 4, b"\xff" * 9, b"\0\0\0\1\0\0\0\x09\xff\xff\xff\xff"):
+        block = statement(("l", t.BytesType)).bind_plan.bind([data], 4)
+        null_positions(REFUSAL, ExecuteBody(prepared, block))  # raises nothing
+
+
+@pytest.fixture
+def node() -> Iterator[FakeNode]:
+    with FakeNode() as fake:
+        fake.prime_prepare(INSERT, COLUMNS, pk_indexes=[0])
+        yield fake
+
+
+def blocking(cluster: Cluster, run: Callable[[Any], Any]) -> Any:
+    session = cluster.connect()
+    return session.execute(run(session.prepare(INSERT)))
+
+
+def future(cluster: Cluster, run: Callable[[Any], Any]) -> Any:
+    session = cluster.connect()
+    return session.execute_async(run(session.prepare(INSERT))).result()
+
+
+def one_of_many(prepared: PreparedStatement) -> Any:
+    return prepared.bind((1, [1, None], {"a": [None]}))
+
+
+def batch_of(prepared: PreparedStatement) -> Any:
+    return BatchStatement().add(prepared, (1, [], {})).add(prepared, (2, [None], {}))
+
+
+EXPECTED = [
+    (one_of_many, f'(nulls inside collections: {IN_L} 1; column "m" '),
+    (batch_of, f"(nulls inside collections: statement 1: {IN_L} 0)"),
+]
+
+
+@pytest.mark.parametrize("code", [ErrorCode.SERVER_ERROR, ErrorCode.INVALID])
+@pytest.mark.parametrize(("run", "beginning"), EXPECTED, ids=["single", "batch"])
+@pytest.mark.parametrize("retry_policy", [RetryPolicy, FallthroughRetryPolicy])
+def test_a_refusal_has_the_note_on_every_api(
+    node: FakeNode, run: Any, beginning: str, code: Any, retry_policy: Any
+) -> None:
+    node.prime(Opcode.EXECUTE, error(code, "no"))
+    node.prime(Opcode.BATCH, error(code, "no"))
+    settings: dict[str, Any] = {"port": node.port, "default_retry_policy": retry_policy()}
+    failures: list[Any] = []
+    with Cluster([node.address], **settings) as cluster:
+        for call in (blocking, future):
+            with pytest.raises((ServerError, InvalidRequest)) as caught:
+                call(cluster, run)
+            failures.append(caught.value)
+
+    async def awaited() -> None:
+        async with aio.Cluster([node.address], port=node.port) as cluster:
+            session = await cluster.connect()
+            prepared = await session.prepare(INSERT)
+            for is_idempotent in (False, True):
+                sent = run(prepared)
+                sent.is_idempotent = is_idempotent
+                with pytest.raises((ServerError, InvalidRequest)) as caught:
+                    await session.execute(sent)
+                failures.append(caught.value)
+
+    asyncio.run(awaited())
+    assert len(failures) == 4
+    for failure in failures:
+        assert failure.__notes__[0].startswith("(from ")
+        assert failure.__notes__[1].startswith(beginning)
+        assert len(failure.__notes__) == 2
