@@ -41,11 +41,11 @@ async def within(seconds: float | None, work: Coroutine[Any, Any, T]) -> T:
     if seconds is None:
         return await work
     task = asyncio.ensure_future(work)
+    task.add_done_callback(_look_at_error)
     try:
         await asyncio.wait({task}, timeout=max(seconds, 0))
     finally:
         if not task.done():
-            task.add_done_callback(_look_at_error)
             task.cancel()
             await asyncio.wait({task})
     if task.cancelled():
