@@ -393,12 +393,15 @@ class OperationTimedOut(DriverException):
     :param last_host: the host that was waited for.
     :param timeout: the seconds allowed.
     :param in_flight: how many requests were in flight on its connection.
+    :param statement: the beginning of the statement's text, without values that were written into
+        it.
     """
 
     errors: Mapping[Any, Any] | None = None
     last_host: Any = None
     timeout: float | None = None
     in_flight: int | None = None
+    statement: str | None = None
 
     def __init__(
         self,
@@ -406,16 +409,20 @@ class OperationTimedOut(DriverException):
         last_host: object = None,
         timeout: float | None = None,
         in_flight: int | None = None,
+        statement: str | None = None,
     ) -> None:
         # Programs raise it with nothing but a message, too.
         self.errors = errors if not isinstance(errors, str) else None
         self.last_host = last_host
         self.timeout = timeout
         self.in_flight = in_flight
+        self.statement = statement
         shown = errors if isinstance(errors, str) else f"errors={errors}, last_host={last_host}"
         if timeout is not None:
             shown += f" (timeout={timeout}s"
             shown += f", in_flight={in_flight})" if in_flight is not None else ")"
+        if statement is not None:
+            shown += f", executing {statement}"
         super().__init__(shown)
 
 

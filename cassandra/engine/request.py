@@ -139,6 +139,7 @@ class Request(RequestBase):
             last.host.endpoint if last is not None else None,
             timeout=self.timeout,
             in_flight=connection.in_flight if connection is not None else None,
+            statement=self.request_body.describe(),
         )
         if last is not None and last.error is None:
             last.error = error

@@ -109,6 +109,22 @@ class Cursor:
     def string(self) -> str:
         return self._text(self.take(self.short()))
 
+    def name(self) -> str:
+        """Read a [string] that names a part of the schema.
+
+        Cassandra writes these with one byte for each letter in some messages, whatever the
+        specification says; letters beyond Latin-1 are lost then.
+        """
+        raw = self.take(self.short())
+        try:
+            return raw.decode()
+        except UnicodeDecodeError:
+            return raw.decode("latin-1")
+
+    def name_list(self) -> list[str]:
+        """Read a [string list] of names, or of types that have names in them."""
+        return self._many(self.name)
+
     def long_string(self) -> str:
         return self._text(self.take(self.int32()))
 

@@ -388,7 +388,7 @@ def _in_literal(value: tuple[Any, ...], encode: Callable[[object], str]) -> str:
     return f"({', '.join(items)})"
 
 
-def query_head(query: object, size: int = 60) -> str:
+def query_head(query: object, size: int = 100) -> str:
     """Return the quoted beginning of a statement's text, for messages.
 
     Values that were written into the text are left out: they may be secrets.

@@ -31,11 +31,15 @@ class Target(NamedTuple):
     def of_event(cls, event: Mapping[str, Any]) -> Target:
         """Return the target that a schema change names."""
         kind, keyspace = event["target_type"], event["keyspace"]
+        # Servers lose letters beyond Latin-1 in these names: what they are a part of is read again.
+        if not keyspace.isascii():
+            return cls()
         if kind == "KEYSPACE":
             # One that was dropped, and perhaps made again since, is read as a whole.
             return cls("REPLICATION" if event["change_type"] == "UPDATED" else "KEYSPACE", keyspace)
         changed = event[kind.lower()]
-        return cls(kind, keyspace, getattr(changed, "name", changed))
+        name = getattr(changed, "name", changed)
+        return cls(kind, keyspace, name) if name.isascii() else cls("KEYSPACE", keyspace)
 
     def covers(self, other: Target) -> bool:
         """Return True if reading this one reads `other` too."""

@@ -289,9 +289,9 @@ class FunctionFailureMessage(RequestExecutionException):
     @classmethod
     def read_info(cls, cursor: Cursor, protocol_version: int) -> dict[str, Any]:
         return {
-            "keyspace": cursor.string(),
-            "function": cursor.string(),
-            "arg_types": cursor.string_list(),
+            "keyspace": cursor.name(),
+            "function": cursor.name(),
+            "arg_types": cursor.name_list(),
         }
 
     def to_exception(self) -> Exception:
@@ -382,7 +382,7 @@ class AlreadyExistsException(ConfigurationException):
     @classmethod
     def read_info(cls, cursor: Cursor, protocol_version: int) -> dict[str, Any]:
         # For a keyspace the table is an empty string (section 8).
-        return {"keyspace": cursor.string(), "table": cursor.string()}
+        return {"keyspace": cursor.name(), "table": cursor.name()}
 
     def to_exception(self) -> Exception:
         return errors.AlreadyExists(**self.info)

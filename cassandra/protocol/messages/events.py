@@ -24,15 +24,15 @@ def read_schema_change(cursor: Cursor) -> dict[str, Any]:
     event: dict[str, Any] = {
         "target_type": target,
         "change_type": change_type,
-        "keyspace": cursor.string(),
+        "keyspace": cursor.name(),
     }
     if target in (SchemaTargetType.TABLE, SchemaTargetType.TYPE):
-        event[target.lower()] = cursor.string()
+        event[target.lower()] = cursor.name()
     elif target == SchemaTargetType.FUNCTION:
         # Overloads share a name, so argument types are part of the target (section 4.2.5.5).
-        event["function"] = UserFunctionDescriptor(cursor.string(), cursor.string_list())
+        event["function"] = UserFunctionDescriptor(cursor.name(), cursor.name_list())
     elif target == SchemaTargetType.AGGREGATE:
-        event["aggregate"] = UserAggregateDescriptor(cursor.string(), cursor.string_list())
+        event["aggregate"] = UserAggregateDescriptor(cursor.name(), cursor.name_list())
     # Not skipped: whoever reads metadata would believe that it is up to date.
     elif target != SchemaTargetType.KEYSPACE:
         raise ProtocolError(f"a schema change of the unknown kind {target!r}")

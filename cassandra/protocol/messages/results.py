@@ -306,7 +306,7 @@ def _read_kind(
     if kind == RESULT_KIND_PREPARED:
         _read_prepared(message, cursor, version, features, user_types)
     elif kind == RESULT_KIND_SET_KEYSPACE:
-        message.new_keyspace = cursor.string()
+        message.new_keyspace = cursor.name()
     elif kind == RESULT_KIND_SCHEMA_CHANGE:
         message.schema_change_event = read_schema_change(cursor)
     elif kind != RESULT_KIND_VOID:

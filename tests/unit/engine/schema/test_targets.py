@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+from cassandra import UserFunctionDescriptor
 from cassandra.engine.schema.targets import MANY, MANY_KEYSPACES, PendingTargets, Target, grouped
 
 
@@ -72,3 +73,14 @@ def test_what_was_read_meanwhile_is_discarded() -> None:
         pending.discard(Target("TABLE", f"k{at}", "t"))
     pending.discard(Target("TABLE", "a", "never added"))
     assert pending.take() == []
+
+
+def test_names_that_a_server_may_have_cut_are_not_asked_for() -> None:
+    """Letters beyond Latin-1 are lost in events: the keyspace is read, or all of them."""
+    event = {"target_type": "TYPE", "keyspace": "ks", "change_type": "CREATED", "type": "\u00dcn"}
+    assert Target.of_event(event) == Target("KEYSPACE", "ks")
+    assert Target.of_event({**event, "type": "un"}) == Target("TYPE", "ks", "un")
+    assert Target.of_event({**event, "keyspace": "\u00dc"}) == Target()
+    function = {"target_type": "FUNCTION", "keyspace": "ks", "change_type": "CREATED"}
+    descriptor = UserFunctionDescriptor("f\u00fc", [])
+    assert Target.of_event({**function, "function": descriptor}) == Target("KEYSPACE", "ks")

@@ -73,3 +73,29 @@ def test_schema_changes_of_functions(target: str) -> None:
 def test_events(data: bytes, args: dict[str, Any]) -> None:
     event = decode_response(12, 0, data, 4)
     assert event.event_args == args
+
+
+LATIN = "\u00dcn\u00ef".encode("latin-1")
+
+
+def name(raw: bytes) -> bytes:
+    return len(raw).to_bytes(2, "big") + raw
+
+
+@pytest.mark.parametrize("raw", [LATIN, "\u00dcn\u00ef".encode()])
+def test_names_with_one_byte_for_each_letter(raw: bytes) -> None:
+    """As Cassandra writes them; ScyllaDB writes UTF-8."""
+    data = string("CREATED") + string("TYPE") + name(raw) + name(raw)
+    expected = {
+        "change_type": "CREATED",
+        "target_type": "TYPE",
+        "keyspace": "\u00dcn\u00ef",
+        "type": "\u00dcn\u00ef",
+    }
+    assert result(int32(5) + data).schema_change_event == expected
+    data = string("DROPPED") + string("FUNCTION") + name(raw) + name(raw) + b"\0\1" + name(raw)
+    function = result(int32(5) + data).schema_change_event["function"]
+    assert (function.name, function.argument_types) == ("\u00dcn\u00ef", ["\u00dcn\u00ef"])
+    assert result(int32(3) + name(raw)).new_keyspace == "\u00dcn\u00ef"
+    exists = decode_response(0, 0, int32(0x2400) + string("there") + name(raw) * 2, 4)
+    assert exists.to_exception().table == "\u00dcn\u00ef"
