@@ -121,7 +121,6 @@ GUARDED_BY = {
     "engine/callers.py": "test_throttling.py",
     "engine/core.py": "engine/hosts/test_watch_on_nodes.py",
     "engine/handshake.py": "faults/test_faults_at_connect.py",
-    "engine/pools/pool.py": "client/test_pool_sizes.py",
     "engine/prepare/sending.py": "client/test_batches.py",
     "engine/request_bodies.py": "engine/test_happy_path.py",
     "engine/resolving.py": "engine/test_happy_path.py",
