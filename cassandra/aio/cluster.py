@@ -77,7 +77,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
             except BaseException as error:
                 await session.shutdown()
                 if type(error) is InvalidRequest:
-                    raise no_keyspace(keyspace, error) from error
+                    raise no_keyspace(keyspace, error) from None
                 raise
         self._sessions.append(session)
         return session

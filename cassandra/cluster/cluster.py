@@ -156,7 +156,7 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
                     with self._lock:
                         self._stop()
                 if type(error) is InvalidRequest:
-                    raise no_keyspace(keyspace, error) from error
+                    raise no_keyspace(keyspace, error) from None
                 raise
         return session
 

@@ -16,7 +16,7 @@ from cassandra._imports import at_first_cluster
 from cassandra._threads import GreenEvent, Lock, at_home, get_ident, green_library
 from cassandra.cluster.final_hooks import FinalMethod, finish_wrapped
 from cassandra.cluster.result_set import ResultSet
-from cassandra.engine.failures import failure_of
+from cassandra.engine.failures import failure_of, for_caller
 from cassandra.errors import DriverException, QueryExhausted
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS
 
@@ -275,7 +275,7 @@ class ResponseFuture(Generic[R]):
         if not self._done:
             self._wait()
         if self._error is not None:
-            raise self._error
+            raise for_caller(self._error)
         return ResultSet(self, self._response)
 
     def _give_head_start(self, seconds: float) -> None:

@@ -8,16 +8,24 @@ when nothing else can be lost by it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra._imports import at_first_cluster
+from cassandra.errors import DriverException
 
 if TYPE_CHECKING:
     import asyncio
 else:
     at_first_cluster(__name__, asyncio="asyncio")
 
-__all__ = ["as_exception", "failure_of", "reraise_on_loop"]
+__all__ = ["as_exception", "failure_of", "fault_among", "for_caller", "reraise_on_loop"]
+
+E = TypeVar("E", bound=BaseException)
+
+# Errors of servers and networks. `asyncio.TimeoutError` is another class before Python 3.11, and
+# the engine makes OperationTimedOut of it.
+_EXPECTED = (DriverException, OSError)
 
 
 def as_exception(error: BaseException) -> Exception:
@@ -43,6 +51,27 @@ def failure_of(error: BaseException) -> Exception:
     )
     failure.__cause__ = error
     return failure
+
+
+def for_caller(error: E) -> E:
+    """Return an error that a caller is to raise, without the frames of the engine.
+
+    They say nothing that the message does not: a node that is not there would fill the screen. An
+    error that is not the driver's own keeps its frames, which show where the fault is.
+    """
+    return error.with_traceback(None) if isinstance(error, DriverException) else error
+
+
+def fault_among(errors: Iterable[Any]) -> BaseException | None:
+    """Return the last error that is no server's, no network's and no time-out, but a fault of code.
+
+    :param errors: those of hosts, of which some may be texts.
+    """
+    fault = None
+    for error in errors:
+        if isinstance(error, BaseException) and not isinstance(error, _EXPECTED):
+            fault = error
+    return fault
 
 
 def reraise_on_loop(error: BaseException) -> None:

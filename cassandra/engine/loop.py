@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from cassandra._imports import import_module
 from cassandra._threads import Waiter, get_ident, new_thread, new_waiter
-from cassandra.engine.failures import as_exception
+from cassandra.engine.failures import as_exception, for_caller
 from cassandra.engine.green import new_selector
 from cassandra.errors import ConnectionShutdown, NoHostAvailable, SessionShutdown
 
@@ -189,7 +189,7 @@ class _Call(Generic[T]):
         if self._error is not None:
             # Without the reference, the traceback of the error would hold the error.
             error, self._error = self._error, None
-            raise error
+            raise for_caller(error)
         return self._value
 
     def cancel(self) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from cassandra.engine.failures import as_exception
+from cassandra.engine.failures import as_exception, fault_among
 from cassandra.engine.null_positions import null_positions
 from cassandra.engine.overrides import refuse_overrides
 from cassandra.engine.prepare.again import Reprepare
@@ -204,7 +204,7 @@ class Request(RequestBase):
         if isinstance(last, (RequestExecutionException, ServerError)):
             return refused_everywhere(NO_HOST_LEFT, shown, last)
         error = NoHostAvailable(NO_HOST_LEFT, shown)
-        error.__cause__ = next(reversed(self.errors.values()))
+        error.__cause__ = fault_among(self.errors.values())
         return error
 
     def resend(self, attempt: Attempt) -> None:

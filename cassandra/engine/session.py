@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cassandra.engine.connection import METADATA_IDS, Connection
-from cassandra.engine.failures import failure_of
+from cassandra.engine.failures import failure_of, fault_among
 from cassandra.engine.keyspace_gate import HeldRequest, UseTurns, can_pass, hold, switch
 from cassandra.engine.observers import ObservedSession
 from cassandra.engine.pools.pool import HostPool, PoolOwner
@@ -127,9 +127,9 @@ class EngineSession(ObservedSession):
             raise self.closed_error()
         if not self.pools and not self.core.query_fallback.is_allowed:
             failed = {str(host): error for host, error in self._pool_errors.items()}
-            error = NoHostAvailable("Unable to connect to any servers", failed)
-            error.__cause__ = next(iter(self._pool_errors.values()), None)
-            raise error
+            raise NoHostAvailable("Unable to connect to any servers", failed) from fault_among(
+                failed.values()
+            )
 
     def _why_nowhere(self) -> str:
         """Say why no host is wanted: most likely the name of a data centre is wrong."""

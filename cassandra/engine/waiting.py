@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Collection, Coroutine
 from typing import Any, TypeVar
 
+from cassandra.engine.failures import for_caller
 from cassandra.errors import ConnectionShutdown, OperationTimedOut
 
 __all__ = ["outcome_of", "pools_opened", "together", "within"]
@@ -23,6 +24,9 @@ async def outcome_of(work: asyncio.Future[T]) -> T:
     await asyncio.wait({work})
     if work.cancelled():
         raise ConnectionShutdown("the cluster was shut down before the call was over")
+    error = work.exception()
+    if error is not None:
+        raise for_caller(error)
     return work.result()
 
 

@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
+from cassandra.engine.failures import fault_among
 from cassandra.engine.hosts.debouncing import Debouncer
 from cassandra.engine.waiting import within
 from cassandra.errors import (
@@ -181,9 +182,8 @@ class ControlConnection:
                     "the control connection to %s failed: %r", endpoint, error, exc_info=True
                 )
         problem = "Unable to connect to any servers" if endpoints else "There are no contact points"
-        failure = kind(problem, errors)
-        failure.__cause__ = next(reversed(errors.values()), None)
-        raise failure
+        # `errors` has the exceptions: a chain would show the engine's frames for each of them.
+        raise kind(problem, errors) from fault_among(errors.values())
 
     async def _connect_to(self, endpoint: EndPoint) -> None:
         connection = await self._open(endpoint)

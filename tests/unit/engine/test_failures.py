@@ -5,19 +5,23 @@ lost.
 from __future__ import annotations
 
 import asyncio
+import traceback
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra import aio
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable
+from cassandra.engine.failures import fault_among
+from cassandra.errors import ConnectionException, DriverException
 from cassandra.policies import RetryPolicy, RoundRobinPolicy
 from cassandra.policies.balancing import HostStateListener
 from cassandra.protocol.messages.results import VOID_BODY
 from cassandra.protocol.opcodes import RESULT
 from cassandra.query import SimpleStatement
-from cassandra.testing.fake import ErrorCode, FakeNode, error
+from cassandra.testing.fake import ErrorCode, FakeNode, error, reset, silence
 from tests.conftest import Twins
 from tests.unit.engine.test_happy_path import Life, Message
 from tests.unit.loops import Loops
@@ -169,3 +173,58 @@ def test_a_session_goes_on(loops: Loops, kind: type[BaseException]) -> None:
                 else:
                     with pytest.raises(RuntimeError, match=kind.__name__):
                         future.result()
+
+
+# -- what callers see ------------------------------------------------------------------------------
+
+
+def test_a_fault_is_told_from_what_servers_and_networks_do() -> None:
+    fault = ValueError("of a system table")
+    assert fault_among([ConnectionException("gone"), fault, OSError("no route")]) is fault
+    assert fault_among(["a text", ConnectionException("gone"), OSError("no route")]) is None
+    assert fault_among([]) is None
+
+
+def shown(error: BaseException) -> str:
+    return "".join(traceback.format_exception(type(error), error, error.__traceback__))
+
+
+@pytest.mark.parametrize("face", [Cluster, aio.Cluster])
+async def test_a_node_that_is_not_there_is_one_short_traceback(face: Any) -> None:
+    async def connect() -> None:
+        connecting = face(["127.0.0.1"], port=1).connect("ks")
+        if face is aio.Cluster:
+            await connecting
+
+    with pytest.raises(NoHostAvailable) as caught:
+        await connect()
+    text = shown(caught.value)
+    assert text.count("Traceback (most recent call last)") == 1
+    assert "handshake.py" not in text
+    assert "Connection refused" in text
+    # The exceptions of the hosts have their own.
+    (of_host,) = caught.value.errors.values()
+    assert isinstance(of_host.__cause__, OSError)
+    assert "handshake.py" in shown(of_host)
+
+
+def test_errors_of_requests_have_the_frames_of_the_caller_alone() -> None:
+    with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
+        session = cluster.connect()
+        for answer in (reset(), error(ErrorCode.INVALID, "no"), silence()):
+            node.prime("Q", answer)
+            future = session.execute_async("Q", timeout=0.2)
+            for _ in range(3):  # each call raises it again: frames must not pile up
+                with pytest.raises(DriverException) as caught:
+                    future.result()
+            text = shown(caught.value)
+            assert text.count("Traceback (most recent call last)") == 1, text
+            assert text.count("in result") == 1
+
+
+def test_a_keyspace_that_does_not_exist_is_one_traceback() -> None:
+    with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
+        node.keyspaces = {"there"}
+        with pytest.raises(NoHostAvailable) as caught:
+            cluster.connect("missing")
+        assert shown(caught.value).count("Traceback (most recent call last)") == 1

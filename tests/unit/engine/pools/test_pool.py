@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from cassandra.errors import ConnectionException, OperationTimedOut
 from cassandra.policies import HostDistance
 from cassandra.testing import FakeNode
@@ -43,14 +45,16 @@ async def test_the_last_request_that_is_given_up_closes_a_retired_connection() -
             session,
         ):
             (pool,) = session._engine.pools.values()
-            first, second = (session.execute(SLOW, timeout=None) for _ in range(2))
+            first, second = (
+                asyncio.ensure_future(session.execute(SLOW, timeout=None)) for _ in range(2)
+            )
             await until_on_loop(lambda: pool.in_flight == 2)
             cluster.set_core_connections_per_host(HostDistance.LOCAL, 1)
             (retired,) = set(pool.open_connections()) - set(pool.connections)
             assert not retired.closed
             first.cancel()
             second.cancel()
-            assert retired.closed
+            await until_on_loop(lambda: retired.closed)
             assert pool.open_connections() == pool.connections
 
 
@@ -81,12 +85,9 @@ async def test_a_time_out_names_the_statement_and_the_host() -> None:
         async with connected(node) as (_, session):
             for text, parameters in ((SLOW, None), ("SELECT %s", ("secret",))):
                 node.prime("SELECT 'secret'", silence())
-                try:
+                with pytest.raises(OperationTimedOut) as caught:
                     await session.execute(text, parameters, timeout=0.02)
-                except OperationTimedOut as error:
-                    assert error.statement == repr(text)
-                    assert repr(text) in str(error)
-                    assert node.address in str(error)
-                    assert "secret" not in str(error)
-                else:
-                    raise AssertionError("it came to an end")
+                assert caught.value.statement == repr(text)
+                assert repr(text) in str(caught.value)
+                assert node.address in str(caught.value)
+                assert "secret" not in str(caught.value)
