@@ -6,7 +6,6 @@ The compiled twin is ``cassandra._accel.observed``.
 from __future__ import annotations
 
 from contextvars import Context, copy_context
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ class ObservedBase:
         self._context: Context = copy_context()
         self._is_started = self._is_direct = self._speculates = False
         self._told = 0  # how many attempts the observers know
-        self.started: float = monotonic()
+        self.started: float = hooks.clock()
         self.latency: float | None = None
         self.page_number: int = page_number
         self.response_size: int = 0
@@ -67,7 +66,7 @@ class ObservedBase:
                 run(hook.call, self, *arguments)
             except BaseException as error:  # the request must go on, and come to its end
                 hook.on_error(error)
-            now = monotonic()
+            now = self._hooks.clock()
             if now - before > hook.slow_after:
                 hook.on_slow(now - before)
             before = now
@@ -78,7 +77,7 @@ class ObservedBase:
             self._is_started = True
             hooks = self._hooks.start if self.page_number == 1 else self._hooks.page
             if hooks:
-                self._tell(monotonic(), hooks)
+                self._tell(self._hooks.clock(), hooks)
 
     def _start_directly(self) -> None:
         """It begins in the caller's thread, which is about to send it by itself.
@@ -105,9 +104,9 @@ class ObservedBase:
         if self._speculates:
             self._speculates = False
             self.speculations += 1
-            self._tell(monotonic(), hooks.speculation, attempt)
+            self._tell(self._hooks.clock(), hooks.speculation, attempt)
         if hooks.attempt:
-            self._tell(monotonic(), hooks.attempt, attempt)
+            self._tell(self._hooks.clock(), hooks.attempt, attempt)
 
     def _catch_up(self) -> None:
         """Tell of the attempts that have not been told."""
@@ -127,7 +126,7 @@ class ObservedBase:
         """It is sent again."""
         if self._is_direct:
             self._catch_up()
-        self._tell(monotonic(), self._hooks.retry, attempt, error, decision)
+        self._tell(self._hooks.clock(), self._hooks.retry, attempt, error, decision)
 
     def _end(self) -> None:
         """It is over."""
@@ -135,7 +134,7 @@ class ObservedBase:
             return
         if self._is_direct:
             self._catch_up()
-        now = monotonic()
+        now = self._hooks.clock()
         self.latency = now - self.started
         hooks = self._hooks.end
         if hooks:

@@ -527,7 +527,7 @@ cdef class RequestBase:
         attempt.host = host
         attempt.connection = connection
         attempt.stream = -1
-        attempt.started = _monotonic()
+        attempt.started = _now_of(self.session)
         attempt.reprepared = ()
         opcode, flags, body = self.request_body.render(connection)
         if isinstance(self.request_body, ExecuteBodyBase):
@@ -760,7 +760,7 @@ cdef class RequestBase:
         attempt.host = host
         attempt.connection = connection
         attempt.stream = -1
-        attempt.started = _monotonic()
+        attempt.started = _now_of(self.session)
         attempt.reprepared = ()
         with cython.critical_section(self):
             if self._first is None and self._attempts is None:
@@ -831,7 +831,7 @@ cdef class RequestBase:
         cdef bint reads
         if self.done:
             return 0
-        now = _monotonic()
+        now = _now_of(self.session)
         attempt.latency = now - attempt.started
         if self.observed is not None:
             self.observed.response_size = HEADER_SIZE + PyBytes_GET_SIZE(body)

@@ -22,6 +22,12 @@ cdef inline object _session_timers(session):
     return session.timers
 
 
+cdef inline double _now_of(session) except -1.0:
+    """Return the time by the clock of the session's cluster."""
+    timers = _session_timers(session)
+    return (<TimerWheel> timers)._now() if type(timers) is TimerWheel else <double> timers.clock()
+
+
 cdef inline object _session_keyspace(session):
     if has_fields(_engines, session):
         return value_of(&(<EngineBase> session).keyspace, session, "keyspace")

@@ -29,12 +29,17 @@ cdef class TimerWheel:
     cdef object _handle_tick
     # The slot that was added to last: requests of one turn mostly have the same.
     cdef long long _last_tick
-    cdef set _last
+    cdef dict _last
     cdef object _loop
     cdef double _offset
+    # Seconds, in any thread. The system's clock is read without calling it.
+    cdef readonly object clock
+    cdef bint _is_system
 
-    def __init__(self, loop):
-        cdef double offset = loop.time() - _monotonic()
+    def __init__(self, loop, clock=_monotonic_function):
+        cdef double offset = loop.time() - clock()
+        self.clock = clock
+        self._is_system = clock is _monotonic_called
         self._time = loop.time
         self._loop = loop
         # Other threads cannot ask the loop for its time: uvloop's stands still while it waits.
@@ -57,11 +62,11 @@ cdef class TimerWheel:
         cdef double now = self._time()
         cdef double wanted = _seconds(timeout)
         cdef long long tick = _tick_of(now + wanted, wanted >= COARSE_FROM)
-        cdef set last
+        cdef dict last
         with cython.critical_section(self):
             last = self._last  # held: code of the item's may close the wheel
             if last is not None and tick == self._last_tick:
-                last.add(item)
+                last[item] = None
             else:
                 # Only the loop takes slots out of the wheel, and forgets this one then.
                 self._last = self._put_at(tick, item)
@@ -74,8 +79,11 @@ cdef class TimerWheel:
         """Do the same in another thread than the loop's (see the Python twin)."""
         return self._add_from_thread(timeout, item)
 
+    cdef inline double _now(self) except -1.0:
+        return _monotonic() if self._is_system else <double> self.clock()
+
     cdef long long _add_from_thread(self, timeout, item) except -1:
-        cdef double now = _monotonic()
+        cdef double now = self._now()
         cdef double wanted = _seconds(timeout)
         cdef long long tick = _tick_of(now + self._offset + wanted, wanted >= COARSE_FROM)
         cdef bint is_earliest
@@ -86,15 +94,15 @@ cdef class TimerWheel:
             self._loop.call_soon_threadsafe(self._rearm)
         return tick
 
-    cdef set _put_at(self, tick, item):
+    cdef dict _put_at(self, tick, item):
         cdef dict slots = self._slots
         slot = None
         while slot is None or slots.get(tick) is not slot:
             slot = slots.get(tick)
             if slot is None:
-                slot = slots.setdefault(tick, set())
-            (<set> slot).add(item)
-        return <set> slot
+                slot = slots.setdefault(tick, {})
+            (<dict> slot)[item] = None
+        return <dict> slot
 
     def discard(self, tick, item):
         """Forget `item`, which was put into slot `tick`; nothing happens if it is gone."""
@@ -107,11 +115,11 @@ cdef class TimerWheel:
             else:
                 slot = self._slots.get(tick)
             if slot is not None:
-                (<set> slot).discard(item)
-                if not (<set> slot) and tick != self._handle_tick:
+                (<dict> slot).pop(item, None)
+                if not (<dict> slot) and tick != self._handle_tick:
                     self._slots.pop(tick, None)
                     self._last = None
-                    if <set> slot:  # a thread was just about to add to it
+                    if <dict> slot:  # a thread was just about to add to it
                         for late in list(slot):
                             self._put_at(tick, late)
         return 0

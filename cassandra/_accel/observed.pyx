@@ -18,8 +18,10 @@ cdef extern from "Python.h":
 cdef object _monotonic_called = _monotonic_function
 
 
-cdef inline double _monotonic() except -1.0:
-    return turbocql_monotonic(_monotonic_called)
+cdef inline double _now(hooks) except -1.0:
+    clock = hooks.clock
+    # The system's clock is read without calling it.
+    return turbocql_monotonic(clock) if clock is _monotonic_called else <double> clock()
 
 
 cdef class ObservedBase:
@@ -31,7 +33,7 @@ cdef class ObservedBase:
         self._request = request
         self._hooks = hooks
         self._context = PyContext_CopyCurrent()
-        self.started = _monotonic()
+        self.started = _now(hooks)
         self.page_number = page_number
 
     def __reduce__(self):
@@ -49,7 +51,7 @@ cdef class ObservedBase:
                     run(hook.call, self, *arguments)
             except BaseException as error:  # the request must go on, and come to its end
                 hook.on_error(error)
-            now = _monotonic()
+            now = _now(self._hooks)
             if now - before > <double> hook.slow_after:
                 hook.on_slow(now - before)
             before = now
@@ -62,7 +64,7 @@ cdef class ObservedBase:
             self._is_started = True
             hooks = self._hooks.start if self.page_number == 1 else self._hooks.page
             if hooks:
-                self._tell(_monotonic(), hooks, None)
+                self._tell(_now(self._hooks), hooks, None)
         return 0
 
     cdef int begin_directly(self) except -1:
@@ -85,10 +87,10 @@ cdef class ObservedBase:
         if self._speculates:
             self._speculates = False
             self.speculations += 1
-            self._tell(_monotonic(), self._hooks.speculation, (attempt,))
+            self._tell(_now(self._hooks), self._hooks.speculation, (attempt,))
         hooks = self._hooks.attempt
         if hooks:
-            self._tell(_monotonic(), hooks, (attempt,))
+            self._tell(_now(self._hooks), hooks, (attempt,))
         return 0
 
     cdef int _catch_up(self) except -1:
@@ -106,7 +108,7 @@ cdef class ObservedBase:
             return 0
         if self._is_direct:
             self._catch_up()
-        now = _monotonic()
+        now = _now(self._hooks)
         self.latency = now - self.started
         hooks = self._hooks.end
         if hooks:
@@ -139,7 +141,7 @@ cdef class ObservedBase:
         """It is sent again."""
         if self._is_direct:
             self._catch_up()
-        self._tell(_monotonic(), self._hooks.retry, (attempt, error, decision))
+        self._tell(_now(self._hooks), self._hooks.retry, (attempt, error, decision))
 
     def _end(self):
         """It is over."""

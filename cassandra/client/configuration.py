@@ -400,6 +400,8 @@ class ClusterBase(
         core.listeners.introduce(self.metadata.all_hosts())
         for speculation in self.profile_manager.speculation_policies():
             core.policies.attach(speculation)
+        for retry_policy in self.profile_manager.retry_policies():
+            core.policies.attach(retry_policy)
         if self.metrics is not None:
             self.metrics.attach(core)
         self._observe(core)

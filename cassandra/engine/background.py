@@ -7,6 +7,7 @@ import logging
 from collections.abc import Coroutine
 from typing import Any, Protocol, TypeVar
 
+from cassandra.engine.environment import InsertionOrdered
 from cassandra.errors import DriverException
 
 __all__ = ["Background", "Spawn"]
@@ -32,7 +33,7 @@ class Background:
 
     def __init__(self) -> None:
         self._closed = False
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks: InsertionOrdered[asyncio.Task[Any]] = InsertionOrdered()
 
     def spawn(self, coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Run `coroutine`, at the longest until `close`."""

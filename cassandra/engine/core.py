@@ -18,6 +18,7 @@ from cassandra.engine.control.fallback_requests import QueryFallback
 from cassandra.engine.control.internal_queries import InternalQueries
 from cassandra.engine.control.route_watch import RouteWatch
 from cassandra.engine.endpoint import EndPoint
+from cassandra.engine.environment import environment_of
 from cassandra.engine.handshake import Connector
 from cassandra.engine.heartbeats import beat
 from cassandra.engine.hosts.endpoint_resolver import EndpointResolver
@@ -62,12 +63,14 @@ class Core(Observers):
     def __init__(
         self, settings: Settings, metadata: Metadata, loop: asyncio.AbstractEventLoop
     ) -> None:
-        super().__init__()
+        environment = environment_of(loop)
+        super().__init__(environment.clock)
+        self.random = environment.random
         self.settings = settings
         self.metadata = metadata
         self.loop = loop
         self.time = loop.time
-        self.timers = happy_path.TimerWheel(loop)
+        self.timers = happy_path.TimerWheel(loop, environment.clock)
         self.throttler = settings.request_throttler
         if self.throttler is not None:
             self.throttler.attach(loop)
@@ -81,7 +84,7 @@ class Core(Observers):
         self.sessions = Sessions()
         self.listeners = Listeners(self.sessions.follow_distances_soon)
         self.internal_queries = InternalQueries(settings)
-        self.connector = Connector(settings, loop)
+        self.connector = Connector(settings, environment)
         # What requests without a connection are rendered for: as the control connection speaks.
         self.wire_format = wire_format_of(self.connector.version, None)
         self.hosts = HostWatch(
@@ -96,7 +99,13 @@ class Core(Observers):
             settings, metadata, self.internal_queries.rows, self.internal_queries.pages
         )
         self.schema = SchemaRefresher(
-            settings, metadata, self.schema_reader, self.agreement.wait, self._required, self.spawn
+            settings,
+            metadata,
+            self.schema_reader,
+            self.agreement.wait,
+            self._required,
+            self.spawn,
+            self.random,
         )
         self.policies = Policies(
             self,
@@ -109,11 +118,12 @@ class Core(Observers):
         self.preparer = Preparer(
             settings, metadata, self.sessions, self.internal_queries.send, self.spawn, server=self
         )
+        self.policies.attach(settings.reconnection_policy)
         # The parts above ask for the control connection when they need it: it is made last.
         self._routes = self._watched_routes()
         self.control = self._new_control()
         self._status_events = StatusEvents(
-            settings, metadata, self.hosts, read_nodes=self.control.on_topology_change
+            settings, metadata, self.hosts, self.control.on_topology_change, self.random
         )
         self._wire()
 
@@ -139,11 +149,14 @@ class Core(Observers):
             settings,
             self._open_control,
             self.internal_queries.send,
-            Contacts(settings, metadata, self.connector.in_thread, self.sessions.ignore),
+            Contacts(
+                settings, metadata, self.connector.in_thread, self.sessions.ignore, self.random
+            ),
             NodeListReader(settings, metadata, resolver, self.internal_queries.rows, self._routes),
             self.hosts,
             self.schema,
             self.spawn,
+            self.random,
         )
 
     def _wire(self) -> None:

@@ -13,23 +13,16 @@ import logging
 import os
 import socket
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from types import MethodType
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
 
 from cassandra._secrets import Secret
-from cassandra._threads import green_library
 from cassandra.auth import Authenticator, PlainTextAuthenticator, PlainTextAuthProvider, Token
 from cassandra.engine.connection import Connection, FutureResponder
 from cassandra.engine.endpoint import EndPoint, is_ip_address
-from cassandra.engine.green import run_in_thread
-from cassandra.engine.pools.shard_ports import (
-    ShardAwarePortGenerator,
-    connected,
-    connected_to_shard,
-)
+from cassandra.engine.environment import Environment, InsertionOrdered
+from cassandra.engine.pools.shard_ports import ShardAwarePortGenerator
 from cassandra.engine.settings import Settings
 from cassandra.engine.waiting import within
 from cassandra.errors import (
@@ -88,28 +81,22 @@ class _Certificate(Authenticator):
 class Connector:
     """Opens the connections of one cluster, at most `Settings.max_simultaneous_opens` at a time."""
 
-    def __init__(self, settings: Settings, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, settings: Settings, environment: Environment) -> None:
         self._settings = settings
-        self._loop = loop
+        self._environment = environment
+        self._loop = environment.loop
         self._free = asyncio.Semaphore(settings.max_simultaneous_opens)
-        self._executor: ThreadPoolExecutor | None = None
-        # What was handed to the threads and is perhaps not over. Weak, so that nobody has to take
-        # out what is.
-        self._calls: WeakSet[Future[Any]] = WeakSet()
         # Those with TLS whose transports are not closed yet.
-        self._encrypted: set[Connection] = set()
+        self._encrypted: InsertionOrdered[Connection] = InsertionOrdered()
         self._all_gone = asyncio.Event()
-        self._local_ports = ShardAwarePortGenerator(*settings.local_ports)
+        self._local_ports = ShardAwarePortGenerator(
+            *settings.local_ports, random=environment.random
+        )
         self.version = settings.protocol_version
 
     def close(self) -> None:
         """Let go of the threads for calls that may block."""
-        if self._executor is not None:
-            # Idle threads end at once, and are waited for; one that is blocked is left to end by
-            # itself, also if nobody waits for its outcome any longer.
-            is_idle = all(call.done() for call in self._calls)
-            self._executor.shutdown(wait=is_idle, cancel_futures=True)
-            self._executor = None
+        self._environment.close()
 
     async def settle(self) -> None:
         """Wait until the connections with TLS that were closed are, for a moment at most.
@@ -221,7 +208,7 @@ class Connector:
             connection.on_made = self._encrypted.add
             tls = {"ssl": shake, "server_hostname": shake.server_hostname}
         if endpoint.socket_family == getattr(socket, "AF_UNIX", None):
-            await self._loop.create_unix_connection(lambda: connection, address, **tls)
+            await self._environment.connect_unix(lambda: connection, address, tls=tls)
             return
         deadline = self._loop.time() + (self._settings.connect_timeout or NO_LIMIT)
         addresses = await self._addresses(endpoint, address, port)
@@ -246,47 +233,30 @@ class Connector:
         tls: dict[str, Any],
         target: ShardTarget | None,
     ) -> None:
-        if not tls and target is None:
-            await self._loop.create_connection(lambda: connection, address, port)
-            return
-        # In two steps: a peer that accepts, and then says nothing to a TLS client, is another fault
-        # than one that does not.
-        sock = (
-            await connected(self._loop, address, port)
-            if target is None
-            else await connected_to_shard(
-                self._loop, address, port, self._local_ports.generate(target.shard, target.shards)
-            )
+        def on_reached() -> None:
+            connection.is_reached = True
+
+        local_ports = (
+            None if target is None else self._local_ports.generate(target.shard, target.shards)
         )
-        connection.is_reached = True
-        try:
-            await self._loop.create_connection(lambda: connection, sock=sock, **tls)
-        except BaseException:
-            sock.close()
-            raise
+        await self._environment.connect(
+            lambda: connection,
+            address,
+            port,
+            tls=tls,
+            local_ports=local_ports,
+            on_reached=on_reached,
+        )
 
     async def _addresses(self, endpoint: EndPoint, address: str, port: int) -> list[str]:
         """The IP addresses that `address` stands for."""
         if is_ip_address(address):
             return [address]
-        found = await self._loop.getaddrinfo(
-            address, port, family=endpoint.socket_family, type=socket.SOCK_STREAM
-        )
-        # Each address once, and in the resolver's order of preference.
-        return list(dict.fromkeys(str(info[4][0]) for info in found))
+        return await self._environment.addresses(address, port, endpoint.socket_family)
 
     async def in_thread(self, function: Callable[..., Any], *args: Any) -> Any:
         """Run code of the program that may block, outside the loop: reverse DNS, say."""
-        if green_library() is not None:
-            return await run_in_thread(function, *args)
-        if self._executor is None:
-            # Made when it is first needed: most programs have nothing that may block.
-            self._executor = ThreadPoolExecutor(
-                max_workers=2, thread_name_prefix="cassandra-blocking"
-            )
-        call = self._executor.submit(function, *args)
-        self._calls.add(call)
-        return await asyncio.wrap_future(call, loop=self._loop)
+        return await self._environment.in_thread(function, *args)
 
 
 class _Handshake:

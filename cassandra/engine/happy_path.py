@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from threading import get_ident, main_thread
@@ -90,8 +89,6 @@ _PAYLOAD_ALONE = 0x04  # flags of an answer (native_protocol_v5.spec, section 2.
 
 # Bytes of a request's body: larger ones are left to the loop, which waits for the socket.
 MOST_DIRECT = 1 << 16
-
-_monotonic = time.monotonic
 
 # RequestBase._throttle
 _NOT_ASKED, _WAITING, _BEGUN = range(3)
@@ -420,7 +417,7 @@ class RequestBase:
                 return False
             self._timer_slot = self.session.timers.add_from_thread(self.timeout, self)
         request_body = self.request_body
-        attempt = Attempt(self, host, connection, _monotonic())
+        attempt = Attempt(self, host, connection, self.session.timers.clock())
         opcode, flags, body = request_body.render(connection)
         attempt.columns = request_body.cached_metadata()
         if connection.wire_format & TABLET_VERSIONS and isinstance(request_body, ExecuteBodyBase):
@@ -565,7 +562,7 @@ class RequestBase:
         """Send one attempt; also called when a busy host has room again."""
         if self.done:
             return
-        attempt = Attempt(self, host, connection, _monotonic())
+        attempt = Attempt(self, host, connection, self.session.timers.clock())
         self.attempts.append(attempt)
         if self.observed is not None:
             self.observed._attempt(attempt)
@@ -612,7 +609,7 @@ class RequestBase:
         """An attempt was answered."""
         if self.done:
             return
-        attempt.latency = _monotonic() - attempt.started
+        attempt.latency = self.session.timers.clock() - attempt.started
         if self.observed is not None:
             self.observed._answer(len(body))
         observe = self.session.core.on_latency

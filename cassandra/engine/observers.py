@@ -8,11 +8,11 @@ nothing. A request that is observed has an `cassandra.observers.ObservedRequest`
 from __future__ import annotations
 
 import logging
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import Context, copy_context
 from functools import partial
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from cassandra._forks import renewed
@@ -127,9 +127,12 @@ class _Late:
 class _Watched:
     """An observer, whose faults are kept from requests and from other observers."""
 
-    __slots__ = ("_errors", "_hooks", "_late", "observer")
+    __slots__ = ("_errors", "_hooks", "_late", "clock", "observer")
 
-    def __init__(self, observer: RequestObserver) -> None:
+    def __init__(
+        self, observer: RequestObserver, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.clock = clock
         self.observer = observer
         self._errors = OncePerInterval(_LOG_INTERVAL)
         self._late: _Late | None = None
@@ -199,12 +202,13 @@ class Hook:
 
     def tell(self, *arguments: Any) -> None:
         """Call it with nothing but these arguments; for the events that have no request."""
-        before = monotonic()
+        clock = self._watched.clock
+        before = clock()
         try:
             self.call(*arguments)
         except BaseException as error:
             self.on_error(error)
-        seconds = monotonic() - before
+        seconds = clock() - before
         if seconds > self.slow_after:
             self.on_slow(seconds)
 
@@ -212,9 +216,12 @@ class Hook:
 class Hooks:
     """The methods of some observers by the event that they are called for."""
 
-    __slots__ = ("attempt", "end", "page", "retry", "speculation", "start")
+    __slots__ = ("attempt", "clock", "end", "page", "retry", "speculation", "start")
 
-    def __init__(self, watched: Iterable[_Watched]) -> None:
+    def __init__(
+        self, watched: Iterable[_Watched], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.clock = clock
         known = list(watched)
 
         def of(name: str) -> tuple[Hook, ...]:
@@ -235,7 +242,7 @@ class Hooks:
     @property
     def are_needed(self) -> bool:
         """True if there is any."""
-        return any(getattr(self, event) for event in self.__slots__)
+        return any(getattr(self, event) for event in self.__slots__ if event != "clock")
 
 
 class Observers(bases.CoreBase):
@@ -248,9 +255,10 @@ class Observers(bases.CoreBase):
     nobody wants to know: that costs nothing.
     """
 
-    __slots__ = ("_brief", "_by_id", "_own", "on_failure", "on_refusal")
+    __slots__ = ("_brief", "_by_id", "_own", "clock", "on_failure", "on_refusal")
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.clock = clock
         self.on_latency: LatencyObserver | None = None
         self.on_refusal: LatencyObserver | None = None
         self.on_failure: FailureObserver | None = None
@@ -303,12 +311,12 @@ class Observers(bases.CoreBase):
         """Return a guard against the faults of `observer`, one for each observer."""
         found = self._by_id.get(id(observer))
         if found is None:
-            found = self._by_id.setdefault(id(observer), _Watched(observer))
+            found = self._by_id.setdefault(id(observer), _Watched(observer, self.clock))
         return found
 
     def hooks_of(self, observers: Iterable[RequestObserver]) -> Hooks | None:
         """Return the hooks of the cluster's observers and of `observers`; None if there is none."""
-        hooks = Hooks([self.watched(one) for one in (*self._own, *observers)])
+        hooks = Hooks([self.watched(one) for one in (*self._own, *observers)], self.clock)
         return hooks if hooks.are_needed else None
 
     def _on_observers_changed(self) -> None:

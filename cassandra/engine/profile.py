@@ -296,6 +296,11 @@ class ProfileManager:
         }
         return list(found.values())
 
+    def retry_policies(self) -> list[RetryPolicy]:
+        """Return the distinct retry policies."""
+        found = {id(one.retry_policy): one.retry_policy for one in self.profiles.values()}
+        return list(found.values())
+
     def distance(self, host: Host) -> int:
         """Return the shortest distance that a profile's policy sees; -1 if all ignore the host.
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from cassandra.engine.failures import as_exception, fault_among
@@ -143,7 +142,7 @@ class Request(RequestBase):
         )
         if last is not None and last.error is None:
             last.error = error
-            last.latency = monotonic() - last.started
+            last.latency = self.session.timers.clock() - last.started
         self._tell_failure(last.host if last is not None else None, error, None)
         self.fail(error)
 
@@ -329,7 +328,7 @@ class Request(RequestBase):
             attempt.error = error
             self.fail(self.session.closed_error())
             return
-        attempt.latency = monotonic() - attempt.started
+        attempt.latency = self.session.timers.clock() - attempt.started
         attempt.error = error
         self._ask_and_apply(attempt, error, _ask_request_error, None)
 

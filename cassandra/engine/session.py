@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cassandra.engine.connection import METADATA_IDS, Connection
+from cassandra.engine.environment import InsertionOrdered
 from cassandra.engine.failures import failure_of, fault_among
 from cassandra.engine.keyspace_gate import HeldRequest, UseTurns, can_pass, hold, switch
 from cassandra.engine.observers import ObservedSession
@@ -87,7 +88,7 @@ class EngineSession(ObservedSession):
         self.pools_by_id: dict[int, HostPool] = {}
         self.closed = False
         # Retries that are put off: no pool knows their requests meanwhile.
-        self.delayed: set[Ending] = set()
+        self.delayed: InsertionOrdered[Ending] = InsertionOrdered()
         # The last load balancing policy that was found to make plans in any thread.
         self.direct_policy: object = None
         # The hosts that had pools until the end, for the errors of requests that come after it.
@@ -96,9 +97,9 @@ class EngineSession(ObservedSession):
         self._pool_errors: dict[Host, Exception] = {}
         self._opening: dict[Host, asyncio.Task[None]] = {}
         # Not registered yet, though some of their connections are open.
-        self._opening_pools: set[HostPool] = set()
+        self._opening_pools: InsertionOrdered[HostPool] = InsertionOrdered()
         self.use_turns = UseTurns()
-        self._background: set[asyncio.Task[Any]] = set()
+        self._background: InsertionOrdered[asyncio.Task[Any]] = InsertionOrdered()
 
     # -- pools -------------------------------------------------------------------------------------
 
@@ -110,13 +111,13 @@ class EngineSession(ObservedSession):
         """
         # Hosts of unknown state, too: to open a pool is how their state becomes known.
         hosts = [host for host in self.core.metadata.all_hosts() if host.is_up is not False]
-        tasks = {self.core.spawn(self.add_pool(host)) for host in hosts if self._wanted(host)}
+        tasks = [self.core.spawn(self.add_pool(host)) for host in hosts if self._wanted(host)]
         if not self.core.query_fallback.opens_pools:
             return
         if not tasks:
             raise NoHostAvailable(self._why_nowhere(), {})
-        self._background.update(tasks)
         for task in tasks:
+            self._background.add(task)
             task.add_done_callback(self._background.discard)
         pending: set[asyncio.Task[None]] = set(tasks)
         while pending and not self.pools:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Callable
 from typing import Protocol
 
 from cassandra.engine.failures import as_exception
@@ -23,8 +24,6 @@ _COARSE_FROM = 1.0
 _LONGEST = 1e9  # seconds
 _SAME_CLOCK = 1.0  # seconds; uvloop's time is that of the loop's last turn
 
-_monotonic = time.monotonic
-
 
 class Timed(Protocol):
     """Something with a deadline."""
@@ -39,24 +38,40 @@ class Timed(Protocol):
 class TimerWheel:
     """Deadlines of things that usually complete before them. Belongs to one loop.
 
-    A request enters the slot of its deadline, and leaves it when it completes: both are one set
-    operation. The loop has at most one timer for the wheel, for its earliest slot.
+    A request enters the slot of its deadline, and leaves it when it completes: both are one
+    operation on a dictionary, which keeps the order of arrival. The loop has at most one timer for
+    the wheel, for its earliest slot.
 
-    Other threads only add. Each operation on a set or a dictionary is atomic; the
-    thread that takes a slot out of the wheel, and the one that puts something into a slot, look
-    afterwards if the other did so too.
+    Other threads only add. Each operation on a dictionary is atomic; the thread that takes a slot
+    out of the wheel, and the one that puts something into a slot, look afterwards if the other did
+    so too.
     """
 
-    __slots__ = ("_call_at", "_handle", "_handle_tick", "_loop", "_offset", "_slots", "_time")
+    __slots__ = (
+        "_call_at",
+        "_handle",
+        "_handle_tick",
+        "_loop",
+        "_offset",
+        "_slots",
+        "_time",
+        "clock",
+    )
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    clock: Callable[[], float]
+    """Returns seconds, in any thread: the time by which latencies are measured."""
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.clock = clock
         self._time = loop.time
         self._call_at = loop.call_at
         self._loop = loop
         # Other threads cannot ask the loop for its time: uvloop's stands still while it waits.
-        offset = loop.time() - _monotonic()
+        offset = loop.time() - clock()
         self._offset = offset if abs(offset) > _SAME_CLOCK else 0.0
-        self._slots: dict[int, set[Timed]] = {}
+        self._slots: dict[int, dict[Timed, None]] = {}
         self._handle: asyncio.TimerHandle | None = None
         self._handle_tick = 0
 
@@ -73,9 +88,9 @@ class TimerWheel:
         slot = self._slots.get(tick)
         if slot is None:
             # A thread may have made it meanwhile.
-            slot = self._slots.setdefault(tick, set())
+            slot = self._slots.setdefault(tick, {})
         # Only the loop takes slots out, so this one is still there.
-        slot.add(item)
+        slot[item] = None
         if self._handle is None or tick < self._handle_tick:
             self._schedule(tick)
         return tick
@@ -87,7 +102,7 @@ class TimerWheel:
 
         :raises RuntimeError: if the loop is closed.
         """
-        tick = int((_monotonic() + self._offset + min(timeout, _LONGEST)) / _FINE) + 1
+        tick = int((self.clock() + self._offset + min(timeout, _LONGEST)) / _FINE) + 1
         if timeout >= _COARSE_FROM:
             tick += -tick % _FINE_TICKS_OF_COARSE
         self._put(tick, item)
@@ -101,14 +116,14 @@ class TimerWheel:
         while slot is None or slots.get(tick) is not slot:
             slot = slots.get(tick)
             if slot is None:
-                slot = slots.setdefault(tick, set())
-            slot.add(item)
+                slot = slots.setdefault(tick, {})
+            slot[item] = None
 
     def discard(self, tick: int, item: Timed) -> None:
         """Forget `item`, which was put into slot `tick`; does nothing if it is gone."""
         slot = self._slots.get(tick)
         if slot is not None:
-            slot.discard(item)
+            slot.pop(item, None)
             # The slot that the loop's timer is for stays: the next request may need it again.
             if not slot and tick != self._handle_tick:
                 self._slots.pop(tick, None)

@@ -136,6 +136,9 @@ class PolicyCluster(Protocol):
 class Engine(Protocol):
     """The part of the engine that policies may look at, on the loop that makes plans only."""
 
+    random: random.Random
+    """Draws the random numbers of the cluster."""
+
     def time(self) -> float:
         """Return the loop's time, in seconds."""
 
@@ -152,9 +155,10 @@ class Engine(Protocol):
 class _Turns(itertools.count):  # type: ignore[type-arg]
     """Numbers of plans. It can be copied, unlike counters of itertools from Python 3.14 on."""
 
-    def __new__(cls) -> _Turns:
+    def __new__(cls, source: random.Random | None = None) -> _Turns:
         # A random start, so that clients that start together do not all begin with the same host.
-        return cast("_Turns", super().__new__(cls, random.randrange(1 << 16)))
+        draws: Any = source if source is not None else random
+        return cast("_Turns", super().__new__(cls, draws.randrange(1 << 16)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _Turns, ()
@@ -168,6 +172,10 @@ class RoundRobinPolicy(LoadBalancingPolicy):
         # with.
         self._live_hosts: tuple[Host, ...] = ()
         self._position = _Turns()
+
+    def attach(self, engine: Engine) -> None:
+        super().attach(engine)
+        self._position = _Turns(engine.random)
 
     def populate(self, cluster: PolicyCluster, hosts: Iterable[Host]) -> None:
         self._live_hosts = tuple(dict.fromkeys(hosts))
@@ -206,6 +214,10 @@ class _TieredRoundRobin(LoadBalancingPolicy):
         self._hosts: tuple[Host, ...] = ()
         self._position = _Turns()
         self._tiers: tuple[tuple[Host, ...], ...] | None = None
+
+    def attach(self, engine: Engine) -> None:
+        super().attach(engine)
+        self._position = _Turns(engine.random)
 
     def _tier(self, host: Host) -> int | None:
         """Return 0 for the nearest hosts, or None for hosts of other data centres."""

@@ -5,6 +5,10 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cassandra.policies.balancing import Engine
 
 __all__ = ["ConstantReconnectionPolicy", "ExponentialReconnectionPolicy", "ReconnectionPolicy"]
 
@@ -50,6 +54,16 @@ class ExponentialReconnectionPolicy(ReconnectionPolicy):
     :raises ValueError: if one of them is negative, or `max_delay` is less than `base_delay`.
     """
 
+    # Of the cluster's engine, once there is one; the process's numbers until then.
+    _random: Any = random
+
+    def attach(self, engine: Engine) -> None:
+        """Draw from the numbers of a cluster. Called when it connects.
+
+        :param engine: the cluster's engine.
+        """
+        self._random = engine.random
+
     def __init__(self, base_delay: float, max_delay: float, max_attempts: int | None = 64) -> None:
         if base_delay < 0 or max_delay < 0:
             raise ValueError(f"delays must not be negative, but are {base_delay} and {max_delay}")
@@ -69,7 +83,7 @@ class ExponentialReconnectionPolicy(ReconnectionPolicy):
         for attempt in attempts:
             # Beyond 2 ** 64 the limit has long been reached, and floats would overflow.
             delay = min(self.base_delay * 2.0 ** min(attempt, 64), self.max_delay)
-            jittered = delay * random.uniform(0.85, 1.15)
+            jittered = delay * self._random.uniform(0.85, 1.15)
             # The jitter must pass neither limit.
             yield min(max(jittered, self.base_delay), self.max_delay)
 

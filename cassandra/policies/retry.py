@@ -9,6 +9,7 @@ from cassandra.consistency import ConsistencyLevel
 from cassandra.errors import WriteType
 
 if TYPE_CHECKING:
+    from cassandra.policies.balancing import Engine
     from cassandra.query.statement import Statement
 
 __all__ = [
@@ -222,6 +223,16 @@ class ExponentialBackoffRetryPolicy(RetryPolicy):
     :param kwargs: the same, by name.
     """
 
+    # Of the cluster's engine, once there is one; the process's numbers until then.
+    _random: Any = random
+
+    def attach(self, engine: Engine) -> None:
+        """Draw from the numbers of a cluster. Called when it connects.
+
+        :param engine: the cluster's engine.
+        """
+        self._random = engine.random
+
     def __init__(
         self,
         max_num_retries: float,
@@ -240,7 +251,7 @@ class ExponentialBackoffRetryPolicy(RetryPolicy):
         # Beyond 2 ** 64 floats would overflow; the limit is reached long before.
         delay = min(self.max_interval, self.min_interval * 2.0 ** min(attempt, 64))
         # The jitter keeps clients that failed together from coming back together.
-        return delay * random.uniform(0.85, 1.15)
+        return delay * float(self._random.uniform(0.85, 1.15))
 
     def _again(self, decision: int, consistency: int | None, retry_num: int) -> Decision:
         if retry_num < self.max_num_retries:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from cassandra.metadata.placement import ring
     from cassandra.metadata.placement.ring import ReplicaMap
     from cassandra.policies import plans
+    from cassandra.policies.balancing import Engine
     from cassandra.policies.plans import Planner, Router
     from cassandra.query.statement import Statement
 
@@ -92,6 +93,12 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
     @shuffle_replicas.setter
     def shuffle_replicas(self, shuffle_replicas: bool) -> None:
         self._shuffle_replicas = shuffle_replicas
+        self._forget_routers()
+
+    def attach(self, engine: Engine) -> None:
+        super().attach(engine)
+        self._random = engine.random
+        # The routers that were made before have seeds of their own.
         self._forget_routers()
 
     def populate(self, cluster: PolicyCluster, hosts: Iterable[Host]) -> None:

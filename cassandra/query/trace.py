@@ -83,7 +83,9 @@ class QueryTrace:
         :param query_cl: consistency level to read with. None takes LOCAL_ONE.
         :raises TraceUnavailable: if the trace has no duration in time.
         """
-        blocking = self._populate(self._execute, _sleep, max_wait, wait_for_complete, query_cl)
+        blocking = self._populate(
+            self._execute, _sleep, time.monotonic, max_wait, wait_for_complete, query_cl
+        )
         # Nothing that it awaits suspends it, so one step is all of it.
         with suppress(StopIteration):
             blocking.send(None)
@@ -101,8 +103,9 @@ class QueryTrace:
         :param wait_for_complete: wait until the duration is there, and no more events come.
         :param query_cl: consistency level to read with. None takes LOCAL_ONE.
         """
+        clock = asyncio.get_running_loop().time
         await self._populate(
-            self._session.execute, asyncio.sleep, max_wait, wait_for_complete, query_cl
+            self._session.execute, asyncio.sleep, clock, max_wait, wait_for_complete, query_cl
         )
 
     async def _execute(self, *arguments: Any, **options: Any) -> Any:
@@ -112,23 +115,26 @@ class QueryTrace:
         self,
         execute: _Execute,
         sleep: _Sleep,
+        clock: Callable[[], float],
         max_wait: float | None,
         wait_for_complete: bool,
         query_cl: int | None,
     ) -> None:
-        deadline = None if max_wait is None else time.monotonic() + max_wait
+        deadline = None if max_wait is None else clock() + max_wait
         # One replica is enough: the trace is read again until it is complete.
         level = ConsistencyLevel.LOCAL_ONE if query_cl is None else query_cl
 
         async def read(table: str, columns: str) -> Rows:
-            rows: Rows = (await self._read(execute, table, columns, level, deadline)).all_tuples()
+            rows: Rows = (
+                await self._read(execute, table, columns, level, deadline, clock)
+            ).all_tuples()
             return rows
 
         wait = _FIRST_WAIT
         try:
             while True:
                 rows = await read("sessions", _SESSION_COLUMNS)
-                is_last = deadline is not None and time.monotonic() + wait > deadline
+                is_last = deadline is not None and clock() + wait > deadline
                 if self._take_session(rows, wait_for_complete, is_last):
                     break
                 if is_last:
@@ -184,7 +190,13 @@ class QueryTrace:
         return _SETTLED if elapsed and max(elapsed) >= _END * duration else _UNSETTLED
 
     async def _read(
-        self, execute: _Execute, table: str, columns: str, level: int, deadline: float | None
+        self,
+        execute: _Execute,
+        table: str,
+        columns: str,
+        level: int,
+        deadline: float | None,
+        clock: Callable[[], float],
     ) -> Any:
         statement = SimpleStatement(
             f"SELECT {columns} FROM system_traces.{table} WHERE session_id = %s",
@@ -193,7 +205,7 @@ class QueryTrace:
         # A profile may trace all requests: the read of a trace must not make another one.
         options: dict[str, Any] = {"trace": False}
         if deadline is not None:
-            options["timeout"] = max(deadline - time.monotonic(), _LEAST_TIMEOUT)
+            options["timeout"] = max(deadline - clock(), _LEAST_TIMEOUT)
         return await execute(statement, (self.trace_id,), **options)
 
     def _take_session(self, rows: Rows, wait_for_complete: bool, is_last: bool) -> bool:

@@ -30,6 +30,8 @@ from cassandra.protocol.messages.control import RegisterMessage
 from cassandra.protocol.messages.decode import decode_response
 
 if TYPE_CHECKING:
+    from random import Random
+
     from cassandra.engine.background import Spawn
     from cassandra.engine.connection import Connection
     from cassandra.engine.control.contacts import Contacts
@@ -98,6 +100,7 @@ class ControlConnection:
     :param contacts: tells where to try.
     :param node_lists: reads the node list.
     :param spawn: runs a coroutine in the background.
+    :param random: spreads the reading of the node list; None for numbers of the process.
     """
 
     def __init__(
@@ -110,6 +113,7 @@ class ControlConnection:
         hosts: Hosts,
         schema: SchemaWatch,
         spawn: Spawn,
+        random: Random | None = None,
     ) -> None:
         self._settings = settings
         self._open = open_connection
@@ -132,7 +136,7 @@ class ControlConnection:
         self._refresh_missed = False  # it was due while there was no connection
         # The window is asked for each time: programs may change it while they are connected.
         self._debouncer = Debouncer(
-            lambda: settings.topology_event_refresh_window, self._start_refresh
+            lambda: settings.topology_event_refresh_window, self._start_refresh, random
         )
         # Ends the wait between two tries.
         self._host_is_up = asyncio.Event()

@@ -17,6 +17,8 @@ __all__ = ["Contacts"]
 
 log = logging.getLogger("cassandra.cluster")
 
+_process_random = random
+
 
 class Contacts:
     """The contact points at first, the known hosts later.
@@ -25,6 +27,7 @@ class Contacts:
     :param metadata: has the known hosts.
     :param in_thread: calls a function that may block.
     :param is_ignored: tells if no policy wants connections to a host.
+    :param random: draws the order of hosts; None for numbers of the process.
     """
 
     __slots__ = (
@@ -32,6 +35,7 @@ class Contacts:
         "_in_thread",
         "_is_ignored",
         "_metadata",
+        "_random",
         "endpoints",
         "named_endpoints",
     )
@@ -42,7 +46,9 @@ class Contacts:
         metadata: Metadata,
         in_thread: Callable[[Callable[[], Any]], Awaitable[Any]],
         is_ignored: Callable[[Host], bool],
+        random: random.Random | None = None,
     ) -> None:
+        self._random: Any = random if random is not None else _process_random
         self.endpoints = settings.endpoints
         self.named_endpoints = settings.named_endpoints
         self._find_endpoints = settings.find_endpoints
@@ -59,7 +65,7 @@ class Contacts:
             self.endpoints = await self._in_thread(self._find_endpoints)
         endpoints = list(self.endpoints)
         # Many clients have the same list: they must not all come to its first node.
-        random.shuffle(endpoints)
+        self._random.shuffle(endpoints)
         return endpoints
 
     async def find_again(self) -> None:
@@ -74,7 +80,7 @@ class Contacts:
     def candidates(self) -> list[EndPoint]:
         """Return where to try next: hosts known to be up, the other hosts, the contact points."""
         hosts = [host for host in self._metadata.all_hosts() if not self._is_ignored(host)]
-        random.shuffle(hosts)
+        self._random.shuffle(hosts)
         # The sort is stable: hosts in the same state stay in random order.
         hosts.sort(key=lambda host: host.is_up is not True)
         endpoints = [host.endpoint for host in hosts]

@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable
+from typing import Any
 
 __all__ = ["Debouncer", "spread"]
+
+_process_random = random
 
 # Seconds after the last of a burst of events; how far clients spread, so that not all come at once.
 REFRESH_DELAY = 0.2
@@ -16,12 +19,19 @@ class Debouncer:
     """Calls `action` once for a burst of events, soon after its last one.
 
     :param window: returns the seconds within which the first event of a burst must be answered.
+    :param random: draws a part of them; None for numbers of the process.
     """
 
-    __slots__ = ("_action", "_by", "_handle", "_window")
+    __slots__ = ("_action", "_by", "_handle", "_random", "_window")
 
-    def __init__(self, window: Callable[[], float], action: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        window: Callable[[], float],
+        action: Callable[[], None],
+        random: random.Random | None = None,
+    ) -> None:
         self._window = window
+        self._random = random
         self._action = action
         self._handle: asyncio.TimerHandle | None = None
         self._by = 0.0  # the loop's time that the action is not put off beyond
@@ -40,7 +50,7 @@ class Debouncer:
         else:
             # Set by the first event: a steady stream of them must not put the action off forever.
             self._by = loop.time() + window
-        delay = min(REFRESH_DELAY + spread(window), max(self._by - loop.time(), 0.0))
+        delay = min(REFRESH_DELAY + spread(window, self._random), max(self._by - loop.time(), 0.0))
         self._handle = loop.call_later(delay, self._act)
 
     def _act(self) -> None:
@@ -54,6 +64,10 @@ class Debouncer:
             self._handle = None
 
 
-def spread(window: float) -> float:
-    """Return a random part of a window in seconds, so that not all clients come at once."""
-    return random.uniform(0.0, min(window, REFRESH_DELAY))
+def spread(window: float, random: random.Random | None = None) -> float:
+    """Return a random part of a window in seconds, so that not all clients come at once.
+
+    :param random: draws it; None for numbers of the process.
+    """
+    draws: Any = random if random is not None else _process_random
+    return float(draws.uniform(0.0, min(window, REFRESH_DELAY)))

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from cassandra.engine.hosts.debouncing import spread
 
 if TYPE_CHECKING:
+    from random import Random
+
     from cassandra.engine.settings import Settings
     from cassandra.metadata.cluster_metadata import Metadata
     from cassandra.metadata.host import Host
@@ -36,9 +38,18 @@ class StatusEvents:
     :param hosts: acts on it.
     :param read_nodes: called if the node list has to be read again: an event names a host that is
         not known, or says that a known one is up.
+    :param random: draws the delays; None for numbers of the process.
     """
 
-    __slots__ = ("_closed", "_hosts", "_metadata", "_read_nodes", "_settings", "_waiting")
+    __slots__ = (
+        "_closed",
+        "_hosts",
+        "_metadata",
+        "_random",
+        "_read_nodes",
+        "_settings",
+        "_waiting",
+    )
 
     def __init__(
         self,
@@ -46,7 +57,9 @@ class StatusEvents:
         metadata: Metadata,
         hosts: Hosts,
         read_nodes: Callable[[Mapping[str, Any]], None],
+        random: Random | None = None,
     ) -> None:
+        self._random = random
         self._settings = settings
         self._metadata = metadata
         self._hosts = hosts
@@ -76,7 +89,7 @@ class StatusEvents:
             self._read_nodes(event)
         act = self._hosts.on_said_up if is_up else self._hosts.on_said_down
         self._waiting[host] = asyncio.get_running_loop().call_later(
-            spread(window), self._act, host, act
+            spread(window, self._random), self._act, host, act
         )
 
     def _act(self, host: Host, act: Callable[[Host], None]) -> None:

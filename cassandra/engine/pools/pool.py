@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -155,7 +154,7 @@ class HostPool(KnownPool, bases.PoolBase):
 
     def _look_through_waiters(self) -> None:
         """Forget those that were given up; not for each request that finds no place."""
-        now = time.monotonic()
+        now = asyncio.get_running_loop().time()
         if now - self._looked_through_at >= LOOK_THROUGH_INTERVAL:
             self._looked_through_at = now
             waiters = self._waiters

@@ -11,7 +11,7 @@ import errno
 import random
 import socket
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import asyncio
@@ -28,6 +28,8 @@ __all__ = [
 # Somebody has the port, or the system keeps it for an end that was connected to the same address.
 _TAKEN = (errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES)
 
+_process_random = random
+
 # The ports that RFC 6335 leaves to clients.
 DEFAULT_LOCAL_PORT_LOW = 49152
 DEFAULT_LOCAL_PORT_HIGH = 65535
@@ -38,10 +40,13 @@ class ShardAwarePortGenerator:
 
     :param start_port: the first port, from 1 on.
     :param end_port: the last port, up to 65535.
+    :param random: draws the port to begin with; None for numbers of the process.
     :raises ValueError: if the ports are out of range or out of order.
     """
 
-    def __init__(self, start_port: int, end_port: int) -> None:
+    def __init__(
+        self, start_port: int, end_port: int, *, random: random.Random | None = None
+    ) -> None:
         if not 0 < start_port <= end_port <= 65535:
             raise ValueError(
                 "ports must be from 1 to 65535 and in order, "
@@ -49,6 +54,7 @@ class ShardAwarePortGenerator:
             )
         self.start_port = start_port
         self.end_port = end_port
+        self._random: Any = random if random is not None else _process_random
 
     def generate(self, shard_id: int, total_shards: int) -> Iterator[int]:
         """Each port of the range that leads to shard `shard_id` of `total_shards` once, from a
@@ -62,7 +68,7 @@ class ShardAwarePortGenerator:
         first = self.start_port + (shard_id - self.start_port) % total_shards
         ports = range(first, self.end_port + 1, total_shards)
         # A random start: programs on one machine would otherwise try the same ports in turn.
-        begin = random.randrange(len(ports)) if ports else 0
+        begin = self._random.randrange(len(ports)) if ports else 0
         yield from ports[begin:]
         yield from ports[:begin]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import random
 from typing import TYPE_CHECKING, Any
 
 from cassandra.engine.connection import read_answer
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from cassandra.engine.happy_path import Attempt
     from cassandra.engine.request import Request
     from cassandra.query.prepared import PreparedStatement
+
+_process_random = random
 
 
 class Reprepare:
@@ -93,7 +95,7 @@ class Reprepare:
             if isinstance(response, ErrorMessage):
                 raise response.to_exception()
             old_id = self.prepared.query_id
-            renewed = take_over(self.prepared, response)
+            renewed = take_over(self.prepared, response, request.session.core.random)
             if renewed is not None:
                 request.request_body.rebind(renewed)
             else:
@@ -126,9 +128,12 @@ def _table_of(columns: Any) -> tuple[str, str] | None:
     return None if first is None else (first[0], first[1])
 
 
-def take_over(prepared: PreparedStatement, response: Any) -> Renewed | None:
+def take_over(
+    prepared: PreparedStatement, response: Any, random: random.Random | None = None
+) -> Renewed | None:
     """Update `prepared` by the server's answer to a PREPARE.
 
+    :param random: draws an id that no server has; None for numbers of the process.
     :returns: None; or, if the bind columns have changed, the statement as it is now. Values that
         were bound for the old types must not be sent.
     :raises BindColumnsChanged: if the columns have changed so that no values can be bound again.
@@ -139,7 +144,8 @@ def take_over(prepared: PreparedStatement, response: Any) -> Renewed | None:
         # Servers give the same text the same id, whatever its types are: they would take bytes of
         # the old types. An id that no server has lets each later execution come here too.
         if prepared.query_id == response.query_id:
-            prepared.query_id = os.urandom(len(response.query_id))
+            draws: Any = random if random is not None else _process_random
+            prepared.query_id = draws.randbytes(len(response.query_id))
         if prepared.when_changed is not None:
             prepared.when_changed()
         return Renewed(prepared, response)

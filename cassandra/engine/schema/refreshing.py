@@ -29,6 +29,8 @@ __all__ = ["SchemaRefresher"]
 
 log = logging.getLogger("cassandra.cluster")
 
+_process_random = random
+
 # What could not be read is tried again, after so many seconds, then twice as many, and so on; so
 # many times in a row.
 FIRST_DELAY = 1.0
@@ -56,6 +58,7 @@ class SchemaRefresher:
     :param agree: waits until the nodes agree on the schema.
     :param control: returns the control connection, or raises if there is none.
     :param spawn: runs a coroutine in the background.
+    :param random: draws the moments of readings; None for numbers of the process.
     """
 
     def __init__(
@@ -66,8 +69,10 @@ class SchemaRefresher:
         agree: Agree,
         control: Callable[[], Connection],
         spawn: Spawn,
+        random: random.Random | None = None,
     ) -> None:
         self._settings = settings
+        self._random: Any = random if random is not None else _process_random
         self._metadata = metadata
         self._reader = reader
         self._agree = agree
@@ -113,7 +118,7 @@ class SchemaRefresher:
             return
         self._pending.add(target)
         # At a random time: all clients of the cluster hear of the change in the same moment.
-        self._read_pending_in(random.uniform(0.0, window))
+        self._read_pending_in(self._random.uniform(0.0, window))
 
     def _read_pending_in(self, delay: float) -> None:
         """Read pending targets after `delay` seconds, or sooner if an earlier time was set."""
@@ -185,7 +190,7 @@ class SchemaRefresher:
         for target in targets:
             self._pending.add(target)
         longest = FIRST_DELAY * 2 ** (self._failures - 1)
-        self._read_pending_in(random.uniform(longest / 2, longest))
+        self._read_pending_in(self._random.uniform(longest / 2, longest))
 
     def _doubt(self) -> None:
         """The snapshot may lack a change: after the next move of the control connection all is read

@@ -25,6 +25,7 @@ class Engine:
 
     def __init__(self) -> None:
         self.now = 100.0
+        self.random = random.Random()
         self.busy: Counter[Host] = Counter()
         self.observers: list[Any] = []
 

@@ -127,7 +127,7 @@ async def test_an_address_of_a_name_that_cannot_be_reached_does_not_hide_the_oth
             core = cluster._core
             assert core is not None
             vars(core.settings)["connect_timeout"] = 1.0
-            core.connector._loop = Resolver(core.loop, [unreachable, node.address])  # type: ignore[assignment]
+            core.connector._environment.loop = Resolver(core.loop, [unreachable, node.address])  # type: ignore[assignment]
             connection = await core.open_connection(DefaultEndPoint("db.example", node.port))
             connection.close()
 
@@ -138,7 +138,9 @@ async def test_when_no_address_of_a_name_answers_the_error_names_it() -> None:
             core = cluster._core
             assert core is not None
             vars(core.settings)["connect_timeout"] = 0.1
-            core.connector._loop = Resolver(core.loop, ["192.0.2.1", "192.0.2.1", "127.0.0.99"])  # type: ignore[assignment]
+            core.connector._environment.loop = Resolver(
+                core.loop, ["192.0.2.1", "192.0.2.1", "127.0.0.99"]
+            )  # type: ignore[assignment]
             failure = await fails(core.open_connection(DefaultEndPoint("db.example", node.port)))
             assert isinstance(failure, ConnectionException)
             assert f"db.example:{node.port}" in str(failure)

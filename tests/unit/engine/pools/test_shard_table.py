@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 import uuid
 from types import SimpleNamespace
 from typing import Any
@@ -69,7 +70,8 @@ def session_of(twins: Any) -> Any:
     tablets = twins.tablets.TabletMap()
     metadata = SimpleNamespace(tablets=tablets)
     core = SimpleNamespace(metadata=metadata, on_latency=None, user_types={})
-    return SimpleNamespace(core=core, keyspace="ks", closed=False)
+    timers = SimpleNamespace(clock=time.monotonic)
+    return SimpleNamespace(core=core, keyspace="ks", closed=False, timers=timers)
 
 
 def statement_of(key: bytes | None, table: str = "t") -> SimpleStatement:

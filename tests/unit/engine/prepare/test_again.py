@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 
@@ -32,6 +33,7 @@ class Told:
     """As a request."""
 
     done = False
+    session = SimpleNamespace(core=SimpleNamespace(random=Random(1)))
 
     def __init__(self) -> None:
         self.calls: list[Any] = []

@@ -281,7 +281,8 @@ async def test_a_node_that_refuses_or_does_not_answer_schema_queries_is_left() -
         cluster = aio.Cluster([node.address], port=node.port, control_connection_timeout=0.05)
         with pytest.raises(DriverException, match="Unable to connect") as caught:
             await cluster.connect()
-        (refusal,) = caught.value.errors.values()
+        failure: Any = caught.value
+        (refusal,) = failure.errors.values()
         assert isinstance(refusal, OperationTimedOut)
         await cluster.shutdown()
         node.clear_primes()
