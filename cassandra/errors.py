@@ -472,7 +472,7 @@ def _refused(kind: type[Exception]) -> type[_RefusedEverywhere]:
     made = _refused_everywhere.get(kind)
     if made is None:
         # Two threads may make one each: both do.
-        made = type(f"{kind.__name__}Everywhere", (_RefusedEverywhere, kind), {})
+        made = type(kind.__name__, (_RefusedEverywhere, kind), {})
         made.__module__ = kind.__module__
         made.__doc__ = f"No host was left to try after {kind.__name__}."
         _refused_everywhere[kind] = made

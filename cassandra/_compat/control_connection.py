@@ -9,7 +9,27 @@ if TYPE_CHECKING:
     from cassandra.engine.connection import Connection
     from cassandra.engine.core import Core
 
-__all__ = ["ControlConnection"]
+__all__ = ["ControlConnection", "ViewOfConnection"]
+
+
+class ViewOfConnection:
+    """A connection that knows its cluster; everything else is the connection's.
+
+    :param connection: the control connection.
+    :param cluster: the cluster that it belongs to.
+    """
+
+    __slots__ = ("_cluster", "_own")
+
+    def __init__(self, connection: Connection, cluster: Any) -> None:
+        self._own = connection
+        self._cluster = cluster
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._own, name)
+
+    def __repr__(self) -> str:
+        return repr(self._own)
 
 
 class ControlConnection:
@@ -44,6 +64,12 @@ class ControlConnection:
         """The connection; None while there is none."""
         core: Core | None = self._cluster._core
         return core.control.connection if core is not None else None
+
+    @property
+    def _connection(self) -> ViewOfConnection | None:
+        """The same, for `cassandra.metadata.get_schema_parser`; None while there is none."""
+        connection = self.connection
+        return ViewOfConnection(connection, self._cluster) if connection is not None else None
 
     @property
     def is_shutdown(self) -> bool:

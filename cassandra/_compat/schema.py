@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from cassandra._compat.control_connection import ViewOfConnection
 from cassandra._compat.refusal import holder, refuse
 from cassandra.metadata.placement.replication import ReplicationStrategy
 from cassandra.metadata.schema.tables import TableMetadataV3
+
+if TYPE_CHECKING:
+    from cassandra.metadata.schema.keyspaces import KeyspaceMetadata
 
 __all__ = [
     "EdgeMetadata",
@@ -65,16 +70,59 @@ SchemaParserDSE67 = _parser("SchemaParserDSE67", SchemaParserV4)
 SchemaParserDSE68 = _parser("SchemaParserDSE68", SchemaParserDSE67)
 
 
+class SchemaOfCluster:
+    """Reads parts of the schema through the engine of a cluster.
+
+    :param cluster: the cluster.
+    """
+
+    def __init__(self, cluster: Any) -> None:
+        self._cluster = cluster
+
+    def get_all_keyspaces(self) -> Iterator[KeyspaceMetadata]:
+        """Read the whole schema again, and yield each keyspace."""
+        self._cluster.refresh_schema_metadata()
+        yield from self._cluster.metadata.keyspaces.values()
+
+    def get_keyspace(self, keyspaces: object, keyspace: str) -> KeyspaceMetadata | None:
+        """Read a keyspace again, and return it; None if there is none.
+
+        :param keyspaces: accepted for programs that pass it.
+        :param keyspace: its name.
+        """
+        self._cluster.refresh_keyspace_metadata(keyspace)
+        found: KeyspaceMetadata | None = self._cluster.metadata.keyspaces.get(keyspace)
+        return found
+
+    def get_table(self, keyspaces: object, keyspace: str, table: str) -> Any:
+        """Read a table or a view again, and return it; None if there is none.
+
+        :param keyspaces: accepted for programs that pass it.
+        :param keyspace: the name of the keyspace.
+        :param table: the name of the table or view.
+        """
+        self._cluster.refresh_table_metadata(keyspace, table)
+        found = self._cluster.metadata.keyspaces.get(keyspace)
+        return None if found is None else found.tables.get(table) or found.views.get(table)
+
+
 def get_schema_parser(
     connection: object,
     server_version: str,
     dse_version: str | None,
     timeout: float,
-    metadata_request_timeout: object,
+    metadata_request_timeout: object = None,
     fetch_size: int | None = None,
-) -> NoReturn:
-    """Raise NotImplementedError: the engine reads the schema."""
-    refuse("get_schema_parser()", _WHY)
+) -> SchemaOfCluster:
+    """Return an object that reads parts of the schema.
+
+    :param connection: ``cluster.control_connection._connection``; the other arguments are accepted
+        for programs that pass them.
+    :raises NotImplementedError: for any other connection: the engine reads the schema.
+    """
+    if not isinstance(connection, ViewOfConnection):
+        refuse("get_schema_parser()", _WHY)
+    return SchemaOfCluster(connection._cluster)
 
 
 def get_column_from_system_local(

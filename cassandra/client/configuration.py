@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cassandra._impl import implementation
-from cassandra._imports import Deferred, at_first_cluster, import_all
+from cassandra._imports import Deferred, at_first_cluster, import_all, import_module
 from cassandra._misspelt import check_spelling, class_attribute
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.client.contact_points import endpoint_of
@@ -74,6 +74,10 @@ def engine_core() -> type[Core]:
     """
     core = engine.Core
     import_all()
+    # For calls that may block. Its import is refused while the interpreter waits for its last
+    # threads, which may have clusters all the same.
+    with suppress(RuntimeError):
+        import_module("concurrent.futures.thread")
     return core
 
 

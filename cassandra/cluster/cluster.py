@@ -25,6 +25,7 @@ from cassandra.errors import (
     ConnectionShutdown,
     InvalidRequest,
     OperationTimedOut,
+    SessionShutdown,
 )
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ log = logging.getLogger("cassandra.cluster")
 
 SHUTDOWN_TIMEOUT = 10.0  # seconds
 LAST_TIMEOUT = 0.5  # seconds
+DROPPED_WAIT = 0.1  # seconds that a collected cluster's owner has to call shutdown()
 # Seconds that a call waits for the pools that the policy of its own profile wants.
 POOLS_WAIT = 5.0
 CANCEL_INTERVAL = 0.02  # seconds between looks, while shutdown() ends a connect() of another thread
@@ -78,6 +80,7 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
         self._core: Core | None = None
         self._loop_thread: LoopThread | None = None
         self._finalizer: weakref.finalize[..., Cluster] | None = None
+        self._dropped: _Dropped | None = None
         _live_clusters.add(self)
 
     # -- the engine's thread -----------------------------------------------------------------------
@@ -162,7 +165,14 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
 
     def _start(self) -> None:
         thread = LoopThread(f"cassandra-loop-{id(self):x}")
-        thread.start()
+        try:
+            thread.start()
+        except RuntimeError as error:
+            thread.stop()
+            raise RuntimeError(
+                f"no thread can be started for the connections of a Cluster ({error}): connect "
+                "before the interpreter ends"
+            ) from None
         self._loop_thread = thread
         try:
             self._core = thread.run(self._make_core())
@@ -170,7 +180,8 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
             self._stop()
             raise
         # The arguments must not hold the cluster, or it would never be collected.
-        self._finalizer = weakref.finalize(self, _close_dropped, self._core, thread, str(self))
+        self._dropped = _Dropped(self._core, thread, str(self))
+        self._finalizer = weakref.finalize(self, self._dropped.close_soon)
         self._finalizer.atexit = False  # `_shutdown_all` does that
 
     async def _make_core(self) -> Core:
@@ -339,6 +350,8 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
         core, thread = self._core, self._loop_thread
         if self._finalizer is not None:
             self._finalizer.detach()
+        if self._dropped is not None and not self._dropped.take_back():
+            core = None  # it is closed already, and the thread is about to end
         self._core = None
         self._loop_thread = None
         if thread is None:
@@ -375,12 +388,53 @@ async def _call(function: Callable[..., T], *args: Any) -> T:
     return function(*args)
 
 
-def _close_dropped(core: Core, thread: LoopThread, name: str) -> None:
-    """Close the threads and sockets of a connected Cluster, once it was collected, in its own
-    thread.
+class _Dropped:
+    """The parts of a connected Cluster that are closed if it is collected without `shutdown`.
+
+    Not at once: if the collector ends a cycle, the cluster's finalizer may run before the
+    ``__del__`` of its owner, which calls `shutdown`.
+
+    :param name: of the cluster, for the warning.
     """
-    warnings.warn(f"{name} was dropped without shutdown()", ResourceWarning, stacklevel=2)
-    thread.stop_after(core.close())
+
+    __slots__ = ("_core", "_is_taken", "_lock", "_name", "_thread")
+
+    def __init__(self, core: Core, thread: LoopThread, name: str) -> None:
+        self._core = core
+        self._thread = thread
+        self._name = name
+        self._is_taken = False
+        self._lock = threading.Lock()
+
+    def _take(self) -> bool:
+        with self._lock:
+            is_first, self._is_taken = not self._is_taken, True
+        return is_first
+
+    def take_back(self) -> bool:
+        """Return True unless it is being closed: the caller does that then."""
+        _dropped.discard(self)
+        return self._take()
+
+    def close_soon(self) -> None:
+        """The cluster was collected; in any thread."""
+        _dropped.add(self)
+        with suppress(RuntimeError):  # the loop is closed
+            self._thread.loop.call_soon_threadsafe(
+                self._thread.loop.call_later, DROPPED_WAIT, self.close
+            )
+
+    def close(self) -> None:
+        """Close it in its own thread, with a warning."""
+        _dropped.discard(self)
+        if self._take():
+            warnings.warn(
+                f"{self._name} was dropped without shutdown()", ResourceWarning, stacklevel=2
+            )
+            self._thread.stop_after(self._core.close())
+
+
+_dropped: set[_Dropped] = set()
 
 
 _FORKED = (
@@ -391,7 +445,28 @@ _FORKED = (
 _live_clusters: weakref.WeakSet[Cluster] = weakref.WeakSet()
 
 
+def _is_end_of_daemon(args: threading.ExceptHookArgs) -> bool:
+    """Return True if a thread that ends with the interpreter has used a session until then."""
+    ends = (SessionShutdown, ConnectionShutdown)
+    return isinstance(args.exc_value, ends) and args.thread is not None and args.thread.daemon
+
+
+def _quieten_daemons() -> None:
+    """Print no tracebacks of daemon threads whose sessions end with the interpreter."""
+    hook = threading.excepthook
+
+    def quiet(args: threading.ExceptHookArgs) -> None:
+        if not _is_end_of_daemon(args):
+            hook(args)
+
+    threading.excepthook = quiet
+
+
 def _shutdown_all() -> None:
+    if _live_clusters:
+        _quieten_daemons()
+    for dropped in list(_dropped):
+        dropped.close()
     for cluster in list(_live_clusters):
         try:
             cluster.shutdown()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -82,6 +82,18 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
                 self._described = (self.column_names, self.column_types)
             self._message = None
             self._page = response if response is not None else []
+
+    # The private names by which a program of another driver's puts a page in place of this one.
+    @property
+    def _current_rows(self) -> Any:
+        return self.current_rows
+
+    @_current_rows.setter
+    def _current_rows(self, rows: Any) -> None:
+        self._set_current_rows(rows)
+
+    def _set_current_rows(self, rows: Any) -> None:
+        self._take_page([rows] if isinstance(rows, Mapping) else rows)
 
     @property
     def column_names(self) -> list[str] | None:

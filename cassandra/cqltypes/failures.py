@@ -16,8 +16,12 @@ _SHOWN_LENGTH = 60
 ErrorT = TypeVar("ErrorT", bound=BaseException)
 
 
-class EncodeTypeError(TypeError):
-    """The CQL type does not take values of this class."""
+class EncodeTypeError(TypeError, ValueError):
+    """The CQL type does not take values of this class.
+
+    It is a TypeError and a ValueError, since programs catch either: other drivers raise ValueError
+    for some of these values.
+    """
 
 
 class EncodeValueError(ValueError, OverflowError, TypeError):

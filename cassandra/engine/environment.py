@@ -2,7 +2,7 @@
 
 Each cluster has one `Environment`, which `Core` hands to the parts that need it. A loop that
 simulates a network brings its own, by a method `cassandra_environment()`: all that the engine does
-is then decided by that loop (see `cassandra.testing.simulation`). On any other loop the engine has
+is then decided by that loop. On any other loop the engine has
 the system's clock and network.
 """
 
@@ -13,10 +13,11 @@ import random
 import socket
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from typing import Any, TypeVar
 from weakref import WeakSet
 
+from cassandra._imports import import_module
 from cassandra._threads import green_library
 from cassandra.engine.green import run_in_thread
 from cassandra.engine.pools.shard_ports import connected, connected_to_shard
@@ -66,7 +67,7 @@ class Environment:
         self.loop = loop
         self.clock = time.monotonic
         self.random = random.Random()
-        self._executor: ThreadPoolExecutor | None = None
+        self._executor: Executor | None = None
         # What was handed to the threads and is perhaps not over. Weak, so that nobody has to take
         # out what is.
         self._calls: WeakSet[Future[Any]] = WeakSet()
@@ -133,10 +134,13 @@ class Environment:
         if green_library() is not None:
             return await run_in_thread(function, *args)
         if self._executor is None:
-            # Made when it is first needed: most applications have nothing that may block.
-            self._executor = ThreadPoolExecutor(
+            # Made when it is first needed: most applications have nothing that may block. While
+            # the interpreter waits for its last threads, the import fails.
+            pools = import_module("concurrent.futures.thread")
+            self._executor = pools.ThreadPoolExecutor(
                 max_workers=2, thread_name_prefix="cassandra-blocking"
             )
+        assert self._executor is not None
         call = self._executor.submit(function, *args)
         self._calls.add(call)
         return await asyncio.wrap_future(call, loop=self.loop)

@@ -256,7 +256,7 @@ def _check_descriptors() -> None:
 def _new_event_loop() -> asyncio.AbstractEventLoop:
     try:
         uvloop = import_module("uvloop")
-    except ImportError:
+    except (ImportError, RuntimeError):  # RuntimeError: the interpreter is ending
         return asyncio.SelectorEventLoop(new_selector())
     loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
     return loop
@@ -354,6 +354,9 @@ class LoopThread:
     def stop(self, timeout: float = 5.0) -> None:
         """Stop the loop, close it and wait for the thread's end, at most `timeout` seconds."""
         if self._stopped:
+            # By `stop_after`, say, which waits for nothing.
+            if self._abandoned is None and self._thread.is_alive() and not self.is_current():
+                self._thread.join(timeout)
             return
         self._stopped = True
         # A thread that was never started does not close its loop.

@@ -27,7 +27,7 @@ from cassandra.errors import (
     RequestExecutionException,
     refused_everywhere,
 )
-from cassandra.policies.retry import RetryPolicy
+from cassandra.policies.retry import FallthroughRetryPolicy, RetryPolicy
 from cassandra.protocol.messages.errors import (
     ErrorMessage,
     FunctionFailureMessage,
@@ -367,7 +367,25 @@ class Request(RequestBase):
         elif self._is_under_way():
             pass  # a speculative twin is in flight and may still answer
         else:
-            self.fail(error)
+            self.fail(self._rethrown(error))
+
+    def _rethrown(self, error: Exception) -> Exception:
+        """Return the error of a request that is not tried on another host.
+
+        Other drivers try it there, idempotent or not, and raise NoHostAvailable in the end: a
+        server's error is both.
+        """
+        if (
+            not isinstance(error, _ASKED_AS_REQUEST_ERRORS)
+            or getattr(self.statement, "is_idempotent", False)
+            # It raises errors as they are, with any driver.
+            or isinstance(self.retry_policy, FallthroughRetryPolicy)
+        ):
+            return error
+        shown = {str(host): reason for host, reason in self.errors.items()}
+        both = refused_everywhere(NO_HOST_LEFT, shown, error)
+        both.__cause__ = error.__cause__
+        return both
 
     def retry_now(self, host: Host | None) -> None:
         """The delay that the retry policy wanted is over."""
@@ -539,6 +557,14 @@ _WORKED_FOR = (
     ReadFailureMessage,
     WriteFailureMessage,
     FunctionFailureMessage,
+)
+
+# What `RetryPolicy.on_request_error` decides about, as the errors that callers see.
+_ASKED_AS_REQUEST_ERRORS = (
+    OverloadedErrorMessage,
+    IsBootstrappingErrorMessage,
+    TruncateError,
+    ServerError,
 )
 
 _RETRY_QUESTIONS: tuple[tuple[Any, Callable[[Request, Any, Any], Any]], ...] = (

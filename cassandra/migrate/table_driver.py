@@ -40,7 +40,6 @@ POOL_SIZES = (
 )
 PARSERS = ("V22", "V3", "V4", "DSE60", "DSE67", "DSE68")
 BLOCKING = (
-    "cassandra.metadata.get_schema_parser",
     "cassandra.metadata.get_column_from_system_local",
     "cassandra.cluster.refresh_schema_and_set_result",
     "cassandra.connection.Connection.send_msg",
@@ -216,7 +215,7 @@ DRIVER = [
     Difference(
         key="blocking-parts",
         what=(
-            "``SchemaParserV3`` and its like, ``get_schema_parser``, "
+            "``SchemaParserV3`` and its like, "
             "``HostConnection.borrow_connection``, ``Connection.send_msg`` and "
             "``ConnectionHeartbeat.start`` raise ``NotImplementedError``."
         ),

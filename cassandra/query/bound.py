@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cassandra.consistency import ConsistencyLevel
 from cassandra.cqltypes.failures import without_compiled_frames
+from cassandra.query.sent_values import SentValues, block_of
 from cassandra.query.statement import FETCH_SIZE_UNSET, RoutingKey, Statement, query_head
 from cassandra.sentinels import UNSET_VALUE
 
@@ -111,7 +112,21 @@ class BoundStatement(Statement, bases.BoundBase):
 
     @property
     def values(self) -> list[Any]:
-        """The serialized values: bytes, None for null, or `UNSET_VALUE`. Empty before `bind`."""
+        """The serialized values: bytes, None for null, or `UNSET_VALUE`. Empty before `bind`.
+
+        What is written to the list, or set in its place, is sent in place of what was bound.
+        """
+        return SentValues(self)
+
+    @values.setter
+    def values(self, values: Iterable[Any]) -> None:
+        before, self.block = self.block, block_of(values)
+        # A key that was taken from the values before is not that of these.
+        indexes = self.prepared_statement.routing_key_indexes
+        if indexes and before is not None and self._routing_key == before.routing_key(indexes):
+            self._routing_key = None
+
+    def _block_values(self) -> list[Any]:
         return self.block.values() if self.block is not None else []
 
     @property
@@ -123,7 +138,7 @@ class BoundStatement(Statement, bases.BoundBase):
         columns = self.prepared_statement.column_metadata
         return [
             _read_back(value, column.type)
-            for value, column in zip(self.values, columns, strict=False)
+            for value, column in zip(self._block_values(), columns, strict=False)
         ]
 
     @property

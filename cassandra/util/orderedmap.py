@@ -59,6 +59,11 @@ class OrderedMap(Mapping[Any, Any], bases.MapBase):
             for key, value in pairs:
                 self._insert(key, value)
 
+    @property
+    def _items(self) -> list[tuple[Any, Any]]:
+        # The private name by which tests of servers read the pairs, repeated keys and all.
+        return list(zip(self._keys, self._values, strict=True))
+
     def _serialize_key(self, key: object) -> Any:
         return _dumps()(key)
 

@@ -125,12 +125,10 @@ def rewrite(codec: Any, value: Any) -> None:
     """
     try:
         codec.encode(value)
-    except ValueError as error:
-        if "mixes positive and negative parts" not in str(error):
-            raise
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         # A legacy empty is read as None, which a vector has no place for.
-        if "null is not allowed in a vector" not in str(error):
+        refusals = ("mixes positive and negative parts", "null is not allowed in a vector")
+        if not any(refusal in str(error) for refusal in refusals):
             raise
 
 

@@ -98,7 +98,6 @@ GUARDED_BY = {
     "_compat/graph.py": "drop_in/test_enterprise.py",
     "_compat/profiles.py": "drop_in/test_enterprise.py",
     "_compat/refusal.py": "drop_in/test_enterprise.py",
-    "_compat/schema.py": "drop_in/test_enterprise.py",
     "_compat/tracers.py": "drop_in/test_tracers.py",
     "connection.py": "drop_in/test_behaviour.py",
     "engine/known_names.py": "drop_in/test_tracers.py",

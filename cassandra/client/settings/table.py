@@ -185,7 +185,8 @@ class ClusterSettings:
     """Beside `ssl_context`: ``server_hostname``, the name that certificates must have.
 
     Alone, keywords of an older style to make a context of: ca_certs, certfile, keyfile, password
-    (of the key), cert_reqs, ssl_version, ciphers, check_hostname, server_hostname.
+    (of the key), cert_reqs, ssl_version, ciphers, check_hostname, server_hostname. Certificates
+    are required, of authorities in ca_certs or of those that the system trusts, and TLS 1.2.
     """
 
     # Live, since each connection that is opened reads it.

@@ -110,23 +110,19 @@ def _refuse(options: Mapping[str, Any], why: str) -> None:
 def _context_of(options: dict[str, Any]) -> ssl.SSLContext:
     """Make a context of options of the older style, which it takes out of `options`."""
     ca_certs = options.pop("ca_certs", None)
-    if not ca_certs and "cert_reqs" not in options:
-        warnings.warn(
-            "ssl_options without ca_certs: the connection is encrypted, but the server's "
-            "certificate is not verified. Pass ca_certs, or "
-            "ssl_context=ssl.create_default_context(); "
-            "cert_reqs=ssl.CERT_NONE says that it is meant",
-            UserWarning,
-            stacklevel=7,
-        )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    # Whatever the configuration of OpenSSL says; `ssl_version` may ask for an older one.
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
     _restrict(context, options.pop("ssl_version", None))
     # Before verify_mode: ssl refuses CERT_NONE while host names are checked.
     context.check_hostname = bool(options.pop("check_hostname", False))
-    context.verify_mode = options.pop("cert_reqs", ssl.CERT_REQUIRED if ca_certs else ssl.CERT_NONE)
+    verify_mode = options.pop("cert_reqs", None)
+    context.verify_mode = ssl.CERT_REQUIRED if verify_mode is None else verify_mode
     if ca_certs:
         with _naming(ca_certs):
             context.load_verify_locations(ca_certs)
+    elif context.verify_mode != ssl.CERT_NONE:
+        context.load_default_certs()
     certfile, keyfile = options.pop("certfile", None), options.pop("keyfile", None)
     password = options.pop("password", None)
     if certfile:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 from collections.abc import Iterator
 from typing import Any
 
@@ -458,3 +459,25 @@ async def test_the_server_s_own_refusals_come_out_as_they_are(nodes: FakeCluster
             assert f"this is {code:04x}" in str(failure)
             assert not isinstance(failure, NoHostAvailable)
         assert len(sent(nodes)) == len(codes)
+
+
+@pytest.mark.parametrize(
+    "code", [ErrorCode.SERVER_ERROR, ErrorCode.OVERLOADED, ErrorCode.TRUNCATE_ERROR]
+)
+async def test_a_refusal_that_is_not_tried_elsewhere_is_of_both_classes(
+    nodes: FakeCluster, code: ErrorCode
+) -> None:
+    """Other drivers try it on all hosts, idempotent or not, and raise NoHostAvailable."""
+    async with connected(nodes) as (_, session):
+        nodes[0].prime(READ, error(code, "that failed"), times=1)
+        failure = await fails(session.execute(READ))
+        assert isinstance(failure, NoHostAvailable)
+        assert isinstance(failure, ErrorMessage)
+        (reason,) = failure.errors.values()
+        assert type(reason).__name__ == type(failure).__name__
+        assert isinstance(failure, type(reason))
+        assert (failure.code, failure.message) == (reason.code, reason.message)
+        assert "that failed" in str(failure)
+        again = pickle.loads(pickle.dumps(failure))
+        assert (str(again), isinstance(again, type(reason))) == (str(failure), True)
+        assert len(sent(nodes)) == 1

@@ -263,3 +263,53 @@ def test_a_cluster_that_is_dropped_ends_what_it_started() -> None:
         "was dropped without shutdown()"
         in run_python(DROPPED, {"PYTHONWARNINGS": "always::ResourceWarning"}).stderr
     )
+
+
+DAEMONS = (
+    PROLOGUE
+    + """
+node = FakeNode()
+node.start()
+session = connect(node)
+begun = threading.Barrier(5)
+
+def use_for_ever():
+    session.execute("SELECT 1")
+    begun.wait(20)
+    while True:
+        session.execute("SELECT 1")
+
+for _ in range(4):
+    threading.Thread(target=use_for_ever, daemon=True).start()
+begun.wait(20)
+print("main returns")
+"""
+)
+
+
+def test_daemon_threads_that_use_a_session_end_in_silence() -> None:
+    done = run_python(DAEMONS)
+    assert (done.stdout, done.stderr) == ("main returns\n", "")
+
+
+OUTLIVES = (
+    PROLOGUE
+    + """
+node = FakeNode()
+node.start()
+
+def live_longer():
+    threading.main_thread().join(20)
+    session = connect(node)
+    session.execute("SELECT 1")
+    session.cluster.shutdown()
+    print("executed")
+
+threading.Thread(target=live_longer).start()
+"""
+)
+
+
+def test_a_thread_that_outlives_the_main_one_may_make_a_cluster() -> None:
+    done = run_python(OUTLIVES)
+    assert (done.stdout, done.stderr) == ("executed\n", "")

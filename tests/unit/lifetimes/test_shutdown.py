@@ -8,8 +8,10 @@ import asyncio
 import gc
 import os
 import threading
+import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -22,6 +24,7 @@ from cassandra.errors import (
     NoHostAvailable,
 )
 from cassandra.testing.fake import FakeNode, Opcode, silence
+from tests.waiting import until
 
 QUERY = "SELECT never"
 
@@ -146,3 +149,44 @@ def test_a_cluster_of_another_loop_is_refused(node: FakeNode) -> None:
     finally:
         first.close()
         second.close()
+
+
+class Owner:
+    """Shuts its cluster down when it is collected, as a part of a cycle."""
+
+    def __init__(self, node: FakeNode, outcomes: list[Any]) -> None:
+        # The cluster first, and last: the collector may take either of them first.
+        self.cluster = Cluster([node.address], port=node.port)
+        self.session = self.cluster.connect()
+        self.outcomes = outcomes
+        self.itself = self
+        self.session.owner = self
+
+    def __del__(self) -> None:
+        try:
+            self.cluster.shutdown()
+        except BaseException as error:
+            self.outcomes.append(error)
+        else:
+            self.outcomes.append("shut down")
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_the_owner_of_a_collected_cluster_may_shut_it_down(
+    is_late: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if is_late:  # the finalizer is quicker than the owner
+        monkeypatch.setattr("cassandra.cluster.cluster.DROPPED_WAIT", 0)
+    outcomes: list[Any] = []
+    with FakeNode() as node, warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        owner = Owner(node, outcomes)
+        thread = owner.cluster._loop_thread
+        del owner
+        gc.collect()
+        assert outcomes == ["shut down"]
+        assert thread is not None
+        assert not thread._thread.is_alive()
+        until(lambda: not node.connections)
+    if not is_late:
+        assert [each for each in warned if each.category is ResourceWarning] == []

@@ -585,11 +585,6 @@ CASES: list[tuple[str, str, list[str]]] = [
     ),
     (
         "blocking-parts",
-        ".from cassandra.metadata import get_schema_parser\nget_schema_parser(c, '4', None, 1)",
-        ["breaks get_schema_parser()"],
-    ),
-    (
-        "blocking-parts",
         "from cassandra.metadata import SchemaParserV3 as P\nP(c, 1).get_all_keyspaces()",
         ["breaks get_all_keyspaces()"],
     ),

@@ -9,79 +9,14 @@ from typing import Any
 
 import pytest
 
-import cassandra
 from cassandra import aio
 from cassandra.client.settings.setting import ConstructorOnly
 from cassandra.client.settings.table import ClusterSettings
-from cassandra.cluster import Cluster, Session
-from cassandra.engine.profile import _SETTINGS
+from cassandra.cluster import Cluster
 from cassandra.testing.fake import FakeNode
 
 FACES = [Cluster, aio.Cluster]
 TABLE = ClusterSettings._table
-MOST_FILES = 4
-
-# Names with more meanings than the setting: how many files may have them, and what else they mean.
-# Not one of them is there because a setting is handed on by its name.
-MORE_FILES = {
-    "allow_beta_protocol_version": (5, "a parameter of the protocol's handler and of versions"),
-    "auth_provider": (6, "tells of one in messages, and where programs of other drivers do"),
-    "client_protocol_handler": (5, "twins of the happy path, which look if it is the stock one"),
-    "cloud": (8, "a module's name, and one of another driver's"),
-    "column_encryption_policy": (10, "an attribute of statements and of the protocol's handler"),
-    "compression": (28, "the protocol's, and an option of tables"),
-    "connect_timeout": (6, "an option of the doctor's, of a bundle and of connections"),
-    "connection_class": (11, "modules of other drivers' event loops, which tell what to leave out"),
-    "consistency_level": (37, "of statements, messages and errors"),
-    "contact_points": (13, "of other commands and bundles, and in messages"),
-    "continuous_paging_options": (6, "of messages and the old profiles, where it must be None"),
-    "cql_version": (5, "of connections and of the table system.local"),
-    "encoder": (16, "a module's name, and an encoder of any kind"),
-    "execution_profiles": (7, "in messages, and where they are registered"),
-    "load_balancing_policy": (9, "of a cluster and of a profile, as each reads them"),
-    "port": (45, "of any socket and end point"),
-    "protocol_version": (39, "of connections, messages and types"),
-    "request_observers": (8, "of a cluster and of a profile, as each reads them"),
-    "request_timeout": (11, "of profiles and bulk loads, and in texts about `execute`"),
-    "retry_policy": (24, "of statements, profiles and the mapper"),
-    "row_factory": (18, "of sessions, profiles, results and futures"),
-    "serial_consistency_level": (21, "of statements, messages and the mapper"),
-    "speculative_execution_policy": (6, "of profiles, and of the report for ScyllaDB"),
-    "ssl_context": (10, "of fake nodes and the doctor, and in messages"),
-    "ssl_options": (7, "an attribute of end points, and in messages"),
-    "ssl_session_cache": (5, "the name of its class's module"),
-    "token_metadata_enabled": (5, "an attribute of `Metadata`, which the setting follows"),
-}
-
-
-def settings() -> set[str]:
-    """Return the names of the settings of clusters, sessions and profiles."""
-    of_sessions = Session._setting_names | aio.Session._setting_names
-    return {*TABLE, *of_sessions, *_SETTINGS}
-
-
-def sources() -> dict[Path, str]:
-    """Return the sources of the package by their paths. A wheel has none of compiled modules."""
-    root = Path(cassandra.__file__).parent
-    paths = [path for kind in ("py", "pyx", "pxi", "pxd") for path in root.rglob(f"*.{kind}")]
-    return {path.relative_to(root): path.read_text() for path in paths}
-
-
-def test_a_setting_is_named_in_few_files() -> None:
-    texts = sources()
-    words = {str(path): set(re.findall(r"\w+", text)) for path, text in texts.items()}
-    files = {
-        name: sorted(path for path, found in words.items() if name in found) for name in settings()
-    }
-    for name, paths in files.items():
-        most, reason = MORE_FILES.get(name, (MOST_FILES, ""))
-        assert len(paths) <= most, (name, paths)
-        assert most == MOST_FILES or reason
-    if Path("_accel/bodies.pyx") in texts:
-        # The numbers are those of today, and go down with them.
-        assert {name: len(files[name]) for name in MORE_FILES} == {
-            name: most for name, (most, _) in MORE_FILES.items()
-        }
 
 
 @pytest.mark.parametrize("face", FACES)

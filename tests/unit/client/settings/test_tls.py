@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import ssl
-import warnings
 from typing import Any
 
 import pytest
@@ -41,13 +40,16 @@ def test_a_context_is_taken_as_it_is() -> None:
         tls_client(context, {"certfile": "x"}, None)
 
 
-def test_without_authorities_nothing_is_verified_and_a_warning_says_so() -> None:
-    with pytest.warns(UserWarning, match="certificate is not verified"):
-        assert made({"ssl_version": None}).verify_mode == ssl.CERT_NONE
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        context = made(NOT_VERIFIED)
+def test_certificates_are_required_unless_the_options_say_otherwise() -> None:
+    system = ssl.create_default_context().cert_store_stats()
+    for options in ({"ssl_version": None}, {"cert_reqs": None}, {"check_hostname": False}):
+        context = made(options)
+        assert context.verify_mode == ssl.CERT_REQUIRED
+        assert context.cert_store_stats() == system  # those that the system trusts
+        assert context.minimum_version == ssl.TLSVersion.TLSv1_2
+    context = made(NOT_VERIFIED)
     assert (context.verify_mode, context.check_hostname) == (ssl.CERT_NONE, False)
+    assert made({"cert_reqs": ssl.CERT_OPTIONAL}).verify_mode == ssl.CERT_OPTIONAL
 
 
 def test_options_of_the_older_style() -> None:

@@ -1,0 +1,93 @@
+"""The values of a bound statement as a list: what is written to it is what is sent."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, SupportsIndex
+
+from cassandra.sentinels import UNSET_VALUE
+
+if TYPE_CHECKING:
+    from cassandra.protocol import bind
+    from cassandra.protocol.bind import ValuesBlock
+    from cassandra.query.bound import BoundStatement
+else:
+    from cassandra._impl import bind
+
+__all__ = ["SentValues", "block_of"]
+
+_pack_length = struct.Struct(">i").pack
+_NULL, _UNSET = _pack_length(-1), _pack_length(-2)
+
+
+def block_of(values: Iterable[Any]) -> ValuesBlock:
+    """Return the block of values that are serialized already.
+
+    :param values: bytes, None for null, or `UNSET_VALUE`.
+    :raises TypeError: if one is something else. The message says which.
+    """
+    parts: list[bytes] = []
+    count = 0
+    has_unset = False
+    for value in values:
+        if value is None:
+            parts.append(_NULL)
+        elif value is UNSET_VALUE:
+            parts.append(_UNSET)
+            has_unset = True
+        elif isinstance(value, (bytes, bytearray, memoryview)):
+            body = bytes(value)
+            parts += (_pack_length(len(body)), body)
+        else:
+            raise TypeError(
+                f"values[{count}] is {value!r} ({type(value).__name__}): a serialized value is "
+                "bytes, None or UNSET_VALUE; `bind` serializes others"
+            )
+        count += 1
+    return bind.ValuesBlock(count, b"".join(parts), has_unset)
+
+
+def _writes(name: str) -> Callable[..., Any]:
+    """Return the method of `list`, followed by a change of the statement."""
+    method = getattr(list, name)
+
+    @wraps(method)
+    def changed(self: SentValues, *arguments: Any, **named: Any) -> Any:
+        # Another list of this statement may have been written to meanwhile.
+        list.__setitem__(self, slice(None), self._statement._block_values())
+        result = method(self, *arguments, **named)
+        self._statement.values = self
+        return result
+
+    return changed
+
+
+class SentValues(list[Any]):
+    """The serialized values of a bound statement. To change the list is to change the statement.
+
+    :param statement: the statement.
+    """
+
+    __slots__ = ("_statement",)
+
+    def __init__(self, statement: BoundStatement) -> None:
+        super().__init__(statement._block_values())
+        self._statement = statement
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
+        return list, (list(self),)  # a copy belongs to no statement
+
+    __setitem__ = _writes("__setitem__")
+    __delitem__ = _writes("__delitem__")
+    __iadd__ = _writes("__iadd__")
+    __imul__ = _writes("__imul__")
+    append = _writes("append")
+    clear = _writes("clear")
+    extend = _writes("extend")
+    insert = _writes("insert")
+    pop = _writes("pop")
+    remove = _writes("remove")
+    reverse = _writes("reverse")
+    sort = _writes("sort")

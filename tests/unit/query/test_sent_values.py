@@ -1,0 +1,170 @@
+"""What is written to the values of a bound statement is what is sent."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.cluster import Cluster, Session
+from cassandra.query import UNSET_VALUE, BatchStatement, BoundStatement
+from cassandra.query.sent_values import block_of
+from cassandra.testing.fake import NOT_SET, FakeNode, Opcode
+from tests.unit.query.test_bound import prepared
+
+ONE, TWO = b"\0\0\0\x01", b"\0\0\0\x02"
+
+
+def bound() -> BoundStatement:
+    return prepared().bind((1, "ada", None))
+
+
+def test_an_item_that_is_set_is_kept() -> None:
+    statement = bound()
+    statement.values[1] = b"eve"
+    assert statement.values == [ONE, b"eve", None]
+    assert statement.raw_values == [1, "eve", None]
+    statement.values[0] = TWO
+    assert statement.routing_key == TWO
+    statement.values[2] = UNSET_VALUE
+    assert statement.values == [TWO, b"eve", UNSET_VALUE]
+    assert statement.block is not None
+    assert statement.block.has_unset
+
+
+def test_a_list_that_is_set_is_kept() -> None:
+    statement = bound()
+    assert statement.routing_key == ONE
+    statement.values = [TWO, bytearray(b"eve"), memoryview(b"")]
+    assert statement.values == [TWO, b"eve", b""]
+    assert statement.routing_key == TWO
+    statement.routing_key = b"its own"
+    statement.values = [ONE, None, None]
+    assert statement.routing_key == b"its own"
+
+
+def test_two_lists_of_one_statement() -> None:
+    statement = bound()
+    first, second = statement.values, statement.values
+    first[1] = b"eve"
+    second[2] = b""
+    assert statement.values == [ONE, b"eve", b""]
+
+
+WRITES: list[Callable[[Any], Any]] = [
+    lambda values: values.append(b"x"),
+    lambda values: values.extend([b"x", None]),
+    lambda values: values.insert(0, b"x"),
+    lambda values: values.pop(),
+    lambda values: values.remove(None),
+    lambda values: values.reverse(),
+    lambda values: values.clear(),
+    lambda values: values.__delitem__(0),
+    lambda values: values.__iadd__([b"x"]),
+    lambda values: values.__imul__(2),
+    lambda values: values.__setitem__(slice(0, 2), [b"x"]),
+    lambda values: values.sort(key=lambda value: value or b""),
+]
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_every_way_to_write_to_a_list(write: Callable[[Any], Any]) -> None:
+    statement = bound()
+    expected = list(statement.values)
+    values = statement.values
+    assert write(values) == write(expected)
+    assert list(values) == expected
+    assert statement.values == expected
+
+
+def test_what_is_no_serialized_value_is_refused() -> None:
+    statement = bound()
+    with pytest.raises(TypeError, match=r"values\[1\] is 'eve' \(str\): a serialized value is"):
+        statement.values[1] = "eve"
+    with pytest.raises(TypeError, match=r"values\[0\] is 5"):
+        statement.values = [5]
+    assert statement.values == [ONE, b"ada", None]
+
+
+def test_copies_belong_to_no_statement() -> None:
+    statement = bound()
+    for values in (
+        copy.copy(statement.values),
+        copy.deepcopy(statement.values),
+        pickle.loads(pickle.dumps(statement.values)),
+        list(statement.values),
+        statement.values[:],
+    ):
+        values[0] = b"x"
+        assert type(values) is list
+    assert statement.values == [ONE, b"ada", None]
+    assert BoundStatement(prepared()).values == []
+
+
+def test_blocks_of_serialized_values() -> None:
+    block = block_of([b"ab", None, UNSET_VALUE, b""])
+    assert block.values() == [b"ab", None, UNSET_VALUE, b""]
+    assert (len(block), block.has_unset, block_of([]).values()) == (4, True, [])
+
+
+TEXT = "INSERT INTO t (k, v) VALUES (?, ?)"
+
+
+@pytest.fixture
+def node() -> Iterator[FakeNode]:
+    with FakeNode() as fake:
+        fake.prime_prepare(TEXT, [("k", "int"), ("v", "blob")], pk_indexes=[0])
+        yield fake
+
+
+def sent(node: FakeNode) -> list[Any]:
+    """Return the values of all executions that came in."""
+    found: list[Any] = []
+    for request in node.requests:
+        if request.opcode == Opcode.EXECUTE:
+            found.append(list(request.values))
+        found += [list(each.values) for each in request.statements]
+    return found
+
+
+def written(statement: Any) -> Any:
+    """Bind a row, and write another value over the second one."""
+    made = statement.bind((1, b"one"))
+    made.values[1] = b"two"
+    return made
+
+
+def blocking(session: Session) -> None:
+    statement = session.prepare(TEXT)
+    session.execute(written(statement))
+    session.execute_async(written(statement)).result()
+    batch = BatchStatement()
+    batch.add(written(statement))
+    session.execute(batch)
+    many = BatchStatement()
+    many.add_all([written(statement)] * 2, [None] * 2)
+    session.execute(many)
+    unset = written(statement)
+    unset.values = [TWO, UNSET_VALUE]
+    session.execute(unset)
+
+
+def test_blocking(node: FakeNode) -> None:
+    with Cluster([node.address], port=node.port) as cluster:
+        blocking(cluster.connect())
+    assert sent(node) == [[ONE, b"two"]] * 5 + [[TWO, NOT_SET]]
+
+
+async def test_awaited(node: FakeNode) -> None:
+    async with aio.Cluster([node.address], port=node.port) as cluster:
+        session = await cluster.connect()
+        statement = await session.prepare(TEXT)
+        await session.execute(written(statement))
+        batch = BatchStatement()
+        batch.add(written(statement))
+        await session.execute(batch)
+    assert sent(node) == [[ONE, b"two"]] * 2
