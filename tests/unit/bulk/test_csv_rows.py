@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from cassandra.bulk import chunks, csv_files
-from cassandra.bulk.chunks import Column, Reading
+from cassandra.bulk.chunks import Column, Position, Reading
 from cassandra.bulk.csv_fields import Field
 from cassandra.bulk.csv_files import csv_parts
 from cassandra.bulk.texts import Formats
@@ -37,7 +37,7 @@ def reading(twins: Twins, *types: str, header: Any = True, **formats: Any) -> Re
     more = {name: formats.pop(name) for name in ("delimiter", "quote") if name in formats}
     return Reading(
         "csv", columns, {}, Formats(**formats), header, more.get("delimiter", ","),
-        more.get("quote", '"'), 0, False, (plan, 5),
+        more.get("quote", '"'), Position(0, 0), False, (plan, 5),
     )  # fmt: skip
 
 
@@ -305,11 +305,11 @@ def test_what_it_does_not_know_it_leaves(compiled: Twins) -> None:
         (",", ","),
         ("\n", '"'),
     ):
-        assert make(plan, 5, [field_of], 1, delimiter, quote, "") is None
-    assert make(plan, 5, [], 1, ",", '"', "") is None
+        assert make(plan, 5, [field_of], 1, delimiter, quote) is None
+    assert make(plan, 5, [], 1, ",", '"') is None
     with pytest.raises(ValueError, match="field 3 of 1"):
-        make(plan, 5, [Field(3, "int", int)], 1, ",", '"', "")
-    reader = make(plan, 5, [field_of], 1, ",", '"', "")
+        make(plan, 5, [Field(3, "int", int)], 1, ",", '"')
+    reader = make(plan, 5, [field_of], 1, ",", '"')
     for data, start in ((b"1", 2), (b"1", -1), ("1", 0)):
         with pytest.raises(ValueError, match="bytes are read"):
             reader.read(data, start, True, 1)
