@@ -29,12 +29,33 @@ class Statics(NamedTuple):
 
     :param prepared: it.
     :param places: of its values among those of a row.
-    :param others: the places of clustering and regular columns, which such rows do not have.
+    :param statics: those of static columns.
+    :param clustering: those of clustering columns, which such rows do not have.
+    :param regular: those of other columns, which such rows do not have.
     """
 
     prepared: PreparedStatement
     places: Sequence[int]
-    others: Sequence[int]
+    statics: Sequence[int]
+    clustering: Sequence[int]
+    regular: Sequence[int]
+
+    def are_all(self, sizes: Sequence[int], is_empty_null: bool) -> bool:
+        """Return True if a row has nothing but static columns.
+
+        :param sizes: of its values; below 0 for those that it does not have.
+        :param is_empty_null: True if an empty clustering column may be one that is not there: CSV
+            has nothing for both, and a row without any other value is that of a partition.
+        """
+        most = 0 if is_empty_null else -1
+        return (
+            all(sizes[at] <= most for at in self.clustering)
+            and all(sizes[at] < 0 for at in self.regular)
+            and (
+                any(sizes[at] >= 0 for at in self.statics)
+                or all(sizes[at] < 0 for at in self.clustering)
+            )
+        )
 
 
 class Wave(NamedTuple):
@@ -100,6 +121,7 @@ class Binder:
         self.is_closed = False  # fields that are no columns are refused, and short rows
         self.ignored: Collection[str] = ()
         self.is_dry = False
+        self.is_empty_null = True  # in CSV
         self.statics: Statics | None = None
 
     def next_of(self, chunks: Iterator[Chunk]) -> Bound | None:
@@ -222,7 +244,9 @@ class Binder:
         waves: list[Wave] = []
         size, count = block.size, len(block)
         if self.statics is not None:
-            block, places = self._without_statics(self.statics, block, places, waves)
+            # Only CSV has names of fields beside its rows.
+            is_csv = chunk.names is not None
+            block, places = self._without_statics(self.statics, block, places, waves, is_csv)
         if self.is_dry:
             wrong = self._null_keys(block)
             failures += [(places[row], error) for row, error in wrong]
@@ -239,7 +263,12 @@ class Binder:
         return [Wave(prepared, groups, places) for groups in waves]
 
     def _without_statics(
-        self, statics: Statics, block: Any, places: Sequence[int], waves: list[Wave]
+        self,
+        statics: Statics,
+        block: Any,
+        places: Sequence[int],
+        waves: list[Wave],
+        is_csv: bool,
     ) -> tuple[Any, Sequence[int]]:
         """Take the rows with static columns alone out of a block; they are other requests."""
         rows: list[bytes] = []
@@ -248,7 +277,8 @@ class Binder:
         for number, row in enumerate(block.rows()):
             data = row.data
             found = _spans(data, block.width)
-            if any(found[at][1] >= 0 for at in statics.others):
+            sizes = [size for _, size in found]
+            if not statics.are_all(sizes, is_csv and self.is_empty_null):
                 others.append(number)
                 continue
             values = [data[start : start + 4 + max(size, 0)] for start, size in found]

@@ -75,7 +75,9 @@ class FailedRows:
     def close(self) -> None:
         """Close the file."""
         if self._file is not None:
-            self._file.close()
+            # All is written already, or has raised its error: closing would raise it again.
+            with suppress(OSError):
+                self._file.close()
 
     def _line(self, chunk: Chunk, index: int, notes: Mapping[str, Any]) -> str:
         raw = chunk.raw[index] if chunk.raw is not None else None

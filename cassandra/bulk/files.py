@@ -126,8 +126,7 @@ def _parquet() -> Any:
 
 def _parquet_parts(path: str, reading: Reading) -> Iterator[Part]:
     parquet = _parquet()
-    if is_pipe(path):
-        raise ValueError(f"{path} is a pipe: Parquet begins with what stands at the end of a file")
+    _refuse_pipe(path)
 
     def made(table: Any, cut: int, first: int) -> Chunk:
         some = _with_unset(chosen(table.slice(cut), reading, path), reading)
@@ -145,6 +144,13 @@ def _parquet_parts(path: str, reading: Reading) -> Iterator[Part]:
         wanted = [name for name in names if name in fields]
         for table in _tables(path, file, wanted):
             yield Part(len(table), partial(made, table))
+
+
+def _refuse_pipe(path: str) -> None:
+    if is_pipe(path):
+        raise ValueError(
+            f"{path} is a pipe, and Parquet is read from what stands at the end of a file"
+        )
 
 
 def _tables(path: str, file: Any, columns: list[str]) -> Iterator[Any]:
@@ -223,6 +229,7 @@ def fields_of_file(path: str, kind: str, reading: Reading) -> list[str] | None:
     :param reading: how it is read.
     """
     if kind == "parquet":
+        _refuse_pipe(path)
         parquet = _parquet()
         with open(path, "rb") as binary:
             try:

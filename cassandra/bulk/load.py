@@ -368,21 +368,20 @@ class Load:
         binder.is_closed = self._is_closed
         binder.ignored = frozenset(options.ignore)
         binder.is_dry = options.dry_run
+        binder.is_empty_null = "" in Formats(options.null).nulls
         return binder
 
     def _statics(self, table: TableMetadata, prepared: PreparedStatement) -> Statics:
         names = [column.name for column in self._columns]
-        partition = {column.name for column in table.partition_key}
+        keys = {column.name for column in (*table.partition_key, *table.clustering_key)}
+        others = [at for at, name in enumerate(names) if name in table.columns]
+        others = [at for at in others if names[at] not in keys]
         return Statics(
             prepared,
             [names.index(column.name) for column in prepared.column_metadata],
-            [
-                at
-                for at, name in enumerate(names)
-                if name in table.columns
-                and name not in partition
-                and not table.columns[name].is_static
-            ],
+            [at for at in others if table.columns[names[at]].is_static],
+            list(self._keys.clustering or ()),
+            [at for at in others if not table.columns[names[at]].is_static],
         )
 
     def _reading(self, skip: Position) -> Reading:

@@ -152,7 +152,7 @@ def _opened_bytes(path: str) -> Any:
         return open(path, "rb")
     if not is_pipe(path) and not os.path.getsize(path):
         # gzip takes it for a whole file. It is one that was cut off at its beginning.
-        raise EOFError(f"{path} has no bytes, and so is not a compressed file")
+        raise ValueError(f"{path} has no bytes, and so is not a compressed file")
     if name.endswith(".gz"):
         return gzip.open(path, "rb")
     if name.endswith(".bz2"):

@@ -117,7 +117,7 @@ def test_a_dry_run_sees_keys_that_no_server_takes(binder: Binder) -> None:
 
 def test_rows_of_static_columns_alone_are_other_requests(binder: Binder, twins: Twins) -> None:
     prepared: Any = Prepared(twins.bind.BindPlan([COLUMNS[0], COLUMNS[2]]), [0])
-    binder.statics = Statics(prepared, [0, 2], [1, 3])
+    binder.statics = Statics(prepared, [0, 2], [2], [1], [3])
     found = bound(
         binder, ("a", 1, "s", 2), ("b", None, "t", None), ("c", None, "t", 5), ("d", 7, None, None)
     )
@@ -126,3 +126,16 @@ def test_rows_of_static_columns_alone_are_other_requests(binder: Binder, twins: 
     assert data(found._replace(waves=[static])) == [(1, b"\0\0\0\1b\0\0\0\1t")]
     assert [place for place, _ in data(found)] == [0, 1, 2, 3]
     assert found.row_count == 4
+
+
+def test_what_a_row_of_a_partition_is(twins: Twins) -> None:
+    prepared: Any = None
+    statics = Statics(prepared, [0, 2], [2], [1], [3])
+    assert statics.are_all([1, -1, 1, -1], False)
+    assert statics.are_all([1, -1, -1, -2], False)
+    assert not statics.are_all([1, 0, 1, -1], False)
+    # CSV has nothing for an empty text and for no text at all.
+    assert statics.are_all([1, 0, 1, -1], True)
+    assert not statics.are_all([1, 0, -1, -1], True)
+    assert not statics.are_all([1, 0, 1, 4], True)
+    assert not statics.are_all([1, 4, 1, -1], True)
