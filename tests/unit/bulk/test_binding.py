@@ -90,7 +90,7 @@ def test_rows_that_are_no_rows_of_the_table(binder: Binder) -> None:
 
 def test_values_may_raise_anything(binder: Binder) -> None:
     class Broken(str):
-        def encode(self, *_: Any) -> bytes:  # type: ignore[override]
+        def encode(self, *_: Any) -> bytes:
             raise RuntimeError("no bytes")
 
     class Endless:
