@@ -19,24 +19,24 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import bind, grouping
 
-__all__ = ["Binder", "Bound", "Statics", "Wave"]
+__all__ = ["Binder", "Bound", "StaticRows", "Wave"]
 
 _LENGTH = struct.Struct(">i")
 
 
-class Statics(NamedTuple):
+class StaticRows(NamedTuple):
     """The statement for rows that have nothing but the static columns of their partition.
 
     :param prepared: it.
     :param places: of its values among those of a row.
-    :param statics: those of static columns.
+    :param static: those of static columns.
     :param clustering: those of clustering columns, which such rows do not have.
     :param regular: those of other columns, which such rows do not have.
     """
 
     prepared: PreparedStatement
     places: Sequence[int]
-    statics: Sequence[int]
+    static: Sequence[int]
     clustering: Sequence[int]
     regular: Sequence[int]
 
@@ -52,7 +52,7 @@ class Statics(NamedTuple):
             all(sizes[at] <= most for at in self.clustering)
             and all(sizes[at] < 0 for at in self.regular)
             and (
-                any(sizes[at] >= 0 for at in self.statics)
+                any(sizes[at] >= 0 for at in self.static)
                 or all(sizes[at] < 0 for at in self.clustering)
             )
         )
@@ -122,7 +122,7 @@ class Binder:
         self.ignored: Collection[str] = ()
         self.is_dry = False
         self.is_empty_null = True  # in CSV
-        self.statics: Statics | None = None
+        self.static_rows: StaticRows | None = None
 
     def next_of(self, chunks: Iterator[Chunk]) -> Bound | None:
         """Return the requests of the next chunk, None if there is none.
@@ -203,7 +203,7 @@ class Binder:
 
     def _missing_key(self, names: Collection[str]) -> ValueError | None:
         for (_, field), column in zip(self._fields, self._columns, strict=True):
-            if column.is_key and self.statics is None and field not in names:
+            if column.is_key and self.static_rows is None and field not in names:
                 return ValueError(f"it has no field {field!r}, which is of the primary key")
         return None
 
@@ -243,10 +243,10 @@ class Binder:
         """Make the requests of a chunk. They have the rows, whose block is not kept beside."""
         waves: list[Wave] = []
         size, count = block.size, len(block)
-        if self.statics is not None:
+        if self.static_rows is not None:
             # Only CSV has names of fields beside its rows.
-            is_csv = chunk.names is not None
-            block, places = self._without_statics(self.statics, block, places, waves, is_csv)
+            is_empty_null = chunk.names is not None and self.is_empty_null
+            block, places = self._without_static_rows(block, places, waves, is_empty_null)
         if self.is_dry:
             wrong = self._null_keys(block)
             failures += [(places[row], error) for row, error in wrong]
@@ -262,15 +262,16 @@ class Binder:
         waves = grouping.request_waves(block, keys, self._batch, self._owners())
         return [Wave(prepared, groups, places) for groups in waves]
 
-    def _without_statics(
+    def _without_static_rows(
         self,
-        statics: Statics,
         block: Any,
         places: Sequence[int],
         waves: list[Wave],
-        is_csv: bool,
+        is_empty_null: bool,
     ) -> tuple[Any, Sequence[int]]:
         """Take the rows with static columns alone out of a block; they are other requests."""
+        static_rows = self.static_rows
+        assert static_rows is not None
         rows: list[bytes] = []
         theirs: list[int] = []
         others: list[int] = []
@@ -278,16 +279,16 @@ class Binder:
             data = row.data
             found = _spans(data, block.width)
             sizes = [size for _, size in found]
-            if not statics.are_all(sizes, is_csv and self.is_empty_null):
+            if not static_rows.are_all(sizes, is_empty_null):
                 others.append(number)
                 continue
             values = [data[start : start + 4 + max(size, 0)] for start, size in found]
-            rows.append(b"".join([values[at] for at in statics.places]))
+            rows.append(b"".join([values[at] for at in static_rows.places]))
             theirs.append(number)
         if not rows:
             return block, places
-        prepared = statics.prepared
-        made = bind.RowsBlock(len(statics.places), rows, block.has_unset)
+        prepared = static_rows.prepared
+        made = bind.RowsBlock(len(static_rows.places), rows, block.has_unset)
         keys = Keys(tuple(prepared.routing_key_indexes or ()), ())
         if not self.is_dry:
             waves += self._waves(prepared, made, keys, [places[number] for number in theirs])

@@ -21,7 +21,7 @@ from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra._steps import adrive, drive
-from cassandra.bulk.binding import Binder, Bound, Statics, Wave
+from cassandra.bulk.binding import Binder, Bound, StaticRows, Wave
 from cassandra.bulk.checkpoint import Checkpoint, describe_files
 from cassandra.bulk.chunks import Chunk, Column, Position, Reading
 from cassandra.bulk.failed_rows import FailedRows
@@ -273,7 +273,7 @@ class Load:
         if self._table is not None and self._plan is not None:
             plan = static_plan(self._table, self._plan, options.using())
             if plan is not None:
-                binder.statics = self._statics(self._table, (yield Prepare(plan)))
+                binder.static_rows = self._static_rows(self._table, (yield Prepare(plan)))
         return binder
 
     def _check_checkpoint(self) -> None:
@@ -371,12 +371,12 @@ class Load:
         binder.is_empty_null = "" in Formats(options.null).nulls
         return binder
 
-    def _statics(self, table: TableMetadata, prepared: PreparedStatement) -> Statics:
+    def _static_rows(self, table: TableMetadata, prepared: PreparedStatement) -> StaticRows:
         names = [column.name for column in self._columns]
         keys = {column.name for column in (*table.partition_key, *table.clustering_key)}
         others = [at for at, name in enumerate(names) if name in table.columns]
         others = [at for at in others if names[at] not in keys]
-        return Statics(
+        return StaticRows(
             prepared,
             [names.index(column.name) for column in prepared.column_metadata],
             [at for at in others if table.columns[names[at]].is_static],

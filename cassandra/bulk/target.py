@@ -191,10 +191,10 @@ def static_plan(
     """
     partition = [column.name for column in table.partition_key]
     clustering = [column.name for column in table.clustering_key]
-    statics = [name for name in plan.names if table.columns[name].is_static]
-    if plan.is_counter or not statics or not clustering or clustering[0] not in plan.names:
+    static = [name for name in plan.names if table.columns[name].is_static]
+    if plan.is_counter or not static or not clustering or clustering[0] not in plan.names:
         return None
-    names = [*partition, *statics]
+    names = [*partition, *static]
     clauses = [clause for name, values in using.items() for clause in _using(name, *values)]
     return _insert(table, names, clauses)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cassandra.bulk import binding
-from cassandra.bulk.binding import Binder, Bound, Statics
+from cassandra.bulk.binding import Binder, Bound, StaticRows
 from cassandra.bulk.chunks import Chunk, Column, Position
 from cassandra.bulk.groups import Keys
 from cassandra.cqltypes.parse import lookup_cqltype
@@ -117,7 +117,7 @@ def test_a_dry_run_sees_keys_that_no_server_takes(binder: Binder) -> None:
 
 def test_rows_of_static_columns_alone_are_other_requests(binder: Binder, twins: Twins) -> None:
     prepared: Any = Prepared(twins.bind.BindPlan([COLUMNS[0], COLUMNS[2]]), [0])
-    binder.statics = Statics(prepared, [0, 2], [2], [1], [3])
+    binder.static_rows = StaticRows(prepared, [0, 2], [2], [1], [3])
     found = bound(
         binder, ("a", 1, "s", 2), ("b", None, "t", None), ("c", None, "t", 5), ("d", 7, None, None)
     )
@@ -130,12 +130,12 @@ def test_rows_of_static_columns_alone_are_other_requests(binder: Binder, twins: 
 
 def test_what_a_row_of_a_partition_is(twins: Twins) -> None:
     prepared: Any = None
-    statics = Statics(prepared, [0, 2], [2], [1], [3])
-    assert statics.are_all([1, -1, 1, -1], False)
-    assert statics.are_all([1, -1, -1, -2], False)
-    assert not statics.are_all([1, 0, 1, -1], False)
+    static_rows = StaticRows(prepared, [0, 2], [2], [1], [3])
+    assert static_rows.are_all([1, -1, 1, -1], False)
+    assert static_rows.are_all([1, -1, -1, -2], False)
+    assert not static_rows.are_all([1, 0, 1, -1], False)
     # CSV has nothing for an empty text and for no text at all.
-    assert statics.are_all([1, 0, 1, -1], True)
-    assert not statics.are_all([1, 0, -1, -1], True)
-    assert not statics.are_all([1, 0, 1, 4], True)
-    assert not statics.are_all([1, 4, 1, -1], True)
+    assert static_rows.are_all([1, 0, 1, -1], True)
+    assert not static_rows.are_all([1, 0, -1, -1], True)
+    assert not static_rows.are_all([1, 0, 1, 4], True)
+    assert not static_rows.are_all([1, 4, 1, -1], True)

@@ -58,7 +58,7 @@ def sent(node: FakeNode, begin: int = 0) -> set[int]:
     return {
         struct.unpack(">i", one.values[0])[0]
         for one in node.requests[begin:]
-        if one.opcode == Opcode.EXECUTE and one.values and one.values[0] is not None
+        if one.opcode == Opcode.EXECUTE and one.values and isinstance(one.values[0], bytes)
     }
 
 
@@ -291,7 +291,9 @@ def test_a_full_disk_is_an_error_with_a_report(node: FakeNode, tmp_path: Path) -
 
 def test_rows_whose_condition_is_not_met_are_not_written(node: FakeNode) -> None:
     def answer(request: Request) -> Any:
-        (number,) = struct.unpack(">i", request.values[0] or b"")
+        assert request.values is not None
+        assert isinstance(request.values[0], bytes)
+        (number,) = struct.unpack(">i", request.values[0])
         return rows([("[applied]", "boolean")], [(number % 2 == 0,)])
 
     node.prime(Opcode.EXECUTE, answer)

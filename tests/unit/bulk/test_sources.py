@@ -87,7 +87,7 @@ def test_rows_that_cannot_be_read_are_errors_of_their_own(tmp_path: Path) -> Non
     ("name", "content", "words"),
     [
         ("quote.csv", b'"id,name\n1,a\n', "quote.csv, line 2: unexpected end of data"),
-        ("latin.csv", b"id,nam\xe9\n1,a\n", "latin.csv, line 1: byte 0xe9 is not UTF-8"),
+        ("latin.csv", b"id,\xe9\n1,a\n", "latin.csv, line 1: byte 0xe9 is not UTF-8"),
         ("cut.csv.gz", gzip.compress(b"id,name\n1,a\n", mtime=0)[:-4], "Compressed file ended"),
         ("none.csv.gz", b"id,name\n", "Not a gzipped file"),
         ("none.parquet", b"", "none.parquet cannot be read as Parquet"),
