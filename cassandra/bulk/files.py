@@ -135,7 +135,8 @@ def _parquet_parts(path: str, reading: Reading) -> Iterator[Part]:
     # By an open file: pyarrow leaves one open that it has opened itself, and cannot read.
     with open(path, "rb") as binary:
         try:
-            file = parquet.ParquetFile(binary)
+            # Pages that have a checksum are compared with it: a flipped bit is a value otherwise.
+            file = parquet.ParquetFile(binary, page_checksum_verification=True)
         except (OSError, ValueError) as error:  # ArrowInvalid is a ValueError
             raise ValueError(f"{path} cannot be read as Parquet: {error}") from error
         names = file.schema_arrow.names
