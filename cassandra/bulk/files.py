@@ -21,6 +21,8 @@ from cassandra.sentinels import UNSET_VALUE
 
 __all__ = ["READERS", "fields_of_file"]
 
+# Classes of Arrow's errors: each of them has one of Python's beside it.
+_OF_ARROW = (OSError, ValueError, NotImplementedError, LookupError, TypeError, ArithmeticError)
 PARQUET_ROWS = 2048  # that are decoded at a time, before their size is known
 
 
@@ -137,7 +139,7 @@ def _parquet_parts(path: str, reading: Reading) -> Iterator[Part]:
         try:
             # Pages that have a checksum are compared with it: a flipped bit is a value otherwise.
             file = parquet.ParquetFile(binary, page_checksum_verification=True)
-        except (OSError, ValueError) as error:  # ArrowInvalid is a ValueError
+        except _OF_ARROW as error:
             raise ValueError(f"{path} cannot be read as Parquet: {error}") from error
         names = file.schema_arrow.names
         chosen(file.schema_arrow.empty_table(), reading, path)
@@ -173,7 +175,7 @@ def _tables(path: str, file: Any, columns: list[str]) -> Iterator[Any]:
     while True:
         try:
             batch = next(batches, None)
-        except (OSError, ValueError) as error:
+        except _OF_ARROW as error:
             if kept:
                 yield pyarrow.Table.from_batches(kept)
             raise ValueError(f"{path}, after row {at}: {error}") from error
@@ -236,7 +238,7 @@ def fields_of_file(path: str, kind: str, reading: Reading) -> list[str] | None:
             try:
                 names: list[str] = parquet.read_schema(binary).names
                 return names
-            except (OSError, ValueError) as error:
+            except _OF_ARROW as error:
                 raise ValueError(f"{path} cannot be read as Parquet: {error}") from error
     if kind == "jsonl":
         return None  # each line has its own
