@@ -155,6 +155,8 @@ class Load:
             name = str(target)
         self.report = LoadReport(name, is_dry=options.dry_run)
         self._pipes = Pipes()
+        self._chunks: Generator[Chunk, None, None] | None = None
+        self._work: Future[Any] | None = None  # of the thread, the last one
         self._plan: Plan | None = None
         self._prepared: Any = None
         self._is_conditional = False
@@ -201,28 +203,34 @@ class Load:
 
     def steps(self) -> Generator[Step, Any, LoadReport]:
         """Yield the calls that wait; the report is returned."""
-        began = time.monotonic()
-        try:
-            binder = yield from self._prepare()
-        except BaseException:
-            self._pipes.close()
-            raise
-        options, done = self._options, self._checkpoint.state
-        begin = Position(int(done.get("file", 0)), int(done.get("row", 0)))
-        self.report.skipped = int(done.get("rows", 0))
-        chunks = chunks_of(self._source, self._reading(begin))
-        self._progress = Progress(options.progress, self.report.target)
         # One thread: a source is read in order.
         reader = Worker("cassandra-load")
-        coming: Future[Bound | None] | None = None
+        try:
+            binder, chunks = yield from self._prepare(reader)
+            yield from self._load(reader, binder, chunks)
+            return self.report
+        finally:
+            # Nobody waits for a source that hangs. Its files are closed when it is at rest.
+            if self._work is None or self._work.cancel() or self._work.done():
+                self._close()
+            else:
+                reader.submit(self._close)
+            reader.shutdown()
+
+    def _load(
+        self, reader: Worker, binder: Binder, chunks: Generator[Chunk, None, None]
+    ) -> Generator[Step, Any, None]:
+        """Read, bind and write all chunks."""
+        began = time.monotonic()
+        self._progress = Progress(self._options.progress, self.report.target)
+        self._work = reader.submit(binder.next_of, chunks)
         try:
             with self._progress:
-                coming = reader.submit(binder.next_of, chunks)
                 while True:
-                    bound: Bound | None = yield Work(coming)
+                    bound: Bound | None = yield Work(self._work)
                     if bound is None:
                         break
-                    coming = reader.submit(binder.next_of, chunks)
+                    self._work = reader.submit(binder.next_of, chunks)
                     yield from self._write(bound)
                     self._end_of(bound.chunk)
                     self.report.seconds = time.monotonic() - began
@@ -238,24 +246,22 @@ class Load:
             raise
         finally:
             self.report.seconds = time.monotonic() - began
-            # Nobody waits for a source that hangs. Its files are closed when it is at rest.
-            if coming is not None and not coming.cancel():
-                coming.add_done_callback(lambda _: self._close(chunks))
-            else:
-                self._close(chunks)
-            reader.shutdown()
             if self._failed is not None:
                 self._failed.close()
-        return self.report
 
-    def _close(self, chunks: Generator[Chunk, None, None]) -> None:
-        chunks.close()
+    def _close(self) -> None:
+        if self._chunks is not None:
+            self._chunks.close()
         self._pipes.close()
 
-    def _prepare(self) -> Generator[Step, Any, Binder]:
+    def _prepare(
+        self, reader: Worker
+    ) -> Generator[Step, Any, tuple[Binder, Generator[Chunk, None, None]]]:
         """Find out what is written, and refuse what cannot be."""
         options = self._options
-        fields = fields_of_each(self._source, self._reading(Position(0, 0)))
+        # In the thread: the first bytes of a pipe may come late, and a loop must not wait for them.
+        self._work = reader.submit(fields_of_each, self._source, self._reading(Position(0, 0)))
+        fields = yield Work(self._work)
         if isinstance(self._target, PreparedStatement):
             self._prepared = self._target
             self._mapping.update(_mapping_of(options.columns)[0])
@@ -274,7 +280,11 @@ class Load:
             plan = static_plan(self._table, self._plan, options.using())
             if plan is not None:
                 binder.static_rows = self._static_rows(self._table, (yield Prepare(plan)))
-        return binder
+        done = self._checkpoint.state
+        begin = Position(int(done.get("file", 0)), int(done.get("row", 0)))
+        self.report.skipped = int(done.get("rows", 0))
+        self._chunks = chunks_of(self._source, self._reading(begin))
+        return binder, self._chunks
 
     def _check_checkpoint(self) -> None:
         """Refuse a checkpoint for what must not be written twice: rows since the last one are."""

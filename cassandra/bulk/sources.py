@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import glob
 import os
+from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from itertools import islice
@@ -75,7 +76,10 @@ def chunks_of(source: object, reading: Reading) -> Generator[Chunk, None, None]:
             kind_of(path, reading.format)
         return _chunks_of_files(paths, reading)
     if isinstance(source, (bytes, bytearray, Mapping)):
-        raise TypeError(f"rows come from a file, a frame or an iterable, not from {source!r}")
+        raise TypeError(
+            "rows come from a file, a frame or an iterable, not from a single "
+            f"{type(source).__name__}"
+        )
     if is_array(source) or is_frame(source) or is_arrow(source):
         return _chunks(_parts_of_table(source, reading), reading.skip.row)
     if not isinstance(source, Iterable):
@@ -104,8 +108,8 @@ def files_of(source: object, left_out: Iterable[str] = ()) -> list[str] | None:
             raise TypeError(f"a list of files has a {type(name).__name__}: {name!r}")
     own = {os.path.realpath(path) for path in left_out}
     found = [path for name in names for path in _expanded(os.fspath(name), own)]
-    for path in found:
-        if found.count(path) > 1 and is_pipe(path):
+    for path, count in Counter(found).items():
+        if count > 1 and is_pipe(path):
             raise ValueError(f"{path} stands twice among the files, and can be read once")
     return found
 
