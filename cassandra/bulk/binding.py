@@ -162,7 +162,11 @@ class Binder:
     ) -> tuple[list[Any], Sequence[int]]:
         """Return rows of the program as the bind markers want them, and their places."""
         is_in_order = list(self._order) == list(range(len(self._order)))
-        if is_in_order and not self.is_closed and all(type(row) is tuple for row in rows):
+        if (
+            is_in_order
+            and all(type(row) is tuple for row in rows)
+            and (not self.is_closed or set(map(len, rows)) <= {len(self._order)})
+        ):
             return rows, places
         known = {field for _, field in self._fields} if self.is_closed else None
         made: list[Any] = []

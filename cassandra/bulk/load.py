@@ -135,6 +135,10 @@ class Load:
         self._options = options
         if options.counters and options.checkpoint is not None:
             raise ValueError(COUNTED_TWICE)
+        if None not in (options.checkpoint, options.failed_rows) and os.path.realpath(
+            str(options.checkpoint)
+        ) == os.path.realpath(str(options.failed_rows)):
+            raise ValueError(f"checkpoint and failed_rows are one file: {options.checkpoint}")
         own = [] if options.checkpoint is None else [os.fspath(options.checkpoint)]
         own += [f"{path}.tmp" for path in own]
         # Looked for once: the list is the same for all that follows.

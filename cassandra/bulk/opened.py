@@ -298,6 +298,8 @@ class Limited(io.BufferedIOBase):
             if found.startswith(codecs.BOM_UTF8):
                 found = found[len(codecs.BOM_UTF8) :] or self._unpacked(1 << 16)
         at = found.rfind(b"\n")
+        if at < 0:
+            at = found.rfind(b"\r")  # which ends lines, too
         if at >= 0:
             self._since = len(found) - at
         else:

@@ -177,6 +177,8 @@ def test_what_must_not_be_written_twice_has_no_checkpoint(node: FakeNode, tmp_pa
         load(node, [(1,)], "UPDATE t SET n = n + ?", **options)
     with pytest.raises(ValueError, match="counters and checkpoint exclude each other"):
         load(node, [(1,)], counters=True, **options)
+    with pytest.raises(ValueError, match="checkpoint and failed_rows are one file"):
+        load(node, [(1, "a")], failed_rows=tmp_path / "x" / ".." / "point", **options)
     assert node.count(Opcode.EXECUTE) == 0
 
 

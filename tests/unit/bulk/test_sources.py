@@ -121,6 +121,8 @@ def test_empty_files_have_no_rows(tmp_path: Path) -> None:
 
 def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunks, "LONGEST_LINE", 100_000)
+    many = write(tmp_path / "old.csv", "id,name\r" + "1,a\r" * 50_000)  # lines end so, too
+    assert sum(chunk.size for chunk in read(many)) == 50_000
     for name in ("a.csv", "a.jsonl"):
         path = write(tmp_path / name, "id,name\n" + "x" * 300_000)
         with pytest.raises(ValueError, match="has a line of more than 100,000 bytes"):
