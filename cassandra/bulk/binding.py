@@ -151,7 +151,7 @@ class Binder:
             places, block = bound[0]
         else:
             places = [place for some, _ in bound for place in some]
-            block = self._prepared.bind_plan.bind_many([], self._prepared.protocol_version)
+            block = bind_rows(self._prepared, [])
             for _, part in bound:
                 for row in part.rows():
                     block.append(row)
