@@ -44,7 +44,7 @@ class _JsonLines:
             self._readers.append((column.name, reading.field(column), read))
         self._fields = {field for _, field, _ in self._readers}
         # A line that could not be parted has one of these, in place of its fields.
-        self._unmended = [name for name in LEFT_AS_TEXT if name not in self._fields]
+        self._unmended = {name for name in LEFT_AS_TEXT if name not in self._fields}
         self._known: Set[str] | None = self._fields if reading.is_closed else None
 
     def parts(self) -> Iterator[Part]:
@@ -78,21 +78,23 @@ class _JsonLines:
             return ValueError(f"it is not JSON: {error}")
         if not isinstance(row, dict):
             return TypeError(f"it is {type(row).__name__}, not an object of JSON")
-        for name in self._unmended:
-            if name in row:
-                return ValueError(f"it failed in another load, and {name!r} was not mended since")
+        if not self._unmended.isdisjoint(row):
+            name = next(name for name in row if name in self._unmended)
+            return ValueError(f"it failed in another load, and {name!r} was not mended since")
         known = self._known
         if known is not None and not row.keys() <= known:
             strange = unknown_field(row, known, self._reading.ignored)
             if strange is not None:
                 return strange
         values = []
-        for name, field, read in self._readers:
-            try:
+        name = ""
+        try:
+            for name, field, read in self._readers:
                 # A field that is not there leaves the column as it is.
-                values.append(read(row[field]) if field in row else UNSET_VALUE)
-            except READING_ERRORS as error:
-                return ValueError(f"column {name!r}: {error}")
+                value = row.get(field, UNSET_VALUE)
+                values.append(value if value is UNSET_VALUE else read(value))
+        except READING_ERRORS as error:
+            return ValueError(f"column {name!r}: {error}")
         return tuple(values)
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import datetime
 import json
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -63,6 +64,12 @@ _TIMESTAMP = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
     r"(?:[Tt ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?"
     r"(?:([Zz])|([+-])([0-9]{2})(?::?([0-9]{2}))?)?)?"
+)
+# What may stand behind the seconds for `datetime.fromisoformat`, which knows fewer forms before 3.11.
+_BEHIND_SECONDS = re.compile(
+    r"(?:\.[0-9]{3}|\.[0-9]{6})?(?:[+-][0-9]{2}:[0-5][0-9])?"
+    if sys.version_info < (3, 11)
+    else r"(?:\.[0-9]{1,6})?(?:Z|[+-][0-9]{2}:?[0-5][0-9])?"
 )
 _DURATION = re.compile(
     r"([+-]?)(?=.)(?:([0-9]+)y)?(?:([0-9]+)mo)?(?:([0-9]+)w)?(?:([0-9]+)d)?(?:([0-9]+)h)?"
@@ -183,7 +190,7 @@ def json_reader(cql_type: Any, formats: Formats) -> Reader:
         return _nullable(partial(_tuple, inner))
     if kind == "frozen" and inner:
         return inner[0]
-    return _nullable(partial(_scalar, kind, text_reader(cql_type, formats)))
+    return _scalar_reader(kind, text_reader(cql_type, formats))
 
 
 def _nullable(read: Reader) -> Reader:
@@ -239,6 +246,34 @@ def _parsed(text: str) -> Any:
             f"{shown(text)} is not JSON, as collections, tuples, user-defined types and vectors "
             f"are written: {error}"
         ) from None
+
+
+def _scalar_reader(kind: str, read: Reader) -> Reader:
+    """Return a reader of JSON's scalars, which takes the usual one of them at once."""
+    usual: type[Any] = str
+    take: Reader = read
+    if read is str:
+        take = _same
+    elif kind in _INTEGERS:
+        usual, take = int, _same
+    elif kind in _REALS:
+        usual, take = Decimal, _real
+
+    def scalar(value: Any) -> Any:
+        # By its exact type: a boolean is an integer to Python.
+        if type(value) is usual:
+            return take(value)
+        return None if value is None else _scalar(kind, read, value)
+
+    return scalar
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _real(value: Decimal) -> float:
+    return _finite(float(value), value)
 
 
 # JSON's own types serve as far as they are exact: no boolean is a number, no fraction an integer.
@@ -439,6 +474,20 @@ def _since_epoch(milliseconds: int) -> datetime.datetime | MillisTimestamp:
 
 
 def _timestamp(text: str) -> datetime.datetime | MillisTimestamp:
+    # The usual form, which Python's own parser reads in the same way on each version.
+    if (
+        text.isascii()
+        and text[4:5] == text[7:8] == "-"
+        and text[13:14] == text[16:17] == ":"
+        and text[10:11] in (" ", "T")
+        and text[5:6] != "W"
+        and text[11:13] != "24"
+        and (len(text) == 19 or _BEHIND_SECONDS.fullmatch(text, 19) is not None)
+    ):
+        try:
+            return datetime.datetime.fromisoformat(text)
+        except ValueError:
+            pass  # said below
     stripped = text.strip(_BLANKS)
     # First of all: `datetime.fromisoformat` takes 13 digits for a year, an hour and more.
     if _INTEGER.fullmatch(stripped) is not None:
