@@ -86,15 +86,14 @@ class _JsonLines:
             strange = unknown_field(row, known, self._reading.ignored)
             if strange is not None:
                 return strange
-        values = []
-        name = ""
+        values: list[Any] = []
         try:
-            for name, field, read in self._readers:
+            for _, field, read in self._readers:
                 # A field that is not there leaves the column as it is.
                 value = row.get(field, UNSET_VALUE)
                 values.append(value if value is UNSET_VALUE else read(value))
         except READING_ERRORS as error:
-            return ValueError(f"column {name!r}: {error}")
+            return ValueError(f"column {self._readers[len(values)][0]!r}: {error}")
         return tuple(values)
 
 
