@@ -417,8 +417,8 @@ class Session(SessionBase):
         again. See the guide on loading data.
 
         :param target: the name of a table, or a prepared statement.
-        :param source: a path or a glob of files (CSV, JSON lines, Parquet), a list of these, a pandas
-            or polars frame, Arrow data, or an iterable of tuples, mappings or objects.
+        :param source: a path or a glob of files (CSV, JSON lines, Parquet), a list of these, a
+            pandas or polars frame, Arrow data, or an iterable of tuples, mappings or objects.
         :param options: those of `cassandra.bulk.LoadOptions`.
         :returns: a report of the rows.
         :raises LoadError: if more rows fail than ``max_errors``, 0 by default, or the source cannot
