@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from cassandra.bulk.load import aload, load
 from cassandra.bulk.options import LoadOptions
 from cassandra.bulk.scan import AsyncScan, Scan
-from cassandra.bulk.target import table_of
+from cassandra.bulk.target import full_name, table_of
 from cassandra.client.columnar import rows_message
 from cassandra.query.row_factories import tuple_factory
 from cassandra.sentinels import UNSET_VALUE
@@ -96,6 +96,7 @@ def copy(
     made.take([other.prepare(text) for text in made.texts])
     writing = _load_options(write_concurrency, dry_run, options)
     scan = Scan(session, table, made.selectors, where, options)  # type: ignore[arg-type]
+    scan.purpose, scan.is_dry = made.purpose, dry_run
     for page in scan.pages():
         for prepared, rows in made.writes(page):
             made.note(load(other, prepared, rows, writing))
@@ -137,6 +138,7 @@ async def acopy(
     made.take([await other.prepare(text) for text in made.texts])
     writing = _load_options(write_concurrency, dry_run, options)
     scan = AsyncScan(session, table, made.selectors, where, options)  # type: ignore[arg-type]
+    scan.purpose, scan.is_dry = made.purpose, dry_run
     async with aclosing(scan.pages()) as pages:
         async for page in pages:
             for prepared, rows in made.writes(page):
@@ -188,6 +190,12 @@ class _Copy:
         self.texts = [self._query(target, self._names)]
         if of_partition and self._key > self._partition:
             self.texts.append(self._query(target, [*key[: self._partition], *of_partition]))
+        # What a checkpoint belongs to, beside the scan.
+        self.purpose = {
+            "work": "copy",
+            "target": full_name(target),
+            "cluster": other.cluster.metadata.cluster_name,
+        }
         self._prepared: list[Any] = []
         self._report = CopyReport()
         self._begun = time.monotonic()
