@@ -346,9 +346,8 @@ class RequestMaker:
         rows = entries[0]
         if not isinstance(rows, BoundRows):
             return None
-        own = batch.own_keyspace
-        keyspace = self._keyspace_to_send(own)
-        body = BatchBody(batch.batch_type.value, ((rows.prepared, rows.block),), keyspace, own)
+        keyspace = self._keyspace_to_send(batch.own_keyspace)
+        body = BatchBody(batch.batch_type.value, ((rows.prepared, rows.block),), keyspace)
         happy_path.resolve(body, self, batch, options)
         body.prerender(self._engine.core.wire_format)
         self._checked(body, batch)
@@ -366,7 +365,7 @@ class RequestMaker:
         working = self.keyspace
         found = [self._prepared_texts.get((keyspace or working, text)) for keyspace, text in texts]
         keyspace = self._keyspace_to_send(batch.own_keyspace)
-        expected = batch.own_keyspace or working
+        expected = keyspace or batch.expected_keyspace or working
 
         def body_of(
             known: Sequence[PreparedStatement | None], resolved: AnyBody | None = None

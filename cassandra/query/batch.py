@@ -301,6 +301,15 @@ class BatchStatement(Statement):
             return None
         return self.keyspace
 
+    @property
+    def expected_keyspace(self) -> str | None:
+        """The keyspace that the application has set for unqualified names; None if the session's
+        counts.
+
+        One that was taken over from a prepared statement is sent on protocol version 5 alone.
+        """
+        return None if self.keyspace is self._named_by else self.keyspace
+
     def add(
         self,
         statement: str | Statement | PreparedStatement,
