@@ -250,8 +250,10 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
             self._core.policies.adopt(policy, self)
             return
         opening = self._run(_call(self._core.policies.adopt, policy, self))
-        with suppress(OperationTimedOut):  # they go on
-            self._run(pools_opened(opening, POOLS_WAIT, policy))
+        wanted = [host for host in self.metadata.all_hosts() if policy.distance(host) >= 0]
+        if not any(self._core.sessions.have_pool(host) for host in wanted):
+            with suppress(OperationTimedOut):  # they go on
+                self._run(pools_opened(opening, POOLS_WAIT, policy))
 
     def _attach_policy(self, policy: SpeculativeExecutionPolicy) -> None:
         if self._core is None:

@@ -23,7 +23,7 @@ import asyncio
 from collections import deque
 from typing import TYPE_CHECKING, Any, Protocol
 
-from cassandra.errors import ConnectionException, DriverException
+from cassandra.errors import ConnectionException, DriverException, InvalidRequest
 from cassandra.query.keyspace_texts import names_its_keyspace
 
 if TYPE_CHECKING:
@@ -44,7 +44,9 @@ __all__ = [
 ]
 
 # Seconds that a switch waits for requests in flight before the connection is replaced.
-LONGEST_UNREST = 1.0
+LONGEST_UNREST = 0.25
+# Seconds that others wait for the answer to a USE before they go to another connection.
+LONGEST_USE = 10.0
 CLAIM_INTERVAL = 0.001  # seconds between two tries to keep other threads from writing
 
 
@@ -58,6 +60,10 @@ class Held(Protocol):
     @property
     def is_use(self) -> bool:
         """True if it switches the connection itself."""
+
+    @property
+    def needs_none(self) -> bool:
+        """True if the connection must be in no keyspace at all."""
 
     @property
     def is_over(self) -> bool:
@@ -76,14 +82,16 @@ class Held(Protocol):
 class HeldRequest:
     """A request whose text depends on the keyspace, and the attempt that waits."""
 
-    __slots__ = ("_attempt", "_request", "is_use", "keyspace")
+    __slots__ = ("_attempt", "_request", "is_use", "keyspace", "needs_none")
 
     def __init__(self, request: Request, attempt: Attempt) -> None:
         body: Any = request.request_body
         self._request = request
         self._attempt = attempt
         self.is_use: bool = body.is_use
-        self.keyspace: str | None = None if self.is_use else body.expected
+        expected = body.expected if isinstance(body.expected, str) else None
+        self.keyspace: str | None = None if self.is_use else expected
+        self.needs_none = self.keyspace is None and not self.is_use
 
     @property
     def is_over(self) -> bool:
@@ -102,12 +110,12 @@ class HeldRequest:
 class _Switch:
     """A switch that the session needs, for no request in particular."""
 
-    __slots__ = ("_done", "is_use", "keyspace")
+    __slots__ = ("_done", "is_use", "keyspace", "needs_none")
 
     def __init__(self, keyspace: str, done: asyncio.Future[None]) -> None:
         self._done = done
         self.keyspace: str | None = keyspace
-        self.is_use = False
+        self.is_use = self.needs_none = False
 
     @property
     def is_over(self) -> bool:
@@ -125,12 +133,13 @@ class _Switch:
         self.go()  # a connection that takes no requests needs no keyspace
 
 
-def can_pass(session: EngineSession, request: Request, connection: Connection) -> bool | None:
-    """Say whether a request may be sent on `connection` as it is, though they differ in keyspace.
+def can_pass(session: EngineSession, request: Request, connection: Connection) -> bool:
+    """Return True if a request may be sent on `connection` as it is, though they differ in
+    keyspace; False if it has to wait at the gate.
 
     It may if it names the keyspace itself, from now on if need be.
 
-    :returns: True; False if it has to wait at the gate; None if this connection can never take it.
+    :raises InvalidRequest: if it was made without a keyspace, and the session has one by now.
     """
     body: Any = request.request_body
     gate = connection.gate
@@ -142,11 +151,17 @@ def can_pass(session: EngineSession, request: Request, connection: Connection) -
         return True
     if all(map(names_its_keyspace, body.texts())):
         return True
-    if not isinstance(body.expected, str):
-        # Nothing undoes a USE. A request that was made before the session had a keyspace may run in
-        # that of the session; one of a session without a keyspace needs a connection without one.
-        return True if session.keyspace is not None else None
-    return False
+    is_free = gate is None and connection.keyspace is None
+    if isinstance(body.expected, str):
+        # Without a keyspace of the session, that of a statement is for routing, as with other
+        # drivers: nothing undoes a USE. The server refuses names that lack their keyspace.
+        return session.keyspace is None and is_free
+    if session.keyspace is not None and not is_free:
+        raise InvalidRequest(
+            "the request was made when the session had no keyspace, and by now it has "
+            f"{session.keyspace!r}: name the keyspace in the statement"
+        )
+    return is_free
 
 
 def depends_on_keyspace(connection: Connection, responder: Any) -> bool:
@@ -193,21 +208,33 @@ class KeyspaceGate:
 
     async def _run(self) -> None:
         connection = self._connection
-        while self._held and not connection.closed:
+        while not connection.closed and not connection.is_given_up:
+            self._pass_all_of_this_keyspace()
+            if not self._held:
+                return
             held = self._held[0]
-            if held.is_over:
-                self._held.popleft()
-            elif not held.is_use and connection.keyspace == held.keyspace:
-                self._pass(self._held.popleft())
+            if held.needs_none:
+                # Nothing leads back to no keyspace.
+                connection.give_up("it is in a keyspace, and the session is in none")
             elif not await self._is_at_rest(LONGEST_UNREST):
                 return
             elif held.is_use:
                 self._pass(self._held.popleft())
                 # Its answer says in which keyspace the connection is.
-                if not await self._is_at_rest(None):
+                if not await self._is_at_rest(LONGEST_USE):
                     return
             else:
                 await self._switch_to(held)
+
+    def _pass_all_of_this_keyspace(self) -> None:
+        """Let all pass that wait for the keyspace of now, whatever waits between them."""
+        held, self._held = self._held, deque()
+        for each in held:
+            is_ready = not each.is_use and self._connection.keyspace == each.keyspace
+            if is_ready and not each.is_over:
+                self._pass(each)
+            elif not each.is_over:
+                self._held.append(each)
 
     async def _switch_to(self, held: Held) -> None:
         assert held.keyspace is not None
@@ -225,15 +252,15 @@ class KeyspaceGate:
         finally:
             self.passing = None
 
-    async def _is_at_rest(self, longest: float | None) -> bool:
+    async def _is_at_rest(self, longest: float) -> bool:
         """Wait until nothing in flight depends on the keyspace.
 
-        :param longest: seconds; None for no limit, if what is in flight has one of its own.
+        :param longest: seconds; the connection is given up then.
         :returns: False if the connection takes no further requests: it is closed, or replaced.
         """
         connection = self._connection
         clock = asyncio.get_running_loop().time
-        end = None if longest is None else clock() + longest
+        end = clock() + longest
         if not await self._keep_threads_out(end):
             return False
         while not connection.closed and not connection.is_given_up:
@@ -246,13 +273,13 @@ class KeyspaceGate:
             waiting = connection.streams.waiting()
             if not any(depends_on_keyspace(connection, responder) for responder in waiting):
                 return True
-            if end is not None and clock() >= end:
+            if clock() >= end:
                 connection.give_up("requests in flight depend on the keyspace that it is in")
                 return False
             await self._wait_for_change(end)
         return False
 
-    async def _keep_threads_out(self, end: float | None) -> bool:
+    async def _keep_threads_out(self, end: float) -> bool:
         """Make threads that were about to write find that the keyspace may change."""
         connection = self._connection
         clock = asyncio.get_running_loop().time
@@ -262,22 +289,21 @@ class KeyspaceGate:
                 connection.streams.keyspace_epoch += 1
                 connection.streams.release_write()
                 return True
-            if end is not None and clock() >= end:
+            if clock() >= end:
                 connection.give_up("a thread that writes was interrupted, and does not go on")
                 return False
             await asyncio.sleep(CLAIM_INTERVAL)
         return False
 
-    async def _wait_for_change(self, end: float | None) -> None:
+    async def _wait_for_change(self, end: float) -> None:
         loop = asyncio.get_running_loop()
         self._changed = loop.create_future()
-        timer = loop.call_at(end, self.notify) if end is not None else None
+        timer = loop.call_at(end, self.notify)
         try:
             await self._changed
         finally:
             self._changed = None
-            if timer is not None:
-                timer.cancel()
+            timer.cancel()
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
         """Let later requests to the connection, and send elsewhere what still waits."""

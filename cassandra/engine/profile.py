@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -212,6 +213,9 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
 }
 
 
+HELD_PROFILES = 16
+
+
 class _UnnamedProfile:
     """A profile that calls have named by itself.
 
@@ -240,8 +244,10 @@ class ProfileManager:
     def __init__(self, pools_allowed: bool = False) -> None:
         self.pools_allowed = pools_allowed
         self.profiles: dict[Any, ExecutionProfile] = {}
-        # Profiles that calls have named by themselves, by their ids, for as long as they live.
+        # Profiles that calls have named by themselves, by their ids, for as long as they live. The
+        # last ones are held: their requests may want another try, or another page.
         self._unnamed: dict[int, _UnnamedProfile] = {}
+        self._last_unnamed: deque[ExecutionProfile] = deque(maxlen=HELD_PROFILES)
 
     @property
     def default(self) -> ExecutionProfile:
@@ -283,6 +289,10 @@ class ProfileManager:
 
         unnamed = _UnnamedProfile(id(profile), weakref.ref(profile, leave), policy)
         self._unnamed[id(profile)] = unnamed
+        if known is None:
+            self._last_unnamed.append(profile)
+        elif not any(known.policy is other for other in self.policies()):
+            forget(known.policy)
         return unnamed
 
     def _named_policies(self) -> list[LoadBalancingPolicy]:

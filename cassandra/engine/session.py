@@ -40,10 +40,13 @@ from cassandra.util.cql_text import escape_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
 
+    from cassandra.engine import happy_path
     from cassandra.engine.core import Core
     from cassandra.engine.happy_path import Attempt
     from cassandra.engine.request import Request
     from cassandra.metadata.host import Host
+else:
+    from cassandra._impl import happy_path
 
 log = logging.getLogger("cassandra.cluster")
 
@@ -437,26 +440,37 @@ class EngineSession(ObservedSession):
     def let_through(self, request: Request, attempt: Attempt, connection: Connection) -> bool:
         """Say whether a request may be sent on a connection that is not in its keyspace.
 
-        :returns: False if the request waits, or goes to another connection.
+        :returns: False if the request waits, or was sent on another connection.
+        :raises InvalidRequest: if it can be sent nowhere.
         """
-        can = can_pass(self, request, connection)
-        if can:
+        if can_pass(self, request, connection):
             return True
-        if connection.is_control_connection:
-            request.fail(
-                InvalidRequest(
-                    "the control connection, which all sessions share, is in the keyspace "
-                    f"{connection.keyspace!r}, and cannot serve a request in another one"
-                )
+        body: Any = request.request_body
+        if connection.is_control_connection and body.expected != self.keyspace:
+            raise InvalidRequest(
+                "the control connection, which all sessions share, is in the keyspace "
+                f"{connection.keyspace!r}, and cannot serve a request in another one"
             )
-            return False
+        if not body.is_use:
+            other = self._fitting(attempt.host, body.expected)
+            if other is not None:
+                attempt.connection = other
+                request.send(attempt, other)
+                return False
         request._waits += 1
-        if can is None:
-            connection.give_up("it is in a keyspace, and the session is in none")
-            request.on_not_sent(attempt, connection.refusal())
-        else:
-            hold(self, connection, HeldRequest(request, attempt))
+        hold(self, connection, HeldRequest(request, attempt))
         return False
+
+    def _fitting(self, host: Host, keyspace: object) -> Connection | None:
+        """Return a connection to `host` that takes a request in `keyspace` at once, or None."""
+        pool = self.pools.get(host)
+        fitting = [
+            connection
+            for connection in (pool.connections if pool is not None else ())
+            if connection.gate is None and connection.keyspace == keyspace
+        ]
+        found: Connection | None = happy_path.first_with_room(fitting)
+        return found
 
     def on_schema_change(
         self,

@@ -1,28 +1,52 @@
-"""How the text of a statement depends on the keyspace of the connection that executes it."""
+"""How the text of a statement depends on the keyspace of the connection that executes it.
+
+Each function reads a text once, from its beginning to its end: texts may be long, and hostile.
+"""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator
 
 from cassandra._patterns import pattern
 
 __all__ = ["FIRST_OF_USE", "is_use", "names_its_keyspace"]
 
-# White space and comments, as CQL has them.
-_BLANK = r"(?:\s|--[^\n]*(?:\n|$)|//[^\n]*(?:\n|$)|/\*.*?\*/)"
-_NAME = r'(?:"(?:[^"]|"")+"|[A-Za-z]\w*)'
-# Everything up to a keyword that is not in a literal or a quoted name.
-_UP_TO = r"(?:'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|[^'\"$])*?"
-
-_USE = pattern(rf"{_BLANK}*use(?!\w)", re.IGNORECASE | re.DOTALL)
-_COMMENT = pattern(r"--|//|/\*")
-_QUALIFIED = pattern(
-    rf"\s*(?:select\s{_UP_TO}\bfrom|insert\s+into|update|delete\b{_UP_TO}\bfrom)\s+"
-    rf"{_NAME}\s*\.\s*{_NAME}",
-    re.IGNORECASE | re.DOTALL,
-)
 # The first characters that the text of a USE can have.
 FIRST_OF_USE = frozenset("uU-/ \t\r\n\f\v")
+
+# No alternative can match what another one matches, so nothing is tried twice.
+_TOKEN = pattern(r"\s+|--[^\n]*|//[^\n]*|/\*|'[^']*'|\"[^\"]*\"|[A-Za-z_0-9]+|[^\sA-Za-z_0-9'\"]")
+_WORD = pattern(r"[A-Za-z_0-9]+|\"")
+
+# What is said about is not in a keyspace, or names one.
+_GLOBAL = frozenset({"keyspace", "role", "user"})
+_OF_KEYSPACES = frozenset({"table", "columnfamily", "type"})
+
+
+class _Unreadable(Exception):
+    """A literal or a comment without an end, or a literal between dollar signs."""
+
+
+def _tokens(text: str) -> Iterator[str]:
+    """Yield the tokens of `text`, without white space and comments; words in small letters.
+
+    A quoted name with a quote in it comes as several tokens.
+    """
+    position, end = 0, len(text)
+    while position < end:
+        match = _TOKEN.match(text, position)
+        if match is None:
+            raise _Unreadable
+        token = match[0]
+        position = match.end()
+        if token == "/*":
+            position = text.find("*/", position) + 2
+            if position < 2:
+                raise _Unreadable
+        elif token == "$":
+            raise _Unreadable
+        elif not token.isspace() and not token.startswith(("--", "//")):
+            yield token.lower()
 
 
 def is_use(text: str) -> bool:
@@ -31,13 +55,60 @@ def is_use(text: str) -> bool:
 
     :param text: the text of a statement.
     """
-    return text[:1] in FIRST_OF_USE and _USE.match(text) is not None
+    if text[:1] not in FIRST_OF_USE:
+        return False
+    try:
+        return next(_tokens(text), "") == "use"
+    except _Unreadable:
+        return False
 
 
 def names_its_keyspace(text: str) -> bool:
-    """Return True if `text` reads or writes one table that it names with its keyspace, so that it
-    means the same on every connection. False if that is not certain.
+    """Return True if `text` means the same on every connection: it is about one table that it names
+    with its keyspace, or about what is in no keyspace. False if that is not certain.
 
     :param text: the text of a statement.
     """
-    return _COMMENT.search(text) is None and _QUALIFIED.match(text) is not None
+    tokens = _tokens(text)
+    try:
+        verb = next(tokens, "")
+        if verb in ("select", "delete"):
+            return _is_followed(tokens, "from") and _is_qualified(tokens)
+        if verb == "insert":
+            return next(tokens, "") == "into" and _is_qualified(tokens)
+        if verb == "update":
+            return _is_qualified(tokens)
+        if verb == "truncate":
+            return _is_qualified(tokens, skipped=frozenset({"table", "columnfamily"}))
+        if verb in ("create", "alter", "drop"):
+            kind = next(tokens, "")
+            return kind in _GLOBAL or (
+                kind in _OF_KEYSPACES
+                and _is_qualified(tokens, skipped=frozenset({"if", "not", "exists"}))
+            )
+        return verb in ("list", "grant", "revoke") and _is_of_roles(tokens)
+    except _Unreadable:
+        return False
+
+
+def _is_followed(tokens: Iterator[str], word: str) -> bool:
+    return any(token == word for token in tokens)
+
+
+def _is_of_roles(tokens: Iterator[str]) -> bool:
+    return next(tokens, "") in ("roles", "users")
+
+
+def _is_qualified(tokens: Iterator[str], skipped: frozenset[str] = frozenset()) -> bool:
+    """Return True if the next name has a keyspace before it."""
+    name = next(tokens, "")
+    while name in skipped:
+        name = next(tokens, "")
+    if not name or _WORD.match(name) is None:
+        return False
+    # Pieces of a quoted name that has quotes in it.
+    token = next(tokens, "")
+    while name.startswith('"') and token.startswith('"'):
+        token = next(tokens, "")
+    following = next(tokens, "")
+    return token == "." and bool(following) and _WORD.match(following) is not None

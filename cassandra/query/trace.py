@@ -26,7 +26,7 @@ _FIRST_WAIT = 0.003
 _LONGEST_WAIT = 0.25
 # Seconds that the events must stay the same before they count as complete: if those of the
 # coordinator reach to the end of the request, if they do not, and if there are none.
-_SETTLED, _UNSETTLED, _EMPTY = 0.0, 0.1, 1.0
+_SETTLED, _UNSETTLED, _EMPTY = 0.0, 0.1, 0.5
 _END = 0.8  # the share of the duration from which an event counts as one of the end
 _LEAST_TIMEOUT = 0.1  # seconds that each read gets, even close to the deadline
 _SESSION_COLUMNS = "duration, request, started_at, coordinator, parameters, client"
@@ -147,7 +147,7 @@ class QueryTrace:
             rows = await read("events", _EVENT_COLUMNS)
             if wait_for_complete:
                 rows = await self._read_to_the_end(
-                    rows, lambda: read("events", _EVENT_COLUMNS), sleep, deadline
+                    rows, lambda: read("events", _EVENT_COLUMNS), sleep, clock, deadline
                 )
             self.events = [TraceEvent(*row) for row in rows]
         except OperationTimedOut as error:
@@ -162,6 +162,7 @@ class QueryTrace:
         rows: Rows,
         read: Callable[[], Awaitable[Rows]],
         sleep: _Sleep,
+        clock: Callable[[], float],
         deadline: float | None,
     ) -> Rows:
         """Read the events until no more come, and return them.
@@ -171,7 +172,7 @@ class QueryTrace:
         """
         wait = _FIRST_WAIT
         unchanged = 0.0
-        while deadline is None or time.monotonic() + wait <= deadline:
+        while deadline is None or clock() + wait <= deadline:
             await sleep(wait)
             again = await read()
             unchanged = unchanged + wait if len(again) == len(rows) else -1.0

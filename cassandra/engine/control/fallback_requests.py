@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cassandra.engine.control.query_fallback import ControlConnectionQueryFallback
+from cassandra.engine.keyspace_gate import switch
 from cassandra.errors import InvalidRequest
 from cassandra.query.keyspace_texts import is_use
 
@@ -71,7 +72,7 @@ class QueryFallback:
             return True
         self._holders.add(session)
         self._keyspace = session.keyspace
-        if connection.keyspace == session.keyspace:
+        if connection.gate is None and connection.keyspace == session.keyspace:
             self._send(request, connection)
         else:
             session.see_through(request, self._switch_and_send(session, request, connection))
@@ -105,7 +106,8 @@ class QueryFallback:
         self, session: EngineSession, request: Request, connection: Connection
     ) -> None:
         assert session.keyspace is not None
-        await session.use(connection, session.keyspace)
+        # Through the gate: what waits there must not be overtaken by another USE.
+        await switch(session, connection, session.keyspace)
         self._send(request, connection)
 
     def _send(self, request: Request, connection: Connection) -> None:

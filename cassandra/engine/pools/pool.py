@@ -182,6 +182,10 @@ class HostPool(KnownPool, bases.PoolBase):
             *(self._open_one() for _ in range(missing)), return_exceptions=True
         )
         errors = [result for result in results if isinstance(result, BaseException)]
+        if not self.connections and not self.closed and not errors and self._closing:
+            # It was opened, and given up for its keyspace: the host is well.
+            asyncio.get_running_loop().call_soon(self.refill)
+            return
         if not self.connections and not self.closed:
             # Without an error what was opened is gone already. A pool with nothing open and nothing
             # under way would stay so.

@@ -10,7 +10,7 @@ from cassandra.engine.failures import as_exception
 from cassandra.engine.keyspace_gate import hold
 from cassandra.engine.prepare.body import prepare_body
 from cassandra.engine.prepare.rebind import Renewed, changes_of
-from cassandra.errors import ConnectionException, DriverException
+from cassandra.errors import ConnectionException, DriverException, InvalidRequest
 from cassandra.protocol.messages.errors import ErrorMessage
 from cassandra.protocol.opcodes import PREPARE
 from cassandra.query.keyspace_texts import names_its_keyspace
@@ -28,10 +28,18 @@ _process_random = random
 class Reprepare:
     """One PREPARE on the connection of an attempt, whose request goes on when it is answered."""
 
-    __slots__ = ("attempt", "connection", "is_text", "prepared", "request")
+    __slots__ = (
+        "_stream",
+        "_was_waiting",
+        "attempt",
+        "connection",
+        "is_text",
+        "prepared",
+        "request",
+    )
 
     # It waits at the gate of a connection that is in another keyspace than the statement.
-    is_use = False
+    is_use = needs_none = False
 
     def __init__(
         self,
@@ -44,6 +52,8 @@ class Reprepare:
         self.attempt = attempt
         self.prepared = prepared
         self.connection = connection
+        self._stream = -1
+        self._was_waiting: Any = None
         # Version 5 names the keyspace in the request.
         self.is_text = (
             connection.version < 5
@@ -64,19 +74,39 @@ class Reprepare:
     def start(self) -> None:
         """Prepare the statement in its own keyspace, whatever that of the connection is."""
         connection = self.connection
-        if self.is_text and (connection.gate is not None or connection.keyspace != self.keyspace):
-            hold(self.request.session, connection, self)
-        else:
+        if not self.is_text or (connection.gate is None and connection.keyspace == self.keyspace):
             self.go()
+        elif connection.is_control_connection:
+            self.request.fail(
+                InvalidRequest(
+                    "the control connection, which all sessions share, is in the keyspace "
+                    f"{connection.keyspace!r}: {query_head(self.prepared.query_string)} cannot be "
+                    f"prepared again in {self.keyspace!r}"
+                )
+            )
+        else:
+            hold(self.request.session, connection, self)
 
     def go(self) -> None:
         """Ask the server to prepare the statement."""
         prepared = self.prepared
         body = prepare_body(prepared.query_string, prepared.keyspace, self.connection.version)
         try:
-            self.connection.send(self, PREPARE, 0, body)
+            self._stream = self.connection.send(self, PREPARE, 0, body)
         except ConnectionException as error:
             self.request.on_reprepare_failed(self.attempt, error)
+            return
+        # The end of the request cancels it; a speculative twin may be preparing as well.
+        self._was_waiting = self.request._retry_handle
+        self.request._retry_handle = self
+
+    def cancel(self) -> None:
+        """The request is over: nobody waits for the answer any more."""
+        if self._stream >= 0:
+            self.connection.abandon(self._stream, self)
+            self._stream = -1
+        if self._was_waiting is not None:
+            self._was_waiting.cancel()
 
     def refuse(self, error: Exception) -> None:
         """The server does not let the connection use the keyspace of the statement."""
@@ -87,7 +117,10 @@ class Reprepare:
         self.request.on_not_sent(self.attempt, error)
 
     def on_response(self, connection: Connection, opcode: int, flags: int, body: bytes) -> None:
+        self._stream = -1
         request = self.request
+        if request._retry_handle is self:  # or each would hold the other
+            request._retry_handle = self._was_waiting
         if request.done:
             return
         try:
@@ -106,6 +139,7 @@ class Reprepare:
         request.resend(self.attempt)
 
     def on_connection_lost(self, connection: Connection, error: Exception) -> None:
+        self._stream = -1
         self.request.on_reprepare_failed(self.attempt, error)
 
 

@@ -7,10 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
+
 from cassandra import aio
 from cassandra.cluster import Cluster, ExecutionProfile
 from cassandra.policies import HostFilterPolicy, RoundRobinPolicy
+from cassandra.query import SimpleStatement
 from cassandra.testing import FakeCluster
+from cassandra.testing.fake import paged
 from tests.unit.engine.faults import READ, number
 from tests.waiting import until, until_on_loop
 
@@ -38,6 +42,17 @@ def policies_of(cluster: Any) -> int:
     return len(cluster._core.listeners.policies)
 
 
+@pytest.fixture(autouse=True)
+def _only_one_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cassandra.engine.profile.HELD_PROFILES", 1)
+
+
+def forget_the_last(cluster: Any) -> None:
+    """Let go of the profile that is held for requests that may go on."""
+    cluster.profile_manager._last_unnamed.clear()
+    gc.collect()
+
+
 def test_blocking() -> None:
     with primed() as fake, Cluster([fake[0].address], port=fake.port) as cluster:
         session = cluster.connect()
@@ -49,7 +64,7 @@ def test_blocking() -> None:
         assert session.execute(READ, execution_profile=clone).one().k == 1
         assert policies_of(cluster) == 2
         del profile, clone
-        gc.collect()
+        forget_the_last(cluster)
         until(lambda: policies_of(cluster) == 1)
 
 
@@ -69,7 +84,7 @@ def test_a_node_that_no_other_policy_wants() -> None:
         profile.load_balancing_policy = of_node(fake, 0).load_balancing_policy
         assert session.execute(READ, execution_profile=profile).one().k == 0
         del profile
-        gc.collect()
+        forget_the_last(cluster)
         until(lambda: len(session.get_pool_state()) == 1)
 
 
@@ -97,5 +112,29 @@ async def test_awaited() -> None:
                 assert (await session.execute(READ, execution_profile=profile)).one().k == 1
             assert policies_of(cluster) == 2
             del profile
-            gc.collect()
+            forget_the_last(cluster)
             await until_on_loop(lambda: policies_of(cluster) == 1)
+
+
+def test_pages_after_the_profile_is_gone() -> None:
+    with primed() as fake:
+        pages = paged([("k", "int")], [(n,) for n in range(6)])
+        fake.prime("PAGES", pages)
+        default = of_node(fake, 0).load_balancing_policy
+        with Cluster([fake[0].address], port=fake.port, load_balancing_policy=default) as cluster:
+            session = cluster.connect()
+            rows = session.execute(
+                SimpleStatement("PAGES", fetch_size=2), execution_profile=of_node(fake, 1)
+            )
+            gc.collect()
+            assert len(list(rows)) == 6
+
+
+def test_a_policy_that_is_replaced_is_forgotten() -> None:
+    with primed() as fake, Cluster([fake[0].address], port=fake.port) as cluster:
+        session = cluster.connect()
+        profile = of_node(fake, 1)
+        for _ in range(5):
+            profile.load_balancing_policy = RoundRobinPolicy()
+            session.execute(READ, execution_profile=profile)
+        until(lambda: policies_of(cluster) == 2)

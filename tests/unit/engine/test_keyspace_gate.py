@@ -19,7 +19,8 @@ import pytest
 
 from cassandra import aio
 from cassandra.cluster import Cluster
-from cassandra.errors import DriverException, InvalidRequest
+from cassandra.errors import DriverException, InvalidRequest, OperationTimedOut
+from cassandra.policies import RetryPolicy
 from cassandra.policies.reconnection import ConstantReconnectionPolicy
 from cassandra.query import BatchStatement, SimpleStatement
 from cassandra.testing import FakeCluster
@@ -420,3 +421,71 @@ def test_threads() -> None:
             assert not each.is_alive()
         assert wrong == []
         assert {ran_in(session.execute("SELECT ks()")) for _ in range(8)} == {"a"}
+
+
+async def test_a_session_without_a_keyspace_keeps_its_connections() -> None:
+    """What names its keyspace passes, and a statement's own is for routing then, as ever."""
+    servers = Servers(11)
+    with nodes(servers) as fake:
+        async with connected(fake, 4) as cluster:
+            session = await cluster.connect()
+            answers = await asyncio.gather(
+                *(
+                    session.execute("TRUNCATE a.t")
+                    if number % 3 == 0
+                    else session.execute(SimpleStatement("SELECT v FROM a.t", keyspace="b"))
+                    for number in range(30)
+                )
+            )
+            assert len(answers) == 30
+            assert ran_in(await session.execute(SimpleStatement("SELECT ks()", keyspace="b"))) == ""
+            assert all(node.connections for node in fake.nodes)
+
+
+async def test_a_connection_that_is_switched_is_not_chosen_while_others_serve() -> None:
+    servers = Servers(12)
+    with nodes(servers, 1) as fake:
+        slow = fake[0].prime("USE b", lambda request: Never())
+        async with connected(fake, 4, connections_per_host=3) as cluster:
+            session = await cluster.connect("a", wait_for_all_pools=True)
+            (pool,) = session._engine.pools.values()
+            await until_on_loop(lambda: len(pool.connections) == 3)
+            waiting = session.execute("USE b", timeout=None)
+            await until_on_loop(lambda: slow.used)
+            answers = await asyncio.wait_for(
+                asyncio.gather(*(session.execute("SELECT ks()") for _ in range(30))), 5
+            )
+            assert {ran_in(answer) for answer in answers} == {"a"}
+            waiting.cancel()
+
+
+@pytest.mark.parametrize("version", [4, 5])
+async def test_a_request_made_without_a_keyspace_does_not_run_in_a_later_one(version: int) -> None:
+    class Late(RetryPolicy):
+        def on_request_error(self, *args: Any, **named: Any) -> Any:
+            return self.RETRY, None, 0.05
+
+    servers = Servers(13)
+    with nodes(servers, 1) as fake:
+        fake[0].prime("SELECT x()", error(ErrorCode.OVERLOADED, "later"), times=1)
+        async with connected(fake, version) as cluster:
+            session = await cluster.connect()
+            late = session.execute(SimpleStatement("SELECT x()", retry_policy=Late()))
+            await session.set_keyspace("b")
+            with pytest.raises(InvalidRequest, match="made when the session had no keyspace"):
+                await late
+
+
+async def test_what_is_prepared_again_for_nobody_is_an_orphan() -> None:
+    servers = Servers(14)
+    with nodes(servers, 1) as fake:
+        async with connected(fake, 4, connections_per_host=1) as cluster:
+            session = await cluster.connect("a")
+            statement = await session.prepare("SELECT ks() WHERE k = ?")
+            servers.forget(fake[0])
+            fake[0].prime(Opcode.PREPARE, lambda request: Never())
+            with pytest.raises(OperationTimedOut):
+                await session.execute(statement, (1,), timeout=0.05)
+            (pool,) = session._engine.pools.values()
+            (connection,) = pool.connections
+            assert (connection.in_flight, connection.orphans) == (1, 1)

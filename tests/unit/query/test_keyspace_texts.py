@@ -29,7 +29,10 @@ def test_texts_that_do_not(text: str) -> None:
     [
         "SELECT * FROM a.t", "select from_, 'x from y' from \"A\" . \"T\" where k = 1",
         "INSERT INTO a.t (k) VALUES (1)", "UPDATE a.t SET v = 1", "DELETE FROM a.t WHERE k = 1",
-        "delete v from a.t where k = 1",
+        "delete v from a.t where k = 1", "TRUNCATE a.t", "truncate table a.t", "LIST ROLES",
+        "CREATE TABLE a.t (k int PRIMARY KEY)", "DROP TYPE IF EXISTS a.u", "CREATE KEYSPACE a",
+        "CREATE TABLE IF NOT EXISTS a.t (k int)", "ALTER ROLE r WITH LOGIN = true",
+        "/* x */ SELECT v FROM a.t -- y", "SELECT v FROM \"a\"\"b\".t",
     ],
 )  # fmt: skip
 def test_texts_that_name_their_keyspace(text: str) -> None:
@@ -40,10 +43,32 @@ def test_texts_that_name_their_keyspace(text: str) -> None:
     "text",
     [
         "SELECT * FROM t", "SELECT 'from a.t' FROM t", "SELECT \"from a.t\" FROM t WHERE k = 'a.t'",
-        "INSERT INTO t (k) VALUES ('a.t')", "UPDATE t SET v = 'a.t'", "CREATE TABLE a.t (k int)",
+        "INSERT INTO t (k) VALUES ('a.t')", "UPDATE t SET v = 'a.t'",
+        "CREATE TABLE t (k a.u)", "TRUNCATE t",
+        "CREATE INDEX ON a.t (v)", "SELECT v FROM 'a.t", "/* SELECT v FROM a.t", "SELECT 1",
         "BEGIN BATCH INSERT INTO a.t (k) VALUES (1) INSERT INTO t (k) VALUES (1) APPLY BATCH",
         "SELECT * FROM t -- FROM a.t", "SELECT $$ from a.t $$ FROM t", "USE a", "",
     ],
 )  # fmt: skip
 def test_texts_that_may_not(text: str) -> None:
     assert not names_its_keyspace(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "/* a */" * 50_000 + " SELECT 1",
+        "/*" * 100_000,
+        "-" * 200_000,
+        "SELECT v FROM t WHERE n IN (" + ", ".join(["'O''Brien'"] * 20_000) + ")",
+        "SELECT " + "'" * 199_999,
+        'SELECT "' + '""' * 100_000,
+        " " * 200_000 + "use",
+        "UPDATE " + "a" * 200_000,
+    ],
+    ids=range(8),
+)  # fmt: skip
+def test_long_and_hostile_texts_are_read_once(text: str) -> None:
+    """Each ends; with a pattern that tries again, these would not end in this century."""
+    is_use(text)
+    names_its_keyspace(text)

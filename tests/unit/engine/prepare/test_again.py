@@ -33,6 +33,7 @@ class Told:
     """As a request."""
 
     done = False
+    _retry_handle: Any = None
     session = SimpleNamespace(core=SimpleNamespace(random=Random(1)))
 
     def __init__(self) -> None:
