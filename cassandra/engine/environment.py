@@ -2,7 +2,7 @@
 
 Each cluster has one `Environment`, which `Core` hands to the parts that need it. A loop that
 simulates a network brings its own, by a method `cassandra_environment()`: all that the engine does
-is then decided by that loop (see `cassandra.testing.simulation`). On any other loop the engine has
+is then decided by that loop. On any other loop the engine has
 the system's clock and network.
 """
 
