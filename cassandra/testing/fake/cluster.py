@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from cassandra.testing.fake.answers import Answerable
@@ -33,7 +33,7 @@ class FakeCluster:
     :param nodes: how many, or how many in each data centre of a mapping.
     :param racks: how many racks each data centre has. Nodes are dealt to them in turn.
     :param scylla: makes them nodes of ScyllaDB; a number stands for ``Scylla(shards=number)``.
-    :param node_class: the class of the nodes of Cassandra.
+    :param node_class: makes the nodes, as `FakeNode` or `ScyllaNode` does, which it is by default.
     :param thread: what all nodes run on: `cassandra.testing.simulation.SimulatedThread`, say. None
         for a thread of their own.
     :param settings: keywords for each `FakeNode`.
@@ -46,7 +46,7 @@ class FakeCluster:
         scylla: Scylla | int | None = None,
         *,
         thread: NodeThread | None = None,
-        node_class: type[FakeNode] = FakeNode,
+        node_class: Callable[..., FakeNode] | None = None,
         **settings: Any,
     ) -> None:
         datacenters = {"datacenter1": nodes} if isinstance(nodes, int) else dict(nodes)
@@ -113,7 +113,7 @@ class FakeCluster:
 
     def _start_new(self, datacenter: str, rack: str, token: int) -> FakeNode:
         self._numbered += 1
-        settings = {
+        settings: dict[str, Any] = {
             "datacenter": datacenter,
             "rack": rack,
             "tokens": (str(token),),
@@ -123,11 +123,10 @@ class FakeCluster:
             **self._settings,
         }
         address = f"{self._prefix}{self._numbered}"
-        node = (
-            self._node_class(address, self.port, **settings)
-            if self._scylla is None
-            else ScyllaNode(address, self.port, scylla=self._scylla, **settings)
-        )
+        if self._scylla is not None:
+            settings["scylla"] = self._scylla
+        make = self._node_class or (FakeNode if self._scylla is None else ScyllaNode)
+        node = make(address, self.port, **settings)
         node.start()
         self.port = node.port
         for match, answer in self._primes:
