@@ -13,7 +13,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
@@ -126,6 +126,12 @@ class Load:
         options: LoadOptions,
     ) -> None:
         self._session = session
+        # Of the loop that runs the load, if there is one. A simulated loop has no threads.
+        loop = asyncio._get_running_loop()
+        self._clock: Callable[[], float] = loop.time if loop is not None else time.monotonic
+        self._new_reader: Callable[[int, str], Executor] = getattr(
+            loop, "new_executor", ThreadPoolExecutor
+        )
         self._target = target
         self._source = source
         self._options = options
@@ -155,7 +161,7 @@ class Load:
 
     def steps(self) -> Generator[Step, Any, LoadReport]:
         """Yield the calls that wait; the report is returned."""
-        began = time.monotonic()
+        began = self._clock()
         options = self._options
         if isinstance(self._target, PreparedStatement):
             self._prepared = self._target
@@ -168,7 +174,7 @@ class Load:
         chunks = chunks_of(self._source, self._reading(self.report.skipped))
         self._progress = Progress(options.progress, self.report.target)
         # One thread: a source is read in order.
-        reader = ThreadPoolExecutor(1, "cassandra-load")
+        reader = self._new_reader(1, "cassandra-load")
         coming: Future[Bound | None] | None = None
         try:
             with self._progress:
@@ -180,9 +186,9 @@ class Load:
                     coming = reader.submit(self._next, chunks)
                     yield from self._write(bound)
                     self._end_of(bound.chunk)
-                    self.report.seconds = time.monotonic() - began
+                    self.report.seconds = self._clock() - began
         finally:
-            self.report.seconds = time.monotonic() - began
+            self.report.seconds = self._clock() - began
             # Nobody waits for a source that hangs. Its files are closed when it is at rest.
             if coming is not None and not coming.cancel():
                 coming.add_done_callback(lambda _: chunks.close())
@@ -408,7 +414,7 @@ class Load:
 
     def _send(self, bound: Bound, groups: Sequence[Group]) -> Generator[Step, Any, list[Group]]:
         """Execute requests; return those that are to be tried again."""
-        began = time.monotonic()
+        began = self._clock()
         failed: list[tuple[Group, BaseException]] = []
         written = 0
         sent = iter(groups)
@@ -429,7 +435,7 @@ class Load:
             self._progress.add(written)
         self.report.requests += len(groups)
         is_overloaded = any(isinstance(error, _OVERLOAD) for _, error in failed)
-        self._pace.note(len(groups), time.monotonic() - began, is_overloaded)
+        self._pace.note(len(groups), self._clock() - began, is_overloaded)
         return [
             again for group, error in failed for again in self._after_failure(bound, group, error)
         ]

@@ -79,10 +79,11 @@ class Faults:
             node.accept_connections()
             node.start_reading()
             node.peers = [other for other in life.fake.nodes if other is not node]
-            # A connection that hangs would for ever: a real node would have been restarted.
-            for connection in node.connections:
-                if connection._hanging:
-                    connection.abort()
+            # Connections that hang stay so: heartbeats have to find them. But a request without
+            # a time-out waits for its answer as long as the connection lives.
+            for connection in node.withholding:
+                connection.end(True)
+            node.withholding.clear()
         self.tell("STATUS_CHANGE", "UP")
 
     def tell(self, event_type: str, change: str) -> None:
@@ -316,6 +317,8 @@ class Faults:
         """Do what is asked, and say nothing."""
 
         def answer(node: Any, request: Request) -> tuple[str, None]:
+            if request.connection not in node.withholding:
+                node.withholding.append(request.connection)
             if line.number % 2:
                 node.answer_of(request, "unclear")
                 return "again", None

@@ -30,6 +30,7 @@ from cassandra.policies import (
 from cassandra.testing import FakeCluster
 from cassandra.testing.fake import Scylla
 from cassandra.testing.simulation import Livelocked, Network, SimulatedLoop, SimulatedThread, Stalled
+from cassandra.testing.simulation.loop import SimulatedEnvironment
 from cassandra.throttling import (
     AdaptiveThrottler,
     ConcurrencyLimitingThrottler,
@@ -59,6 +60,31 @@ class Outcome:
     operations: int = 0
 
 
+class _Loop(SimulatedLoop):
+    """A loop whose clusters have connections with few streams."""
+
+    stream_limit: int | None = None
+
+    def cassandra_environment(self) -> SimulatedEnvironment:
+        environment = super().cassandra_environment()
+        limit = self.stream_limit
+        if limit is not None:
+            connect = environment.connect
+
+            async def limited(make: Callable[[], Any], *where: Any, **how: Any) -> None:
+                def make_limited() -> Any:
+                    connection = make()
+                    # The control connection asks for more at once than that.
+                    if not connection.is_control_connection:
+                        connection.set_stream_limit(limit)
+                    return connection
+
+                await connect(make_limited, *where, **how)
+
+            environment.connect = limited  # type: ignore[method-assign]
+        return environment
+
+
 class _Errors(logging.Handler):
     """Collects what the driver logs at ERROR."""
 
@@ -76,7 +102,8 @@ class Life:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.loop = SimulatedLoop(plan.seed)
+        self.loop = _Loop(plan.seed)
+        self.loop.stream_limit = plan.settings["streams"]
         settings = plan.settings
         self.network = Network(
             self.loop,
@@ -161,8 +188,8 @@ class Life:
         kind = self.plan.settings["throttler"]
         if kind == "concurrency":
             return ConcurrencyLimitingThrottler(5, 1000)
-        if kind == "rate":
-            return RateLimitingThrottler(40, 1000)
+        if kind in ("rate", "slow_rate"):
+            return RateLimitingThrottler(40 if kind == "rate" else 3, 1000)
         return AdaptiveThrottler(10, 2, 100, 1000) if kind == "adaptive" else None
 
     def make_cluster(self) -> aio.Cluster:
@@ -261,12 +288,15 @@ class Life:
         self.faults.heal()
         await asyncio.sleep(0)
         self.faults.heal()  # what the ends of faults have undone
+        if plan.settings["abrupt"]:
+            # What is under way has to end soon.
+            await self._end(closes=True)
+            return
         if clients.tasks:
             await asyncio.wait(clients.tasks)
         await asyncio.sleep(self.longest_delay)
         await judge.check_hosts(self)
-        judge.check_operations(self)
-        await self._end()
+        await self._end(closes=False)
 
     async def _connect(self, cluster: Any, keyspace: str) -> None:
         """Open a first session: a slow network may need some tries."""
@@ -278,10 +308,16 @@ class Life:
                 if left == 1:
                     raise
 
-    async def _end(self) -> None:
+    async def _end(self, *, closes: bool) -> None:
         for cluster in self.clients.clusters:
             await cluster.shutdown()
         await asyncio.sleep(1.0)
+        left = [task for task in self.clients.tasks if not task.done()]
+        if closes and left:
+            _, pending = await asyncio.wait(left, timeout=10.0)
+            if pending:
+                self.violate(f"{len(pending)} steps did not end with their cluster")
+        judge.check_operations(self)
         await judge.check_leftovers(self)
         self.fake.stop()
 

@@ -22,6 +22,7 @@ from cassandra.testing.fake.primitives import Opcode
 from cassandra.testing.fake.scylla_node import ScyllaNode
 
 if TYPE_CHECKING:
+    from cassandra.testing.fake.connection import ServerConnection
     from cassandra.testing.fake.requests import Request
 
 __all__ = ["KEYSPACES", "Arrival", "ScyllaStoreNode", "Store", "StoreNode", "Trouble"]
@@ -104,6 +105,8 @@ class _Stored(FakeNode):
 
     store: Store
     troubles: list[Trouble]
+    withholding: list[ServerConnection]
+    """Connections on which a request got no answer."""
     lag: float = 0.0
     """Seconds that each answer takes longer."""
     use_lag: float = 0.0
@@ -201,9 +204,9 @@ class _Stored(FakeNode):
         wanted = len(request.statements) if request.opcode == Opcode.BATCH else 1
         parts = self._parts(request)
         if len(parts) < wanted:
-            if request.opcode == Opcode.BATCH:
-                return self._on_batch(request)
-            return self._unprepared(request.query_id or b"")
+            # Looked up again: the node may have forgotten it since the request came.
+            ids = [one.query_id for one in request.statements] or [request.query_id]
+            return self._unprepared(next(one for one in ids if one and one not in self._prepared))
         for text, values, prepared, keyspace in parts:
             op = op_of(text, values, prepared)
             if op is not None:
@@ -246,6 +249,7 @@ class StoreNode(_Stored):
         super().__init__(*arguments, **settings)
         self.store = store
         self.troubles = []
+        self.withholding = []
 
 
 class ScyllaStoreNode(_Stored, ScyllaNode):
@@ -255,6 +259,7 @@ class ScyllaStoreNode(_Stored, ScyllaNode):
         super().__init__(*arguments, **settings)
         self.store = store
         self.troubles = []
+        self.withholding = []
 
     def _answer(self, request: Request) -> None:
         if request.opcode == Opcode.EXECUTE:

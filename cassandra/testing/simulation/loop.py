@@ -19,6 +19,7 @@ import itertools
 import random
 import ssl
 from collections.abc import Callable, Coroutine
+from concurrent.futures import Executor, Future
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -159,6 +160,10 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             future.set_exception(error)
         return future
 
+    def new_executor(self, most: int, name: str) -> InlineExecutor:
+        """Return an executor for the parts of the driver that read sources in a thread."""
+        return InlineExecutor()
+
     async def getaddrinfo(  # type: ignore[override]
         self,
         host: str,
@@ -243,6 +248,19 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             except (Stalled, Livelocked):
                 pass
         self._io.clear()
+
+
+class InlineExecutor(Executor):
+    """Calls each function at once, where it is submitted."""
+
+    def submit(self, function: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        """Call the function, and return a future that has its outcome."""
+        future: Future[T] = Future()
+        try:
+            future.set_result(function(*args, **kwargs))
+        except BaseException as error:
+            future.set_exception(error)
+        return future
 
 
 class _Task(asyncio.Task[Any]):
