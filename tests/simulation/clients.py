@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cassandra.errors import DriverException
+from cassandra.protocol.messages.errors import PreparedQueryNotFound
 from cassandra.query import BatchStatement, BatchType, SimpleStatement
 from tests.simulation.plan import Line
 from tests.simulation.store import KEYSPACES, PAGES_ROWS
@@ -120,10 +121,18 @@ class Clients:
         life.log(f"{label} {type(error).__name__ if error is not None else 'ok'}")
         if error is not None and not isinstance(error, EXPECTED):
             life.violate(f"{label} failed by {error!r}", error)
+        if error is not None:
+            self.check_error(label, error)
         if line.what in LIMITED and line.seconds >= 0:
             most = line.seconds + SLACK + (life.stalled - stalled)
             if took > most and line.cancel < 0:
                 life.violate(f"{label} took {took:.2f} s with a time-out of {line.seconds} s")
+
+    def check_error(self, label: str, error: BaseException) -> None:
+        """See that an application may get an error."""
+        # It may if the node forgot the statement again, right after it was prepared.
+        if isinstance(error, PreparedQueryNotFound) and "which has just prepared" not in str(error):
+            self.life.violate(f"{label} was not prepared again: {error}")
 
     def options(self, line: Line) -> dict[str, Any]:
         """Return keywords of `Session.execute`."""
@@ -196,9 +205,7 @@ class Clients:
     async def do_simple_write(self, user: User, line: Line) -> None:
         operation = self.begin(user, line.what, idempotent=True, write=True)
         text = f"INSERT INTO w (k, op) VALUES ({line.number % 50}, {operation.number})"
-        await self.run(
-            user, SimpleStatement(text, is_idempotent=True), None, [operation], line
-        )
+        await self.run(user, SimpleStatement(text, is_idempotent=True), None, [operation], line)
 
     async def do_lwt(self, user: User, line: Line) -> None:
         operation = self.begin(user, line.what, idempotent=False, write=True)
@@ -278,9 +285,7 @@ class Clients:
 
     async def do_concurrent(self, user: User, line: Line) -> None:
         statement, keyspaces = await self.prepared(user, INSERT)
-        operations = [
-            self.begin(user, line.what, idempotent=True, write=True) for _ in range(20)
-        ]
+        operations = [self.begin(user, line.what, idempotent=True, write=True) for _ in range(20)]
         for operation in operations:
             operation.keyspaces = set(keyspaces)
         statement.is_idempotent = True
@@ -313,6 +318,8 @@ class Clients:
         for error in await asyncio.gather(*works, return_exceptions=True):
             if error is not None and not isinstance(error, EXPECTED):
                 self.life.violate(f"a burst failed by {error!r}", error)
+            elif error is not None:
+                self.check_error("a burst", error)
 
     async def do_load(self, user: User, line: Line) -> None:
         statement, keyspaces = await self.prepared(user, INSERT)

@@ -19,10 +19,14 @@ def check_pools(life: Life) -> None:
         for pool in user.session.get_pools():
             size = pool.size
             if pool.shards is not None:
-                shards = len(getattr(pool.shards, "connections", ())) or life.plan.settings["scylla"]
+                shards = (
+                    len(getattr(pool.shards, "connections", ())) or life.plan.settings["scylla"]
+                )
                 size = -(-size // shards) * shards
             if len(pool.connections) > size:
-                life.violate(f"{pool!r} has {len(pool.connections)} connections, its size is {size}")
+                life.violate(
+                    f"{pool!r} has {len(pool.connections)} connections, its size is {size}"
+                )
 
 
 async def check_hosts(life: Life) -> None:
@@ -46,7 +50,9 @@ async def check_hosts(life: Life) -> None:
             if len(pool.connections) != pool.size and pool.shards is None:
                 life.violate(f"{pool!r} was not filled: its size is {pool.size}")
             if pool._closing:
-                life.violate(f"{pool!r} has retired connections that nobody closes: {pool._closing}")
+                life.violate(
+                    f"{pool!r} has retired connections that nobody closes: {pool._closing}"
+                )
             if pool.waiting and any(not waiter.done for waiter in pool._waiters):
                 life.violate(f"{pool!r} has requests that wait, and nothing to do")
         throttler = cluster.request_throttler
@@ -66,13 +72,13 @@ def check_operations(life: Life) -> None:
             life.violate(f"{label} was acknowledged, and was lost")
         strays = {one.keyspace or "no keyspace" for one in arrivals} - operation.keyspaces
         if strays:
-            life.violate(
-                f"{label} ran in {sorted(strays)}, not in {sorted(operation.keyspaces)}"
-            )
+            life.violate(f"{label} ran in {sorted(strays)}, not in {sorted(operation.keyspaces)}")
         if not operation.is_idempotent:
             for one, later in zip(arrivals, arrivals[1:], strict=False):
                 if one.fate != "refused":
-                    life.violate(f"{label} was sent again at {later.time:.3f} after it was {one.fate}")
+                    life.violate(
+                        f"{label} was sent again at {later.time:.3f} after it was {one.fate}"
+                    )
         stamps = {one.timestamp for one in arrivals}
         # A load writes a row that failed again, as a request of its own.
         if len(stamps) > 1 and operation.what != "load":

@@ -29,7 +29,13 @@ from cassandra.policies import (
 )
 from cassandra.testing import FakeCluster
 from cassandra.testing.fake import Scylla
-from cassandra.testing.simulation import Livelocked, Network, SimulatedLoop, SimulatedThread, Stalled
+from cassandra.testing.simulation import (
+    Livelocked,
+    Network,
+    SimulatedLoop,
+    SimulatedThread,
+    Stalled,
+)
 from cassandra.testing.simulation.loop import SimulatedEnvironment
 from cassandra.throttling import (
     AdaptiveThrottler,

@@ -162,7 +162,9 @@ def _settings(draws: random.Random) -> dict[str, Any]:
         "balancing": draws.choice(("token_aware", "round_robin", "dc_aware", "adaptive")),
         "retry": draws.choice(("default", "default", "fallthrough", "backoff", "downgrading")),
         "speculation": draws.choice((None, None, (0.02, 2), (0.0, 1), (0.2, 3))),
-        "throttler": draws.choice((None, None, None, "concurrency", "rate", "slow_rate", "adaptive")),
+        "throttler": draws.choice(
+            (None, None, None, "concurrency", "rate", "slow_rate", "adaptive")
+        ),
         "connections": draws.choice((1, 1, 2, 3)),
         "streams": draws.choice((None, None, 4, 16)),
         "waiting": draws.choice((None, 5, 50)),

@@ -226,7 +226,11 @@ class _Stored(FakeNode):
             content = [(number, op, keyspace) for number in range(PAGES_ROWS)]
             return paged([("n", "int"), ("op", "int"), ("ks", "text")], content, keyspace=keyspace)
         if text.startswith("SELECT"):
-            key = _number(values[0]) if prepared is not None else int(text.split("k = ")[1].split()[0])
+            key = (
+                _number(values[0])
+                if prepared is not None
+                else int(text.split("k = ")[1].split()[0])
+            )
             columns = self.store.read_columns()
             value = self.store.values.get((keyspace, key))
             row = (key, op, value, keyspace, *(0 for _ in range(self.store.altered)))
