@@ -12,7 +12,7 @@
 * `mutants`: mistakes that are put into the driver, to see that lives find them.
 
 Of two packages on PyPI that simulate asyncio, neither serves here: simloom (0.5) runs on Python
-3.12 and newer alone, has no ``start_tls`` and no local ports, and runs ready callbacks in any order,
-which asyncio never does, so that correct code of ours would fail; seedloop (0.4) has no streams, but
-messages between programs written for it.
+3.12 and newer alone, has no ``start_tls`` and no local ports, and runs ready callbacks in any
+order, which asyncio never does, so that correct code would fail; seedloop (0.4) has no streams, but
+messages between programs that are written for it.
 """

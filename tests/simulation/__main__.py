@@ -3,13 +3,13 @@
 * ``--seeds N`` how many. ``--seed S`` the first one; by default they are drawn, and named.
 * ``--fixed N`` lives the seeds 0 to N - 1 before.
 * ``--impl python`` or ``c``: the implementation; by default that which the driver takes.
-* ``--replay S`` lives one seed, and shows its log. ``--shrink S`` makes its plan small, and prints it
-  as a test.
+* ``--replay S`` lives one seed, and shows its log. ``--shrink S`` makes its plan small, and prints
+  it as a test.
 * ``--mutants`` puts each of the mistakes of `tests.simulation.mutants` into the driver, and says
-  which seed found it.
+  which seed found it; ``--only NAME,NAME`` takes some of them.
 
-Each tenth seed is lived twice, and both logs must be the same. A seed that fails is printed with the
-command that replays it, and the exit code is 1.
+Each tenth seed is lived twice, and both logs must be the same. A seed that fails is printed with
+the command that replays it, and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MOST_SHOWN = 20  # seeds that fail, each with its violations
 
 def _arguments(given: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser("tests.simulation", description=__doc__.split("\n")[0])
-    parser.add_argument("--seeds", type=int, default=100)
+    parser.add_argument("--seeds", type=int)
     parser.add_argument("--seed", type=int)
     parser.add_argument("--fixed", type=int, default=0)
     parser.add_argument("--impl", choices=("python", "c", "both"))
@@ -37,6 +37,7 @@ def _arguments(given: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--replay", type=int)
     parser.add_argument("--shrink", type=int)
     parser.add_argument("--mutants", action="store_true")
+    parser.add_argument("--only", help="names of mutants, with commas between")
     return parser.parse_args(given)
 
 
@@ -119,7 +120,7 @@ def _shrink(seed: int) -> int:
     return 1
 
 
-def _find(name: str, jobs: int, most: int = 1_000) -> int | None:
+def _find(name: str, jobs: int, most: int) -> int | None:
     """Return the first seed that a mutant fails, and the driver as it is does not."""
     from tests.simulation.mutants import MUTANTS
     from tests.simulation.shrink import IN_ANOTHER_KEYSPACE, kind_of
@@ -135,14 +136,16 @@ def _find(name: str, jobs: int, most: int = 1_000) -> int | None:
     return None
 
 
-def _mutants(jobs: int) -> int:
+def _mutants(jobs: int, most: int, only: str | None) -> int:
     from tests.simulation.mutants import MUTANTS
 
     survivors = 0
     for name, mutant in MUTANTS.items():
-        seed = _find(name, jobs)
+        if only is not None and name not in only.split(","):
+            continue
+        seed = _find(name, jobs, most)
         survivors += seed is None
-        how = f"found by seed {seed}" if seed is not None else "NOT FOUND in 1,000 seeds"
+        how = f"found by seed {seed}" if seed is not None else f"NOT FOUND in {most} seeds"
         print(f"{name:32} {how:28} {mutant.what}", flush=True)
     print(f"{len(MUTANTS)} mutants, {survivors} not found")
     return 1 if survivors else 0
@@ -151,6 +154,8 @@ def _mutants(jobs: int) -> int:
 def main(given: Sequence[str]) -> int:
     """Do what the command line says."""
     arguments = _arguments(given)
+    if arguments.seeds is None:
+        arguments.seeds = 1_000 if arguments.mutants else 100
     if arguments.impl == "both":
         rest = [one for one in given if one not in ("--impl", "both")]
         if arguments.seed is None and arguments.seeds:
@@ -167,7 +172,7 @@ def main(given: Sequence[str]) -> int:
     if arguments.shrink is not None:
         return _shrink(arguments.shrink)
     if arguments.mutants:
-        return _mutants(arguments.jobs)
+        return _mutants(arguments.jobs, arguments.seeds, arguments.only)
     first = arguments.seed
     if first is None:
         first = random.SystemRandom().randrange(1_000, 10**9)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from cassandra.query import SimpleStatement
@@ -74,7 +75,7 @@ def check_operations(life: Life) -> None:
         if strays:
             life.violate(f"{label} ran in {sorted(strays)}, not in {sorted(operation.keyspaces)}")
         if not operation.is_idempotent:
-            for one, later in zip(arrivals, arrivals[1:], strict=False):
+            for one, later in pairwise(arrivals):
                 if one.fate != "refused":
                     life.violate(
                         f"{label} was sent again at {later.time:.3f} after it was {one.fate}"
