@@ -81,8 +81,9 @@ class Faults:
             node.peers = [other for other in life.fake.nodes if other is not node]
             # Connections that hang stay so: heartbeats have to find them. But a request without
             # a time-out waits for its answer as long as the connection lives.
-            for connection in node.withholding:
-                connection.end(True)
+            if life.plan.settings["request_timeout"] is None:
+                for connection in node.withholding:
+                    connection.end(True)
             node.withholding.clear()
         self.tell("STATUS_CHANGE", "UP")
 

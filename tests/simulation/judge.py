@@ -11,7 +11,14 @@ from cassandra.query import SimpleStatement
 if TYPE_CHECKING:
     from tests.simulation.life import Life
 
-__all__ = ["check_hosts", "check_leftovers", "check_operations", "check_pools"]
+__all__ = [
+    "check_deadlines",
+    "check_hosts",
+    "check_leftovers",
+    "check_operations",
+    "check_pools",
+    "check_timers",
+]
 
 
 def check_pools(life: Life) -> None:
@@ -88,17 +95,10 @@ def check_operations(life: Life) -> None:
 
 async def check_leftovers(life: Life) -> None:
     """After the end nothing is left of the driver."""
-    loop: Any = life.loop
     own = asyncio.current_task()
     for task in sorted(asyncio.all_tasks(), key=hash):
         if task is not own and task not in life.faults.tasks:
             life.violate(f"a task is left: {task.get_coro()}"[:200])
-    for handle in loop._scheduled:
-        if not handle.cancelled():
-            name = getattr(handle._callback, "__qualname__", repr(handle._callback))
-            module = getattr(handle._callback, "__module__", "") or ""
-            if not module.startswith(("cassandra.testing", "tests", "asyncio")):
-                life.violate(f"a timer is left: {name}")
     for link in life.network.links:
         if not link.ends[0].is_over:
             life.violate(f"a connection is left: {link}")
@@ -109,7 +109,22 @@ async def check_leftovers(life: Life) -> None:
         life.violate(
             f"the exception handler was called: {context.get('message')}", context.get("exception")
         )
+
+
+def check_timers(life: Life) -> None:
+    """As soon as `shutdown` has returned, no timer of the driver is left."""
+    loop: Any = life.loop
+    for handle in loop._scheduled:
+        if not handle.cancelled():
+            name = getattr(handle._callback, "__qualname__", repr(handle._callback))
+            module = getattr(handle._callback, "__module__", "") or ""
+            if not module.startswith(("cassandra.testing", "tests", "asyncio")):
+                life.violate(f"a timer is left: {name}")
+
+
+def check_deadlines(life: Life) -> None:
+    """While nothing is under way, no request has a deadline."""
     for cluster in life.clients.clusters:
         core = cluster._core
-        if core is not None and len(core.timers):
+        if core is not None and not core.closed and len(core.timers):
             life.violate(f"{len(core.timers)} deadlines are left")

@@ -296,12 +296,14 @@ class Life:
         self.faults.heal()  # what the ends of faults have undone
         if plan.settings["abrupt"]:
             # What is under way has to end soon.
+            await asyncio.sleep(self.loop.random.random() * 0.2)
             await self._end(closes=True)
             return
         if clients.tasks:
             await asyncio.wait(clients.tasks)
         await asyncio.sleep(self.longest_delay)
         await judge.check_hosts(self)
+        judge.check_deadlines(self)
         await self._end(closes=False)
 
     async def _connect(self, cluster: Any, keyspace: str) -> None:
@@ -317,6 +319,7 @@ class Life:
     async def _end(self, *, closes: bool) -> None:
         for cluster in self.clients.clusters:
             await cluster.shutdown()
+        judge.check_timers(self)
         await asyncio.sleep(1.0)
         left = [task for task in self.clients.tasks if not task.done()]
         if closes and left:

@@ -122,11 +122,6 @@ def a_request_is_not_told(right: Any) -> Any:
     return lambda table: right(table)[1:]
 
 
-@mutant("a stream is free once more than it should be", stream_table.StreamTable, "has_room")
-def room_without_end(right: Any) -> Any:
-    return property(lambda table: not table.closed)
-
-
 # -- requests --------------------------------------------------------------------------------------
 
 
