@@ -71,7 +71,8 @@ class Faults:
         for task in self.tasks:
             task.cancel()
         life.network.mend_all()
-        for node in life.fake.nodes:
+        nodes: list[Any] = life.fake.nodes
+        for node in nodes:
             life.network.regain_power(node.address)
             node.troubles.clear()
             node.lag = node.use_lag = node.prepare_lag = 0.0

@@ -87,7 +87,7 @@ class _Loop(SimulatedLoop):
 
                 await connect(make_limited, *where, **how)
 
-            environment.connect = limited  # type: ignore[method-assign]
+            vars(environment)["connect"] = limited
         return environment
 
 
@@ -168,22 +168,22 @@ class Life:
     def _profile(self) -> ExecutionProfile:
         settings = self.plan.settings
         child = DCAwareRoundRobinPolicy("datacenter1")
-        balancing: Any = {
+        balancings: dict[str, Callable[[], Any]] = {
             "round_robin": RoundRobinPolicy,
             "dc_aware": lambda: child,
             "token_aware": lambda: TokenAwarePolicy(child),
             "adaptive": lambda: AdaptivePolicy(child),
-        }[settings["balancing"]]()
-        retry: Any = {
+        }
+        retries: dict[str, Callable[[], Any]] = {
             "default": RetryPolicy,
             "fallthrough": FallthroughRetryPolicy,
             "backoff": lambda: ExponentialBackoffRetryPolicy(3, 0.05, 1.0),
             "downgrading": DowngradingConsistencyRetryPolicy,
-        }[settings["retry"]]()
+        }
         speculation = settings["speculation"]
         return ExecutionProfile(
-            balancing,
-            retry,
+            balancings[settings["balancing"]](),
+            retries[settings["retry"]](),
             request_timeout=settings["request_timeout"],
             speculative_execution_policy=(
                 ConstantSpeculativeExecutionPolicy(*speculation) if speculation else None

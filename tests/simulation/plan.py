@@ -7,7 +7,7 @@ that fails can be made small, and printed as a test.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -184,7 +184,7 @@ def _settings(draws: random.Random) -> dict[str, Any]:
     }
 
 
-def _chosen(draws: random.Random, kinds: dict[str, float]) -> str:
+def _chosen(draws: random.Random, kinds: Mapping[str, float]) -> str:
     return draws.choices(list(kinds), list(kinds.values()))[0]
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.simulation.life import Outcome, live
@@ -12,7 +10,7 @@ from tests.simulation.shrink import IN_ANOTHER_KEYSPACE, kind_of, shrunk
 
 
 @pytest.fixture(autouse=True)
-def _few_faults(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _short_lives(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.simulation.life.LENGTH", 3.0)
     return
 
