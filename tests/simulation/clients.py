@@ -245,9 +245,10 @@ class Clients:
         operations = [
             self.begin(user, line.what, idempotent=not once, write=True) for _ in range(2)
         ]
-        for operation in operations:
-            # The keyspace of a prepared statement counts for the texts beside it.
-            operation.keyspaces |= keyspaces
+        if user.cluster.protocol_version >= 5:
+            # The request names the prepared statement's keyspace for the texts beside it.
+            for operation in operations:
+                operation.keyspaces |= keyspaces
         kind = BatchType.LOGGED if line.number % 2 else BatchType.UNLOGGED
         batch = BatchStatement(kind)
         batch.is_idempotent = not once
