@@ -92,16 +92,6 @@ def orphans_are_dropped(right: Any) -> Any:
     return wrong
 
 
-@mutant("an orphan is not counted", stream_table.StreamTable, "abandon")
-def orphans_are_not_counted(right: Any) -> Any:
-    def wrong(table: Any, stream: int, responder: Any) -> bool:
-        done = bool(right(table, stream, responder))
-        table.orphans -= done
-        return done
-
-    return wrong
-
-
 @mutant("two answers of one read change places", stream_table.StreamTable, "dispatch")
 def answers_are_crossed(right: Any) -> Any:
     def wrong(table: Any, connection: Any, envelopes: list[Any]) -> None:
