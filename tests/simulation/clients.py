@@ -352,7 +352,9 @@ class Clients:
                 SimpleStatement(text, is_idempotent=True), trace=True, **self.options(line)
             )
             operation.is_acknowledged = True
-            await result.get_query_trace(max_wait=0.5)
+            trace = await result.get_query_trace(max_wait=0.5)
+            if trace is not None and trace.request_type != f"op {operation.number}":
+                self.life.violate(f"op {operation.number} has the trace of {trace.request_type}")
         finally:
             self.end(user, operation)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import uuid
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -31,6 +32,23 @@ KEYSPACES = ("ka", "kb", "kc")
 PAGES_ROWS = 20
 
 _OP = re.compile(r"\bop = (\d+)|VALUES \(\d+, (\d+)\)|CREATE TABLE t(\d+)")
+_TRACE = re.compile(r"FROM system_traces\.(sessions|events) WHERE session_id = (\S+)")
+_EVENT_ID = uuid.UUID("13814000-1dd2-11b2-8080-808080808080")
+_EVENTS = [
+    ("activity", "text"),
+    ("event_id", "timeuuid"),
+    ("source", "inet"),
+    ("source_elapsed", "int"),
+    ("thread", "text"),
+]
+_SESSIONS = [
+    ("duration", "int"),
+    ("request", "text"),
+    ("started_at", "timestamp"),
+    ("coordinator", "inet"),
+    ("parameters", "map<text, text>"),
+    ("client", "inet"),
+]
 _SYSTEM = re.compile(r"\bsystem")
 _USER = (Opcode.QUERY, Opcode.EXECUTE, Opcode.BATCH)
 
@@ -157,6 +175,10 @@ class _Stored(FakeNode):
         if self.use_lag and (request.query or "").upper().startswith("USE "):
             delay(self.use_lag, self._on_query(request)).perform(request)
             return
+        trace = _TRACE.search(request.query or "")
+        if trace is not None:
+            self._traced(trace[1], uuid.UUID(trace[2]).int).perform(request)
+            return
         if request.opcode not in _USER or self._is_system(request):
             super()._answer(request)
             return
@@ -171,6 +193,13 @@ class _Stored(FakeNode):
                 return
         answer = self.answer_of(request)
         answer.perform(request)
+
+    @staticmethod
+    def _traced(table: str, op: int) -> Message:
+        """Return what a table of system_traces says of an operation."""
+        if table == "events":
+            return rows(_EVENTS, [("done", _EVENT_ID, "10.0.0.1", 7, "a thread")])
+        return rows(_SESSIONS, [(7, f"op {op}", 0, "10.0.0.1", {}, "10.1.0.1")])
 
     def _is_system(self, request: Request) -> bool:
         return any(_SYSTEM.search(text) for text in request.queries) or (
@@ -216,7 +245,11 @@ class _Stored(FakeNode):
             if op is not None and not text.startswith("SELECT"):
                 key = _number(values[0]) if prepared is not None else op
                 self.store.apply(op, keyspace, key)
-        return self._result(request, *parts[0]) if wanted == 1 else void()
+        answer = self._result(request, *parts[0]) if wanted == 1 else void()
+        op = op_of(*parts[0][:3])
+        if request.traced and isinstance(answer, Message) and op is not None:
+            return answer.having(tracing_id=uuid.UUID(int=op))
+        return answer
 
     def _result(
         self, request: Request, text: str, values: Any, prepared: Prepared | None, keyspace: str
