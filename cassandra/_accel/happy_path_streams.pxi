@@ -1,5 +1,10 @@
 # Time limits of requests, and the streams of one connection. Included by happy_path.pyx.
 
+cdef extern from "Python.h":
+    int PyDict_DelItem(object, object) noexcept
+    void PyErr_Clear()
+
+
 cdef inline double _seconds(timeout) except -1:
     """A timeout as a number that a tick can be made of."""
     cdef double seconds
@@ -115,7 +120,9 @@ cdef class TimerWheel:
             else:
                 slot = self._slots.get(tick)
             if slot is not None:
-                (<dict> slot).pop(item, None)
+                # Nearly always it is there: an error is made only for one that has expired.
+                if PyDict_DelItem(slot, item) < 0:
+                    PyErr_Clear()
                 if not (<dict> slot) and tick != self._handle_tick:
                     self._slots.pop(tick, None)
                     self._last = None

@@ -16,7 +16,7 @@ import asyncio
 import os
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Executor, Future
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -131,6 +131,10 @@ class Load:
         options: LoadOptions,
     ) -> None:
         self._session = session
+        # Of the loop that runs the load, if there is one. A simulated loop has no threads.
+        loop = asyncio._get_running_loop()
+        self._clock: Callable[[], float] = loop.time if loop is not None else time.monotonic
+        self._new_reader: Callable[[str], Worker | Executor] = getattr(loop, "new_executor", Worker)
         self._target = target
         self._options = options
         if options.counters and options.checkpoint is not None:
@@ -208,7 +212,7 @@ class Load:
     def steps(self) -> Generator[Step, Any, LoadReport]:
         """Yield the calls that wait; the report is returned."""
         # One thread: a source is read in order.
-        reader = Worker("cassandra-load")
+        reader = self._new_reader("cassandra-load")
         try:
             binder, chunks = yield from self._prepare(reader)
             yield from self._load(reader, binder, chunks)
@@ -222,10 +226,10 @@ class Load:
             reader.shutdown()
 
     def _load(
-        self, reader: Worker, binder: Binder, chunks: Generator[Chunk, None, None]
+        self, reader: Worker | Executor, binder: Binder, chunks: Generator[Chunk, None, None]
     ) -> Generator[Step, Any, None]:
         """Read, bind and write all chunks."""
-        began = time.monotonic()
+        began = self._clock()
         self._progress = Progress(self._options.progress, self.report.target)
         self._work = reader.submit(binder.next_of, chunks)
         try:
@@ -237,7 +241,7 @@ class Load:
                     self._work = reader.submit(binder.next_of, chunks)
                     yield from self._write(bound)
                     self._end_of(bound.chunk)
-                    self.report.seconds = time.monotonic() - began
+                    self.report.seconds = self._clock() - began
             self._checkpoint.remove()
         except (LoadError, SessionShutdown, DependencyException) as error:
             error.report = self.report  # type: ignore[union-attr]
@@ -249,7 +253,7 @@ class Load:
                 error.report = self.report  # type: ignore[attr-defined]
             raise
         finally:
-            self.report.seconds = time.monotonic() - began
+            self.report.seconds = self._clock() - began
             if self._failed is not None:
                 self._failed.close()
 
@@ -259,7 +263,7 @@ class Load:
         self._pipes.close()
 
     def _prepare(
-        self, reader: Worker
+        self, reader: Worker | Executor
     ) -> Generator[Step, Any, tuple[Binder, Generator[Chunk, None, None]]]:
         """Find out what is written, and refuse what cannot be."""
         options = self._options
@@ -461,7 +465,7 @@ class Load:
         self, bound: Bound, wave: Wave, groups: Sequence[Group]
     ) -> Generator[Step, Any, list[Group]]:
         """Execute requests; return those that are to be tried again."""
-        began = time.monotonic()
+        began = self._clock()
         failed: list[tuple[Group, BaseException]] = []
         written = missed = 0
         sent = iter(groups)
@@ -491,7 +495,7 @@ class Load:
         if held:
             self._pace.give_way()
         is_overloaded = any(isinstance(error, _OVERLOAD) for _, error in failed)
-        self._pace.note(len(groups) - len(held), time.monotonic() - began, is_overloaded)
+        self._pace.note(len(groups) - len(held), self._clock() - began, is_overloaded)
         return [
             again
             for group, error in failed

@@ -562,8 +562,10 @@ class Connection(KnownConnection, bases.ConnectionBase, asyncio.BufferedProtocol
         # other families do not know the option.
         if sock is not None and sock.family in (socket.AF_INET, socket.AF_INET6):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        for option in self.sockopts or ():
-            sock.setsockopt(*option)
+        # A transport that is simulated has none.
+        if sock is not None:
+            for option in self.sockopts or ():
+                sock.setsockopt(*option)
         self.last_activity = self._loop.time()
 
     def eof_received(self) -> bool:

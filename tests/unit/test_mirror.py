@@ -55,6 +55,7 @@ ACROSS = {
     "test_pickle.py": "that errors, rows, values and statements can be pickled",
     "test_security_promises.py": "SECURITY.md",
     "test_shares_of_integration.py": "tests/integration/clusters.py",
+    "test_simulation.py": "tests/simulation",
     "test_twins.py": "that the two implementations have the same names and signatures",
     "test_typing.py": "that type checkers know the public surface",
 }

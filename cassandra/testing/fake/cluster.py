@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from cassandra.testing.fake.answers import Answerable
@@ -22,6 +22,7 @@ __all__ = ["FakeCluster"]
 
 _TRIES = 50
 _RING = 1 << 64
+_PORT = 9042  # of nodes without sockets
 
 
 class FakeCluster:
@@ -32,6 +33,9 @@ class FakeCluster:
     :param nodes: how many, or how many in each data centre of a mapping.
     :param racks: how many racks each data centre has. Nodes are dealt to them in turn.
     :param scylla: makes them nodes of ScyllaDB; a number stands for ``Scylla(shards=number)``.
+    :param node_class: makes the nodes, as `FakeNode` or `ScyllaNode` does, which it is by default.
+    :param thread: what all nodes run on: `cassandra.testing.simulation.SimulatedThread`, say. None
+        for a thread of their own.
     :param settings: keywords for each `FakeNode`.
     """
 
@@ -40,6 +44,9 @@ class FakeCluster:
         nodes: int | Mapping[str, int] = 3,
         racks: int = 1,
         scylla: Scylla | int | None = None,
+        *,
+        thread: NodeThread | None = None,
+        node_class: Callable[..., FakeNode] | None = None,
         **settings: Any,
     ) -> None:
         datacenters = {"datacenter1": nodes} if isinstance(nodes, int) else dict(nodes)
@@ -51,6 +58,8 @@ class FakeCluster:
         self._racks = racks
         self._scylla = Scylla(scylla) if isinstance(scylla, int) else scylla
         self._settings = settings
+        self._own_thread = thread
+        self._node_class = node_class
         self._thread: NodeThread | None = None
         self._prefix = ""
         self._numbered = 0
@@ -64,9 +73,12 @@ class FakeCluster:
         """Start all nodes."""
         if self._thread is not None:
             return self
-        self._thread = NodeThread("fake-cluster")
+        self._thread = self._own_thread or NodeThread("fake-cluster")
         try:
-            self._find_addresses()
+            if self._own_thread is not None:
+                self._start_all("10.0.0.", _PORT)
+            else:
+                self._find_addresses()
         except BaseException:
             self.stop()
             raise
@@ -77,11 +89,8 @@ class FakeCluster:
         fault: OSError | None = None
         # At random, so that test processes that run side by side seldom meet.
         for third in random.sample(range(100, 250), _TRIES):
-            self._prefix, self.port, self._numbered = f"127.0.{third}.", 0, 0
             try:
-                for place, (datacenter, rack) in enumerate(self._places):
-                    token = place * _RING // len(self._places) - _RING // 2
-                    self._start_new(datacenter, rack, token)
+                self._start_all(f"127.0.{third}.", 0)
             except OSError as error:
                 fault = error
                 # Another test on this machine has one of them: start over with another byte.
@@ -96,9 +105,15 @@ class FakeCluster:
             f"no free loopback addresses were found for {len(self._places)} nodes"
         ) from fault
 
+    def _start_all(self, prefix: str, port: int) -> None:
+        self._prefix, self.port, self._numbered = prefix, port, 0
+        for place, (datacenter, rack) in enumerate(self._places):
+            token = place * _RING // len(self._places) - _RING // 2
+            self._start_new(datacenter, rack, token)
+
     def _start_new(self, datacenter: str, rack: str, token: int) -> FakeNode:
         self._numbered += 1
-        settings = {
+        settings: dict[str, Any] = {
             "datacenter": datacenter,
             "rack": rack,
             "tokens": (str(token),),
@@ -108,11 +123,10 @@ class FakeCluster:
             **self._settings,
         }
         address = f"{self._prefix}{self._numbered}"
-        node = (
-            FakeNode(address, self.port, **settings)
-            if self._scylla is None
-            else ScyllaNode(address, self.port, scylla=self._scylla, **settings)
-        )
+        if self._scylla is not None:
+            settings["scylla"] = self._scylla
+        make = self._node_class or (FakeNode if self._scylla is None else ScyllaNode)
+        node = make(address, self.port, **settings)
         node.start()
         self.port = node.port
         for match, answer in self._primes:

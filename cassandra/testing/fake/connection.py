@@ -79,10 +79,11 @@ class ServerConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         sock = transport.get_extra_info("socket")
-        # Small answers must not wait for the client's acknowledgement.
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if sock is not None:
+            # Small answers must not wait for the client's acknowledgement.
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.peer = transport.get_extra_info("peername")
-        self.local_port = sock.getsockname()[1] if self.peer else 0
+        self.local_port = transport.get_extra_info("sockname")[1] if self.peer else 0
         self.node.connection_opened(self)
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -101,9 +102,11 @@ class ServerConnection(asyncio.Protocol):
         if reset:
             # SO_LINGER of zero seconds makes close() send RST.
             sock = self._transport.get_extra_info("socket")
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            if sock is not None:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self._ended = True
-            self._transport.abort()
+            # Transports without a socket may be able to reset by themselves.
+            getattr(self._transport, "reset", self._transport.abort)()
         else:
             self.flush()
             self._ended = True

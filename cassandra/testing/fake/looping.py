@@ -1,17 +1,34 @@
-"""The thread that nodes run on: one event loop, for one node or for all nodes of a cluster."""
+"""The thread that nodes run on: one event loop, and sockets to listen on.
+
+A cluster's nodes share one. `cassandra.testing.simulation` has another kind, without a thread and
+without sockets.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import functools
 import itertools
+import socket
+import ssl
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
-__all__ = ["NodeThread"]
+__all__ = ["Listening", "NodeThread"]
 
 T = TypeVar("T")
+
+
+class Listening(Protocol):
+    """A bound socket, or a stand-in for one."""
+
+    def getsockname(self) -> Any:
+        """Return its address, a tuple of the IP address and the port."""
+
+    def close(self) -> None:
+        """Give the address back."""
 
 
 class NodeThread:
@@ -23,10 +40,12 @@ class NodeThread:
     def __init__(self, name: str) -> None:
         # Not the policy's loop: a test may have installed another kind, and that is not tested
         # here.
-        self.loop = asyncio.SelectorEventLoop()
+        self.loop: asyncio.AbstractEventLoop = asyncio.SelectorEventLoop()
         self.number = itertools.count().__next__
         self._posted: deque[tuple[Callable[..., Any], tuple[Any, ...]]] = deque()
         self._armed = False
+        # Of sockets that were accepted, by their listener.
+        self._accepting: dict[Listening, set[asyncio.Task[Any]]] = {}
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
@@ -37,6 +56,10 @@ class NodeThread:
         finally:
             asyncio.set_event_loop(None)
             self.loop.close()
+
+    def rename(self, name: str) -> None:
+        """Name the thread, for lists of threads."""
+        self._thread.name = name
 
     def call(self, function: Callable[..., T], *args: Any) -> T:
         """Run ``function(*args)`` on the loop, and return or raise its outcome.
@@ -63,6 +86,76 @@ class NodeThread:
             raise value
         result: T = value
         return result
+
+    # -- sockets -----------------------------------------------------------------------------------
+
+    def bound_socket(self, address: str, port: int) -> Listening:
+        """Return a socket that is bound, and does not listen.
+
+        :raises OSError: if the address or the port cannot be had.
+        """
+        sock = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
+        try:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            sock.bind((address, port))
+        except BaseException:
+            sock.close()
+            raise
+        return sock
+
+    def listen(
+        self,
+        listener: Listening,
+        make_protocol: Callable[[], asyncio.Protocol],
+        tls: ssl.SSLContext | None,
+    ) -> None:
+        """Accept connections on a bound socket; on the loop.
+
+        :param make_protocol: makes the protocol of each connection.
+        :param tls: makes them speak TLS.
+        """
+        assert isinstance(listener, socket.socket)
+        listener.setblocking(False)
+        listener.listen(1024)
+        self._accepting[listener] = set()
+        self.loop.add_reader(listener, self._accept, listener, make_protocol, tls)
+
+    def stop_listening(self, listener: Listening) -> None:
+        """Close a socket that listens; on the loop. Connections of it stay open."""
+        assert isinstance(listener, socket.socket)
+        self.loop.remove_reader(listener)
+        listener.close()
+        for task in self._accepting.pop(listener, ()):
+            task.cancel()
+
+    def _accept(
+        self,
+        listener: socket.socket,
+        make_protocol: Callable[[], asyncio.Protocol],
+        tls: ssl.SSLContext | None,
+    ) -> None:
+        # A bound, so that a storm of connections does not keep the loop from the open ones.
+        for _ in range(64):
+            try:
+                sock, _peer = listener.accept()
+            except (BlockingIOError, ConnectionAbortedError):
+                return
+            sock.setblocking(False)
+            adopting = self.loop.connect_accepted_socket(make_protocol, sock, ssl=tls)
+            task = self.loop.create_task(adopting)
+            accepting = self._accepting[listener]
+            accepting.add(task)
+            task.add_done_callback(functools.partial(self._adopted, accepting, sock))
+
+    def _adopted(
+        self, accepting: set[asyncio.Task[Any]], sock: socket.socket, task: asyncio.Task[Any]
+    ) -> None:
+        accepting.discard(task)
+        # The node was stopped, the client has gone, or TLS failed.
+        if task.cancelled() or task.exception() is not None:
+            sock.close()
+
+    # -- work --------------------------------------------------------------------------------------
 
     def post(self, function: Callable[..., Any], *args: Any) -> None:
         """Run ``function(*args)`` on the loop soon. Many posts cost one wake-up."""

@@ -8,9 +8,7 @@ behaviour, they return when it is done. Nothing here is shared with the driver.
 from __future__ import annotations
 
 import asyncio
-import functools
 import itertools
-import socket
 import ssl
 import threading
 import uuid
@@ -26,7 +24,7 @@ from cassandra.testing.fake.answers import (
 from cassandra.testing.fake.connection import ServerConnection
 from cassandra.testing.fake.defaults import OLDEST_VERSION, DefaultAnswers
 from cassandra.testing.fake.events import event_body
-from cassandra.testing.fake.looping import NodeThread
+from cassandra.testing.fake.looping import Listening, NodeThread
 from cassandra.testing.fake.primitives import (
     Opcode,
     WireError,
@@ -130,10 +128,9 @@ class FakeNode(DefaultAnswers):
         """Set everything that the node changes while it runs."""
         self._shared_thread = thread
         self._thread: NodeThread | None = thread
-        self._reservation: socket.socket | None = None
-        self._listener: socket.socket | None = None
+        self._reservation: Listening | None = None
+        self._listener: Listening | None = None
         self._connections: list[ServerConnection] = []
-        self._accepting: set[asyncio.Task[Any]] = set()
         self._script = Script()
         self._statements: dict[str, Prepared] = {}
         self._prepared: dict[bytes, Prepared] = {}
@@ -179,9 +176,11 @@ class FakeNode(DefaultAnswers):
         """Listen. The port stays the same when it is started again."""
         if self.is_running:
             return self
-        self._reserve()
         if self._thread is None:
-            self._thread = NodeThread(f"fake-node-{self.endpoint}")
+            self._thread = NodeThread("fake-node")
+        self._reserve()
+        if self._shared_thread is None:
+            self._thread.rename(f"fake-node-{self.endpoint}")
         self._hanging = self._paused = self._closed = False
         self._reading = True
         self._thread.call(self._listen)
@@ -213,69 +212,51 @@ class FakeNode(DefaultAnswers):
     async def __aexit__(self, *args: object) -> None:
         self.stop()
 
-    def _bound_socket(self, port: int) -> socket.socket:
-        sock = socket.socket(socket.AF_INET6 if ":" in self.address else socket.AF_INET)
-        try:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            sock.bind((self.address, port))
-        except BaseException:
-            sock.close()
-            raise
-        return sock
-
     def _reserve(self) -> None:
         """Hold the port by a socket that does not listen.
 
         Connections are refused then, and no other process can take the port.
         """
         # Port 0 becomes a number here, which stays the node's for its whole life.
-        self._reservation = self._bound_socket(self.port)
+        thread = self._running()
+        try:
+            self._reservation = thread.bound_socket(self.address, self.port)
+        except BaseException:
+            if self._shared_thread is None:
+                thread.stop()
+                self._thread = None
+            raise
         self.port = self._reservation.getsockname()[1]
 
     def _listen(self) -> None:
         if self._listener is not None:
             return
         # Both sockets share the port by SO_REUSEADDR; only this one accepts.
-        self._listener = self._bound_socket(self.port)
-        self._accept_on(self._listener)
+        self._listener = self._accept_on(self.port)
 
-    def _accept_on(self, listener: socket.socket) -> None:
-        listener.setblocking(False)
-        listener.listen(1024)
-        self.loop.add_reader(listener, self._accept, listener)
+    def _accept_on(self, port: int) -> Listening:
+        """Listen on a port of the node's address."""
+        thread = self._running()
+        listener = thread.bound_socket(self.address, port)
+        thread.listen(listener, self.protocol, self._ssl_context)
+        return listener
 
     def _stop_listening(self) -> None:
         if self._listener is not None:
-            self.loop.remove_reader(self._listener)
-            self._listener.close()
+            self._running().stop_listening(self._listener)
             self._listener = None
 
-    def _accept(self, listener: socket.socket) -> None:
-        # A bound, so that a storm of connections does not keep the loop from the open ones.
-        for _ in range(64):
-            try:
-                sock, _peer = listener.accept()
-            except (BlockingIOError, ConnectionAbortedError):
-                return
-            sock.setblocking(False)
-            adopting = self.loop.connect_accepted_socket(
-                lambda: ServerConnection(self), sock, ssl=self._ssl_context
-            )
-            task = self.loop.create_task(adopting)
-            self._accepting.add(task)
-            task.add_done_callback(functools.partial(self._adopted, sock))
+    def protocol(self) -> ServerConnection:
+        """Return the node's side of a new connection, for a transport on the node's loop.
 
-    def _adopted(self, sock: socket.socket, task: asyncio.Task[Any]) -> None:
-        self._accepting.discard(task)
-        # The node was stopped, the client has gone, or TLS failed.
-        if task.cancelled() or task.exception() is not None:
-            sock.close()
+        It is the protocol factory of ``loop.create_server``, for a node that is not started itself:
+        give it ``thread=`` a `NodeThread`, or `cassandra.testing.simulation.SimulatedThread`.
+        """
+        return ServerConnection(self)
 
     def _close(self) -> None:
         self._closed = True
         self._stop_listening()
-        for task in list(self._accepting):
-            task.cancel()
         for connection in list(self._connections):
             connection.abort()
         self._prepared.clear()

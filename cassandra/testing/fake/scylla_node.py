@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import socket
 from collections.abc import Sequence
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 from cassandra.testing.fake.answers import Answer, Message, Prepared, message, rows
+from cassandra.testing.fake.looping import Listening
 from cassandra.testing.fake.node import FakeNode
 from cassandra.testing.fake.placement import Replica, Tablet, routing_payload
 from cassandra.testing.fake.primitives import Opcode, string_multimap
@@ -56,7 +56,7 @@ class ScyllaNode(FakeNode):
         self.supported = {"CQL_VERSION": ["3.3.1"], "COMPRESSION": self.supported["COMPRESSION"]}
         self._next_shard = 0
         self._nat = Random(len(scylla.nodes))
-        self._shard_listener: socket.socket | None = None
+        self._shard_listener: Listening | None = None
         scylla.nodes.append(self)
 
     # -- connections -------------------------------------------------------------------------------
@@ -65,10 +65,8 @@ class ScyllaNode(FakeNode):
         super()._listen()
         if not self.scylla.shard_aware_port or self._shard_listener is not None:
             return
-        listener = self._bound_socket(self.shard_aware_port)
-        self.shard_aware_port = listener.getsockname()[1]
-        self._shard_listener = listener
-        self._accept_on(listener)
+        self._shard_listener = self._accept_on(self.shard_aware_port)
+        self.shard_aware_port = self._shard_listener.getsockname()[1]
 
     def _stop_listening(self) -> None:
         super()._stop_listening()
@@ -76,8 +74,7 @@ class ScyllaNode(FakeNode):
 
     def _stop_shard_listener(self) -> None:
         if self._shard_listener is not None:
-            self.loop.remove_reader(self._shard_listener)
-            self._shard_listener.close()
+            self._running().stop_listening(self._shard_listener)
             self._shard_listener = None
 
     def close_shard_aware_port(self) -> None:

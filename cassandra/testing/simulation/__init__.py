@@ -1,0 +1,9 @@
+"""A cluster and a network in virtual time: a program that is run again by its seed."""
+
+from __future__ import annotations
+
+from cassandra.testing.simulation.loop import Livelocked, SimulatedLoop, Stalled
+from cassandra.testing.simulation.network import Network
+from cassandra.testing.simulation.nodes import SimulatedThread
+
+__all__ = ["Livelocked", "Network", "SimulatedLoop", "SimulatedThread", "Stalled"]

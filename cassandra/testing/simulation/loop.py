@@ -1,0 +1,339 @@
+"""`SimulatedLoop`: an asyncio loop whose time is virtual and whose every choice comes from a seed.
+
+It is its own selector. When nothing is ready, `select` jumps to the next timer or I/O event at
+once, so that an hour of waiting takes no time. The order is asyncio's where asyncio promises one:
+callbacks of `call_soon` run in their order, and each connection's events come in theirs. Where
+asyncio promises nothing, the seed decides: which of several ready connections comes first, which of
+two equal timers, and how much later than its time a timer fires.
+
+A loop without any timer or I/O left, while something is still awaited, raises `Stalled`. One that
+turns round and round without letting time pass raises `Livelocked`. A real loop would hang in both
+cases.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+import random
+import ssl
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Executor, Future
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from cassandra.testing.simulation.network import Network
+
+__all__ = ["Livelocked", "SimulatedEnvironment", "SimulatedLoop", "Stalled"]
+
+T = TypeVar("T")
+
+_BEGINNING = 1_000.0  # seconds; not 0, which programs take for "never"
+_TURN = 1e-6  # seconds that each turn of the loop takes at least
+_LATENESS = 2e-5  # seconds that a timer may be late
+_BUSY_SHARE = 0.02  # of the jumps, those that go too far because the program was busy
+_BUSY = 0.005  # seconds
+
+_MOST_TURNS = 300_000
+_TURNS_TIME = 5.0  # seconds within which so many turns are a livelock
+
+
+class Stalled(RuntimeError):
+    """Nothing will ever happen again, and something is still awaited."""
+
+
+class Livelocked(RuntimeError):
+    """The loop turns, and time does not pass."""
+
+
+class SimulatedLoop(asyncio.BaseEventLoop):
+    """An event loop in virtual time. All it does follows from its seed.
+
+    :param seed: an int or a string. The same seed gives the same run, on the same implementation of
+        the driver and the same Python version.
+    """
+
+    network: Network
+    """The network that its connections go over. `Network` sets it."""
+
+    def __init__(self, seed: int | str = 0) -> None:
+        super().__init__()
+        self.seed = seed
+        self.random = random.Random(f"{seed}/loop")
+        self.turns = 0
+        self.faults: list[dict[str, Any]] = []
+        """The contexts that reached the loop's exception handler."""
+        self._now = _BEGINNING
+        self._stall = 0.0
+        self._io: list[tuple[float, float, int, object, Callable[[], object]]] = []
+        self._numbers = itertools.count()
+        self._watch_from = (_BEGINNING, 0)
+        self._selector = self
+        self._clusters = itertools.count(1)
+        self._task_numbers = itertools.count(1)
+        self.set_exception_handler(lambda loop, context: self.faults.append(context))
+        make_task: Any = _make_task
+        self.set_task_factory(make_task)
+
+    # -- time --------------------------------------------------------------------------------------
+
+    def time(self) -> float:
+        """Return the virtual time, in seconds."""
+        return self._now
+
+    def stall(self, seconds: float) -> None:
+        """Let `seconds` pass before the next event, as if a callback had blocked the loop."""
+        self._stall += seconds
+
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Callable[..., object], *args: Any, context: Any = None
+    ) -> asyncio.TimerHandle:
+        """Call `callback` at a virtual time, or a few microseconds later."""
+        late = self.random.random() * _LATENESS
+        return super().call_at(when + late, callback, *args, context=context)
+
+    def call_io(self, when: float, key: object, callback: Callable[[], object]) -> None:
+        """Call `callback` at a virtual time, as the network does.
+
+        :param key: the connection. Events of one connection keep their order.
+        """
+        tie = self.random.random()
+        heapq.heappush(self._io, (when, tie, next(self._numbers), key, callback))
+
+    # -- the selector ------------------------------------------------------------------------------
+
+    def select(self, timeout: float | None) -> list[tuple[object, Callable[[], object]]]:
+        """Let time pass until the next event, and return the I/O events that are due."""
+        self._check_progress()
+        self._now += _TURN + self._stall
+        self._stall = 0.0
+        if timeout is None or timeout > 0:
+            target = self._now + timeout if timeout is not None else None
+            if self._io and (target is None or self._io[0][0] < target):
+                target = self._io[0][0]
+            if target is None:
+                raise Stalled(f"nothing will happen any more, at {self._now:.6f} s")
+            if self.random.random() < _BUSY_SHARE:
+                target += self.random.random() * _BUSY
+            self._now = max(self._now, target)
+        due = []
+        while self._io and self._io[0][0] <= self._now:
+            _, _, _, key, callback = heapq.heappop(self._io)
+            due.append((key, callback))
+        return due
+
+    def _check_progress(self) -> None:
+        self.turns += 1
+        began, turns = self._watch_from
+        if self._now - began > _TURNS_TIME:
+            self._watch_from = (self._now, self.turns)
+        elif self.turns - turns > _MOST_TURNS:
+            raise Livelocked(f"{_MOST_TURNS} turns of the loop took less than {_TURNS_TIME} s")
+
+    def _process_events(self, events: list[tuple[object, Callable[[], object]]]) -> None:
+        if len(events) > 1:
+            by_key: dict[int, list[Callable[[], object]]] = {}
+            for key, callback in events:
+                by_key.setdefault(id(key), []).append(callback)
+            groups = list(by_key.values())
+            self.random.shuffle(groups)
+            calls = [callback for group in groups for callback in group]
+        else:
+            calls = [callback for _, callback in events]
+        for callback in calls:
+            self._ready.append(asyncio.Handle(callback, (), self))  # type: ignore[attr-defined]
+
+    def _write_to_self(self) -> None:
+        """Nobody has to be woken: `select` never waits."""
+
+    # -- what asyncio's own loops have -------------------------------------------------------------
+
+    def run_in_executor(  # type: ignore[override]
+        self, executor: object, function: Callable[..., T], *args: Any
+    ) -> asyncio.Future[T]:
+        """Call the function at once, in the loop: a simulation has no threads."""
+        future: asyncio.Future[T] = self.create_future()
+        try:
+            future.set_result(function(*args))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+    def new_executor(self, name: str) -> InlineExecutor:
+        """Return an executor for the parts of the driver that read sources in a thread."""
+        return InlineExecutor()
+
+    async def getaddrinfo(  # type: ignore[override]
+        self,
+        host: str,
+        port: int,
+        *,
+        family: int = 0,
+        type: int = 0,
+        proto: int = 0,
+        flags: int = 0,
+    ) -> list[Any]:
+        """Look a name up among those of `Network.names`."""
+        return [(2, 1, 6, "", (found, port)) for found in await self.network.resolve(host)]
+
+    async def create_connection(  # type: ignore[override]
+        self,
+        protocol_factory: Callable[[], asyncio.BaseProtocol],
+        host: str,
+        port: int,
+        *,
+        ssl: ssl.SSLContext | None = None,
+        server_hostname: str | None = None,
+        local_addr: tuple[str, int] | None = None,
+        **_: Any,
+    ) -> tuple[asyncio.Transport, asyncio.BaseProtocol]:
+        """Connect to an address of the simulated network."""
+        address = (await self.network.resolve(host))[0]
+        return await self.network.connect(
+            protocol_factory,
+            address,
+            port,
+            local_port=local_addr[1] if local_addr is not None else None,
+            tls=ssl,
+            server_hostname=server_hostname if server_hostname is not None else host,
+        )
+
+    async def create_server(  # type: ignore[override]
+        self,
+        protocol_factory: Callable[[], asyncio.BaseProtocol],
+        host: str,
+        port: int,
+        *,
+        ssl: ssl.SSLContext | None = None,
+        **_: Any,
+    ) -> Any:
+        """Listen at an address of the simulated network.
+
+        :returns: an object with `close` and `getsockname`.
+        """
+        listener = self.network.bind(host, port)
+        listener.listen(protocol_factory, ssl)
+        return listener
+
+    def cassandra_environment(self) -> SimulatedEnvironment:
+        """Return what the driver takes from outside, for one more cluster."""
+        return SimulatedEnvironment(self, f"{self.seed}/cluster {next(self._clusters)}")
+
+    # -- runs --------------------------------------------------------------------------------------
+
+    def run(self, main: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
+        """Run a coroutine to its end and close the loop.
+
+        :param timeout: virtual seconds.
+        :raises Stalled: if it waits for something that nothing will ever do.
+        :raises Livelocked: if time does not pass any more.
+        :raises TimeoutError: after `timeout` seconds.
+        """
+        try:
+            work = asyncio.wait_for(main, timeout) if timeout is not None else main
+            return self.run_until_complete(work)
+        finally:
+            self._abandon_tasks()
+            self.close()
+
+    def _abandon_tasks(self) -> None:
+        self._watch_from = (self._now, self.turns)
+        left = sorted(asyncio.all_tasks(self), key=hash)
+        for task in left:
+            task.cancel()
+        if left:
+            try:
+                self.run_until_complete(asyncio.wait(left, timeout=10.0))
+            except (Stalled, Livelocked):
+                pass
+        self._io.clear()
+
+
+class InlineExecutor(Executor):
+    """Calls each function at once, where it is submitted."""
+
+    def submit(self, function: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        """Call the function, and return a future that has its outcome."""
+        future: Future[T] = Future()
+        try:
+            future.set_result(function(*args, **kwargs))
+        except BaseException as error:
+            future.set_exception(error)
+        return future
+
+
+class _Task(asyncio.Task[Any]):
+    """A task whose place in a set does not depend on its address."""
+
+    def __init__(self, coroutine: Coroutine[Any, Any, Any], number: int, **settings: Any) -> None:
+        self._number = number
+        super().__init__(coroutine, **settings)
+
+    def __hash__(self) -> int:
+        return self._number
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+def _make_task(
+    loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, Any], **settings: Any
+) -> _Task:
+    assert isinstance(loop, SimulatedLoop)
+    return _Task(coroutine, next(loop._task_numbers), loop=loop, **settings)
+
+
+class SimulatedEnvironment:
+    """Time, chance, connections and threads of one cluster on a simulated loop.
+
+    It has what `cassandra.engine.environment.Environment` has.
+    """
+
+    def __init__(self, loop: SimulatedLoop, seed: str) -> None:
+        self.loop = loop
+        self.clock = loop.time
+        self.random = random.Random(seed)
+
+    async def addresses(self, name: str, port: int, family: int) -> list[str]:
+        """Return the IP addresses of a host name."""
+        return await self.loop.network.resolve(name)
+
+    async def connect(
+        self,
+        make_protocol: Callable[[], asyncio.BaseProtocol],
+        address: str,
+        port: int,
+        *,
+        tls: dict[str, Any],
+        local_ports: Any = None,
+        on_reached: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Connect a protocol to an IP address."""
+        network = self.loop.network
+        local_port = None
+        if local_ports is not None:
+            local_port = next((one for one in local_ports if network.is_free(one)), None)
+            if local_port is None:
+                raise OSError(98, "no local port of the range is free for the shard")
+        await network.connect(
+            make_protocol,
+            address,
+            port,
+            local_port=local_port,
+            tls=tls.get("ssl"),
+            server_hostname=tls.get("server_hostname"),
+            on_reached=on_reached,
+        )
+
+    async def connect_unix(self, make_protocol: Any, path: str, *, tls: dict[str, Any]) -> None:
+        """Refuse: the simulated network has IP addresses alone."""
+        raise OSError(2, f"there is no {path} in a simulation")
+
+    async def in_thread(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call the function, a moment later and in the loop."""
+        await asyncio.sleep(0.0001)
+        return function(*args)
+
+    def close(self) -> None:
+        """There is nothing to close."""

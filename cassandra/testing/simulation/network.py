@@ -1,0 +1,632 @@
+"""A TCP network in memory, with the faults of real ones.
+
+A connection is a `Link`: two transports, and a direction each way. A direction has a socket buffer
+of a drawn size, so that a sender feels a slow reader as it would on a real network. Bytes travel in
+segments, which arrive in order, after a latency with a heavy tail; a reader gets them cut at any
+byte. FIN comes behind the data. RST overtakes it, and destroys what was not read.
+
+A path between two addresses can be cut, one way or both ways. Segments then wait, and come late
+when it is mended, as TCP's retransmissions do. A host can lose its power: its connections vanish
+without a word, and answer with RST only once the host is back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import random
+import ssl as ssl_module
+from asyncio import sslproto
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from cassandra.testing.simulation.loop import SimulatedLoop
+
+__all__ = ["Link", "Listener", "Network", "SimulatedTransport"]
+
+CLIENT = "10.1.0.1"
+
+_SMALLEST_BUFFER, _LARGEST_BUFFER = 2 << 10, 256 << 10  # bytes
+_HIGH_WATER = 64 << 10  # asyncio's
+_READ = 256 << 10  # bytes that a transport reads at most at a time, as asyncio's
+_SYN_TIMEOUT = 127.0  # seconds: Linux's, of six retransmissions
+
+
+class Network:
+    """The hosts, the paths between them, and their connections.
+
+    :param loop: the loop of all programs of the network, which gets it as its `network`.
+    :param latency: seconds that a segment usually takes one way.
+    :param tail: the share of segments that take up to `slowest` seconds.
+    :param slowest: seconds.
+    :param fragments: the share of reads that get a part of what is there.
+    """
+
+    def __init__(
+        self,
+        loop: SimulatedLoop,
+        *,
+        latency: float = 0.0003,
+        tail: float = 0.02,
+        slowest: float = 0.05,
+        fragments: float = 0.1,
+    ) -> None:
+        self.loop = loop
+        self.random = random.Random(f"{loop.seed}/network")
+        self.latency = latency
+        self.tail = tail
+        self.slowest = slowest
+        self.fragments = fragments
+        self.names: dict[str, list[str]] = {}
+        """The addresses of host names."""
+        self.links: list[Link] = []
+        """The connections that are open at one end at least."""
+        self.opened = 0
+        self._listeners: dict[tuple[str, int], Listener] = {}
+        self._cut: set[tuple[str, str]] = set()
+        self._dead: set[str] = set()
+        self._hanging: set[str] = set()
+        self._next_port = 32_768
+        loop.network = self
+
+    # -- faults ------------------------------------------------------------------------------------
+
+    def cut(self, one: str, other: str, *, both_ways: bool = True) -> None:
+        """Let no segment pass from one address to another until `mend`."""
+        self._cut.add((one, other))
+        if both_ways:
+            self._cut.add((other, one))
+
+    def mend(self, one: str, other: str) -> None:
+        """Take `cut` back. What was sent meanwhile comes now."""
+        self._cut -= {(one, other), (other, one)}
+        for link in list(self.links):
+            link.resend()
+
+    def mend_all(self) -> None:
+        """Take all faults of the network back, but not those of hosts."""
+        self._cut.clear()
+        self._hanging.clear()
+        for link in list(self.links):
+            link.resend()
+
+    def drop_syns(self, address: str) -> None:
+        """Let connections to an address hang; open ones go on."""
+        self._hanging.add(address)
+
+    def accept_syns(self, address: str) -> None:
+        """Take `drop_syns` back."""
+        self._hanging.discard(address)
+
+    def lose_power(self, address: str) -> None:
+        """Let a host vanish without a word: no FIN, no RST."""
+        self._dead.add(address)
+        for link in list(self.links):
+            for end in link.ends:
+                if end.address == address:
+                    end.vanish()
+
+    def regain_power(self, address: str) -> None:
+        """Let a host be back, without its connections: it answers their segments with RST."""
+        self._dead.discard(address)
+        for link in list(self.links):
+            link.resend()
+
+    def is_cut(self, source: str, target: str) -> bool:
+        """Return True if segments from `source` do not reach `target`."""
+        return (source, target) in self._cut or source in self._dead or target in self._dead
+
+    # -- connections -------------------------------------------------------------------------------
+
+    async def resolve(self, name: str) -> list[str]:
+        """Return the addresses of a name, or the address itself.
+
+        :raises OSError: if the name is not known.
+        """
+        if name in self.names:
+            await asyncio.sleep(self.delay())
+            return list(self.names[name])
+        if not name.replace(".", "").isdigit():
+            raise OSError(-2, "Name or service not known")
+        return [name]
+
+    def bind(self, address: str, port: int) -> Listener:
+        """Return a bound port that does not listen yet; port 0 takes a free one."""
+        return Listener(self, address, port or self._free_port())
+
+    def is_free(self, port: int) -> bool:
+        """Return True if no connection of the client's has this local port."""
+        return all(link.ends[0].port != port for link in self.links)
+
+    def _free_port(self) -> int:
+        while True:
+            self._next_port += 1
+            if self._next_port > 60_999:
+                self._next_port = 32_768
+            if self.is_free(self._next_port):
+                return self._next_port
+
+    def delay(self) -> float:
+        """Draw the seconds that a segment takes."""
+        draws = self.random
+        seconds = self.latency * (0.5 + draws.random())
+        if draws.random() < self.tail:
+            seconds += self.slowest * draws.random() ** 3
+        return seconds
+
+    async def connect(
+        self,
+        make_protocol: Callable[[], asyncio.BaseProtocol],
+        address: str,
+        port: int,
+        *,
+        source: str = CLIENT,
+        local_port: int | None = None,
+        tls: Any = None,
+        server_hostname: str | None = None,
+        on_reached: Callable[[], None] = lambda: None,
+    ) -> tuple[asyncio.Transport, asyncio.BaseProtocol]:
+        """Connect to a port, as ``loop.create_connection`` does.
+
+        :param source: the client's address.
+        :raises OSError: refused, unreachable, or no answer within 127 seconds.
+        """
+        await asyncio.sleep(self.delay())
+        waited = 0.0
+        while (
+            self.is_cut(source, address) or self.is_cut(address, source) or address in self._hanging
+        ):
+            # SYN is sent again, after one second, two, four...
+            pause = max(waited, 1.0)
+            if waited + pause > _SYN_TIMEOUT:
+                raise TimeoutError(errno.ETIMEDOUT, "Connection timed out")
+            await asyncio.sleep(pause)
+            waited += pause
+        listener = self._listeners.get((address, port))
+        if listener is None:
+            await asyncio.sleep(self.delay())
+            raise ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
+        link = Link(self, (source, local_port or self._free_port()), (address, port))
+        self.links.append(link)
+        self.opened += 1
+        try:
+            link.ends[1].begin(listener.make_protocol(), listener.tls)
+            await asyncio.sleep(self.delay())
+            # The server may have ended it at once.
+            if link.ends[0].is_reset:
+                raise ConnectionResetError(errno.ECONNRESET, "Connection reset by peer")
+            on_reached()
+            protocol = make_protocol()
+            transport = await link.ends[0].begin_client(protocol, tls, server_hostname)
+        except BaseException:
+            link.ends[0].give_up()
+            raise
+        return transport, protocol
+
+
+class Listener:
+    """A bound port. It accepts connections from `listen` until `stop`."""
+
+    def __init__(self, network: Network, address: str, port: int) -> None:
+        self._network = network
+        self._where = (address, port)
+        self.make_protocol: Callable[[], asyncio.BaseProtocol] = asyncio.Protocol
+        self.tls: ssl_module.SSLContext | None = None
+
+    def getsockname(self) -> tuple[str, int]:
+        """Return the address and the port."""
+        return self._where
+
+    def listen(
+        self,
+        make_protocol: Callable[[], asyncio.BaseProtocol],
+        tls: ssl_module.SSLContext | None = None,
+    ) -> None:
+        """Accept connections from now on."""
+        self.make_protocol = make_protocol
+        self.tls = tls
+        self._network._listeners[self._where] = self
+
+    def close(self) -> None:
+        """Accept no connections any more; those that are open stay."""
+        if self._network._listeners.get(self._where) is self:
+            del self._network._listeners[self._where]
+
+
+class Link:
+    """One connection: the client's end is ``ends[0]``."""
+
+    def __init__(self, network: Network, client: tuple[str, int], server: tuple[str, int]) -> None:
+        self.network = network
+        first = SimulatedTransport(self, client)
+        second = SimulatedTransport(self, server)
+        first.peer, second.peer = second, first
+        self.ends = (first, second)
+
+    def resend(self) -> None:
+        """Send the segments again that could not pass."""
+        for end in self.ends:
+            end.resend()
+
+    def forget(self) -> None:
+        """Take note that one end is closed."""
+        if all(end.is_over for end in self.ends) and self in self.network.links:
+            self.network.links.remove(self)
+
+    def __repr__(self) -> str:
+        return f"<Link {self.ends[0].port} to {self.ends[1].address}>"
+
+
+_FIN, _RST = "FIN", "RST"
+
+
+class SimulatedTransport(asyncio.Transport):
+    """One end of a connection, which behaves as asyncio's transport over a socket does."""
+
+    peer: SimulatedTransport
+
+    def __init__(self, link: Link, name: tuple[str, int]) -> None:
+        super().__init__()
+        self.link = link
+        self.network = link.network
+        self.address, self.port = name
+        self.is_over = False
+        """True once the protocol was told that the connection is lost, or there is none."""
+        self.is_reset = False
+        self._loop = self.network.loop
+        draws = self.network.random
+        # Sending: what the socket has not taken, and what the peer has not read.
+        self._buffer = bytearray()
+        self._window = int(
+            _SMALLEST_BUFFER * (_LARGEST_BUFFER / _SMALLEST_BUFFER) ** draws.random()
+        )
+        self._unread = 0
+        self._arrival = 0.0
+        self._held: list[bytes | str] = []
+        self._high, self._low = _HIGH_WATER, _HIGH_WATER // 4
+        self._protocol_paused = False
+        self._sends_fin = False
+        # Receiving.
+        self._inbox: deque[bytes | str] = deque()
+        self._reading = False
+        self._read_due = False
+        self._protocol: asyncio.BaseProtocol | None = None
+        self._closing = False
+        self._lost = False
+        self._gone = False  # the host has lost its power
+
+    # -- its beginning -----------------------------------------------------------------------------
+
+    def begin(self, protocol: asyncio.BaseProtocol, tls: ssl_module.SSLContext | None) -> None:
+        """Connect the server's protocol."""
+        if tls is not None:
+            waiter: Any = None  # nobody waits for the server's handshake
+            protocol = sslproto.SSLProtocol(self._loop, protocol, tls, waiter, server_side=True)
+        self._adopt(protocol)
+
+    async def begin_client(
+        self, protocol: asyncio.BaseProtocol, tls: Any, server_hostname: str | None
+    ) -> asyncio.Transport:
+        """Connect the client's protocol, and wait until it is ready."""
+        waiter: asyncio.Future[None] = self._loop.create_future()
+        if tls is None:
+            self._adopt(protocol)
+            self._loop.call_soon(_wake, waiter)
+            await waiter
+            return self
+        layer = sslproto.SSLProtocol(
+            self._loop, protocol, tls, waiter, server_side=False, server_hostname=server_hostname
+        )
+        self._adopt(layer)
+        transport = cast(Any, layer)._app_transport
+        try:
+            await waiter
+        except BaseException:
+            transport.close()
+            raise
+        return cast(asyncio.Transport, transport)
+
+    def _adopt(self, protocol: asyncio.BaseProtocol) -> None:
+        self._protocol = protocol
+        self._loop.call_soon(protocol.connection_made, self)
+        self._loop.call_soon(self._start_reading)
+
+    def _start_reading(self) -> None:
+        if not self._closing and not self._gone:
+            self._reading = True
+            self._read_soon()
+
+    def give_up(self) -> None:
+        """Close an end whose program does not want it any more."""
+        if self._protocol is None:
+            self._end()
+            self._segment(_RST)
+        else:
+            self.abort()
+
+    # -- reading -----------------------------------------------------------------------------------
+
+    def is_reading(self) -> bool:
+        return self._reading and not self._closing
+
+    def pause_reading(self) -> None:
+        self._reading = False
+
+    def resume_reading(self) -> None:
+        if not self._closing and not self._reading:
+            self._reading = True
+            self._read_soon()
+
+    def _read_soon(self) -> None:
+        if self._inbox and self._reading and not self._read_due and not self._lost:
+            self._read_due = True
+            self._loop.call_io(self._loop.time(), self, self._read)
+
+    def _read(self) -> None:
+        """Give the protocol what one ``recv`` would."""
+        self._read_due = False
+        if not self._inbox or not self._reading or self._lost:
+            return
+        item = self._inbox[0]
+        if isinstance(item, str):
+            self._inbox.popleft()
+            self._on_fin()
+            return
+        limit = _READ
+        draws = self.network.random
+        if draws.random() < self.network.fragments:
+            limit = 1 + int(draws.random() ** 3 * 4096)
+        protocol: Any = self._protocol
+        buffer: Any = None
+        if isinstance(protocol, asyncio.BufferedProtocol):
+            buffer = protocol.get_buffer(-1)
+            limit = min(limit, len(buffer))
+        data = self._take(limit)
+        self.peer._acknowledge(len(data))
+        if buffer is not None:
+            buffer[: len(data)] = data
+            protocol.buffer_updated(len(data))
+        else:
+            protocol.data_received(data)
+        self._read_soon()
+
+    def _take(self, limit: int) -> bytes:
+        parts: list[bytes] = []
+        size = 0
+        inbox = self._inbox
+        while inbox and size < limit and isinstance(inbox[0], bytes):
+            part = inbox.popleft()
+            assert isinstance(part, bytes)
+            if size + len(part) > limit:
+                inbox.appendleft(part[limit - size :])
+                part = part[: limit - size]
+            parts.append(part)
+            size += len(part)
+        return b"".join(parts)
+
+    def _on_fin(self) -> None:
+        protocol: Any = self._protocol
+        if protocol.eof_received():
+            self._reading = False
+        else:
+            self.close()
+
+    # -- segments ----------------------------------------------------------------------------------
+
+    def _segment(self, content: bytes | str) -> None:
+        """Send a segment to the peer: bytes, FIN or RST."""
+        if self.network.is_cut(self.address, self.peer.address):
+            if self.address not in self.network._dead:
+                self._held.append(content)
+            return
+        arrival = self._loop.time() + self.network.delay()
+        if content != _RST:
+            # RST does not wait for the data before it.
+            arrival = max(arrival, self._arrival + 1e-7)
+            self._arrival = arrival
+        self._loop.call_io(arrival, self.peer, lambda: self.peer._arrive(content))
+
+    def resend(self) -> None:
+        """Send what could not pass, if it can now."""
+        if self._held and not self.network.is_cut(self.address, self.peer.address):
+            held, self._held = self._held, []
+            for content in held:
+                self._segment(content)
+
+    def _arrive(self, content: bytes | str) -> None:
+        if self.address in self.network._dead:
+            # TCP sends it again until the host answers.
+            self.peer._held.append(content)
+            return
+        if content == _RST:
+            self._on_rst()
+        elif self._gone or self._lost or self._closing:
+            # Nobody will read it. A close with data on its way ends with RST.
+            if content != _FIN:
+                self._segment(_RST)
+            elif not self._gone:
+                self._inbox.clear()
+        else:
+            self._inbox.append(content)
+            self._read_soon()
+
+    def _on_rst(self) -> None:
+        self.is_reset = True
+        self._inbox.clear()
+        if self._protocol is None:
+            self._end()
+        elif not self._lost:
+            self._force_close(ConnectionResetError(errno.ECONNRESET, "Connection reset by peer"))
+
+    def _acknowledge(self, size: int) -> None:
+        """Take note that the peer has read `size` bytes."""
+        self._unread -= size
+        if self._buffer:
+            self._loop.call_io(self._loop.time() + self.network.delay(), self, self._send_buffer)
+
+    # -- writing -----------------------------------------------------------------------------------
+
+    def write(self, data: Any) -> None:
+        if not isinstance(data, (bytes, bytearray, memoryview)):
+            raise TypeError(f"data must be bytes, not {type(data).__name__}")
+        if self._sends_fin and not self._closing:
+            raise RuntimeError("Cannot call write() after write_eof()")
+        if not data or self._lost or self._gone:
+            return
+        self._buffer += data
+        self._send_some()
+        self._pause_protocol()
+
+    def writelines(self, list_of_data: Any) -> None:
+        self.write(b"".join(list_of_data))
+
+    def _send_some(self) -> None:
+        room = self._window - self._unread
+        if room <= 0 or not self._buffer:
+            return
+        data = bytes(self._buffer[:room])
+        del self._buffer[: len(data)]
+        self._unread += len(data)
+        self._segment(data)
+
+    def _send_buffer(self) -> None:
+        if self._lost or self._gone:
+            return
+        self._send_some()
+        if len(self._buffer) <= self._low and self._protocol_paused:
+            self._protocol_paused = False
+            self._protocol_call("resume_writing")
+        if not self._buffer:
+            if self._sends_fin:
+                self._sends_fin = False
+                self._segment(_FIN)
+            if self._closing and not self._lost:
+                self._lose(None)
+
+    def _pause_protocol(self) -> None:
+        if len(self._buffer) > self._high and not self._protocol_paused:
+            self._protocol_paused = True
+            self._protocol_call("pause_writing")
+
+    def _protocol_call(self, name: str) -> None:
+        getattr(self._protocol, name)()
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        if high is None:
+            high = _HIGH_WATER if low is None else 4 * low
+        self._high = high
+        self._low = low if low is not None else high // 4
+        self._pause_protocol()
+
+    def get_write_buffer_limits(self) -> tuple[int, int]:
+        return self._low, self._high
+
+    def get_write_buffer_size(self) -> int:
+        return len(self._buffer)
+
+    def can_write_eof(self) -> bool:
+        return True
+
+    def write_eof(self) -> None:
+        if self._closing or self._sends_fin:
+            return
+        if self._buffer:
+            self._sends_fin = True
+        else:
+            self._segment(_FIN)
+
+    # -- its end -----------------------------------------------------------------------------------
+
+    def is_closing(self) -> bool:
+        return self._closing
+
+    def close(self) -> None:
+        if self._closing:
+            return
+        self._closing = True
+        self._reading = False
+        if not self._buffer:
+            self._lose(None)
+
+    def abort(self) -> None:
+        self._force_close(None)
+
+    def reset(self) -> None:
+        """Close at once, by RST."""
+        if not self._lost:
+            self._segment(_RST)
+        self._force_close(None, tells=False)
+
+    def _force_close(self, error: Exception | None, *, tells: bool = True) -> None:
+        if self._lost:
+            return
+        unsent = bool(self._buffer)
+        self._buffer.clear()
+        self._closing = True
+        self._reading = False
+        if error is not None or not tells:
+            self._lose(error, None)
+        else:
+            # The system closes a socket with unread bytes by RST.
+            self._lose(None, _RST if self._inbox or unsent else _FIN)
+
+    def _lose(self, error: Exception | None, goodbye: str | None = _FIN) -> None:
+        if self._lost:
+            return
+        self._lost = True
+        if goodbye is not None:
+            self._segment(_RST if self._inbox else goodbye)
+        self._inbox.clear()
+        self._loop.call_soon(self._call_connection_lost, error)
+
+    def _call_connection_lost(self, error: Exception | None) -> None:
+        protocol, self._protocol = self._protocol, None
+        if protocol is not None:
+            protocol.connection_lost(error)
+        self._end()
+
+    def _end(self) -> None:
+        self._lost = self._closing = self.is_over = True
+        self.link.forget()
+
+    def vanish(self) -> None:
+        """End because the host has no power any more: nobody hears of it."""
+        self._gone = True
+        self._reading = False
+        self._held.clear()
+        self._buffer.clear()
+        self._inbox.clear()
+        if not self._lost:
+            self._closing = self._lost = True
+            if self._protocol is None:
+                self._end()
+            else:
+                self._loop.call_soon(
+                    self._call_connection_lost, ConnectionResetError("the host has no power")
+                )
+
+    # -- what it is --------------------------------------------------------------------------------
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        if name == "sockname":
+            return (self.address, self.port)
+        if name == "peername":
+            return (self.peer.address, self.peer.port)
+        return default
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        self._protocol = protocol
+
+    def get_protocol(self) -> asyncio.BaseProtocol:
+        assert self._protocol is not None
+        return self._protocol
+
+    def __repr__(self) -> str:
+        return f"<SimulatedTransport {self.address}:{self.port} to {self.peer.address}>"
+
+
+def _wake(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)

@@ -1,0 +1,62 @@
+"""`SimulatedThread`: lets fake nodes live on a simulated loop, without threads and sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import ssl
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from cassandra.testing.fake.looping import Listening, NodeThread
+from cassandra.testing.simulation.loop import SimulatedLoop
+from cassandra.testing.simulation.network import Listener
+
+__all__ = ["SimulatedThread"]
+
+T = TypeVar("T")
+
+
+class SimulatedThread(NodeThread):
+    """Stands for the thread of `FakeNode` and `FakeCluster`: pass it as ``thread=``.
+
+    :param loop: the simulated loop, which has a network.
+    """
+
+    def __init__(self, loop: SimulatedLoop) -> None:
+        # Not the base's: it would start a thread.
+        self.loop = loop
+        self.number = itertools.count().__next__
+
+    def call(self, function: Callable[..., T], *args: Any) -> T:
+        """Call it at once."""
+        return function(*args)
+
+    def post(self, function: Callable[..., Any], *args: Any) -> None:
+        """Call it soon."""
+        self.loop.call_soon(function, *args)
+
+    def settle(self) -> None:
+        """Nothing has to be waited for."""
+
+    def stop(self) -> None:
+        """The loop goes on: it is not this object's."""
+
+    def bound_socket(self, address: str, port: int) -> Listening:
+        """Return a port of the simulated network."""
+        assert isinstance(self.loop, SimulatedLoop)
+        return self.loop.network.bind(address, port)
+
+    def listen(
+        self,
+        listener: Listening,
+        make_protocol: Callable[[], asyncio.Protocol],
+        tls: ssl.SSLContext | None,
+    ) -> None:
+        """Accept connections."""
+        assert isinstance(listener, Listener)
+        listener.listen(make_protocol, tls)
+
+    def stop_listening(self, listener: Listening) -> None:
+        """Accept no connections any more."""
+        listener.close()

@@ -1,0 +1,185 @@
+"""Live many lives: ``python -m tests.simulation --seeds 200``.
+
+* ``--seeds N`` how many. ``--seed S`` the first one; by default they are drawn, and named.
+* ``--fixed N`` lives the seeds 0 to N - 1 before.
+* ``--impl python`` or ``c``: the implementation; by default that which the driver takes.
+* ``--replay S`` lives one seed, and shows its log. ``--shrink S`` makes its plan small, and prints
+  it as a test.
+* ``--mutants`` puts each of the mistakes of `tests.simulation.mutants` into the driver, and says
+  which seed found it; ``--only NAME,NAME`` takes some of them.
+
+Each tenth seed is lived twice, and both logs must be the same. A seed that fails is printed with
+the command that replays it, and the exit code is 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+
+MOST_SHOWN = 20  # seeds that fail, each with its violations
+
+
+def _arguments(given: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser("tests.simulation", description=__doc__.split("\n")[0])
+    parser.add_argument("--seeds", type=int)
+    parser.add_argument("--seed", type=int)
+    parser.add_argument("--fixed", type=int, default=0)
+    parser.add_argument("--impl", choices=("python", "c", "both"))
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--replay", type=int)
+    parser.add_argument("--shrink", type=int)
+    parser.add_argument("--mutants", action="store_true")
+    parser.add_argument("--only", help="names of mutants, with commas between")
+    return parser.parse_args(given)
+
+
+def lived(seed: int, mutant: str | None = None) -> tuple[int, list[str], float]:
+    """Live one seed; return it, what was violated, and the seconds that it took."""
+    from tests.simulation.life import live
+    from tests.simulation.plan import drawn
+
+    began = time.process_time()
+    if mutant is not None:
+        from tests.simulation.mutants import MUTANTS
+
+        with MUTANTS[mutant].planted():
+            outcome = live(drawn(seed))
+    else:
+        outcome = live(drawn(seed))
+    violations = outcome.violations
+    if mutant is None and seed % 10 == 0:
+        again = live(drawn(seed))
+        if again.digest != outcome.digest:
+            pairs = zip(outcome.lines, again.lines, strict=False)
+            first = next((pair for pair in pairs if pair[0] != pair[1]), ("", ""))
+            violations = [*violations, f"two lives of one seed differ: {first[0]!r}, {first[1]!r}"]
+    return seed, violations, time.process_time() - began
+
+
+def _run(seeds: Iterable[int], jobs: int) -> int:
+    from cassandra._impl import implementation
+
+    failures = 0
+    began = time.monotonic()
+    count, used = 0, 0.0
+    with ProcessPoolExecutor(jobs) as pool:
+        for seed, violations, seconds in pool.map(lived, seeds, chunksize=4):
+            count += 1
+            used += seconds
+            if not violations:
+                continue
+            failures += 1
+            if failures <= MOST_SHOWN:
+                print(f"seed {seed}: {len(violations)} violations")
+                for violation in violations[:5]:
+                    print(f"    {violation}")
+                print(f"    python -m tests.simulation --impl {implementation} --replay {seed}")
+                print(f"    python -m tests.simulation --impl {implementation} --shrink {seed}")
+    took = time.monotonic() - began
+    print(
+        f"{count} lives on {implementation}: {failures} failed; {took:.0f} s, "
+        f"{used / max(count, 1):.3f} s of CPU each"
+    )
+    return 1 if failures else 0
+
+
+def _replay(seed: int) -> int:
+    from tests.simulation.life import live
+    from tests.simulation.plan import drawn
+
+    plan = drawn(seed)
+    outcome = live(plan)
+    print(plan.settings)
+    print("\n".join(outcome.lines))
+    print(f"{len(outcome.violations)} violations, digest {outcome.digest}")
+    for violation in outcome.violations:
+        print(f"    {violation}")
+    return 1 if outcome.violations else 0
+
+
+def _shrink(seed: int) -> int:
+    from tests.simulation.life import live
+    from tests.simulation.plan import drawn
+    from tests.simulation.shrink import shrunk
+
+    plan = drawn(seed)
+    violations = live(plan).violations
+    if not violations:
+        print(f"seed {seed} does not fail")
+        return 0
+    small, outcome = shrunk(plan, violations, live)
+    print(small.as_test(outcome.violations if outcome is not None else violations))
+    return 1
+
+
+def _find(name: str, jobs: int, most: int) -> int | None:
+    """Return the first seed that a mutant fails, and the driver as it is does not."""
+    from tests.simulation.mutants import MUTANTS
+    from tests.simulation.shrink import IN_ANOTHER_KEYSPACE, kind_of
+
+    ignored = set() if MUTANTS[name].is_about_keyspaces else {IN_ANOTHER_KEYSPACE}
+    with ProcessPoolExecutor(jobs) as pool:
+        for start in range(0, most, 20):
+            seeds = range(start, start + 20)
+            for seed, violations, _ in pool.map(partial(lived, mutant=name), seeds):
+                kinds = {kind_of(one) for one in violations} - ignored
+                if kinds and kinds - {kind_of(one) for one in lived(seed)[1]}:
+                    return seed
+    return None
+
+
+def _mutants(jobs: int, most: int, only: str | None) -> int:
+    from tests.simulation.mutants import MUTANTS
+
+    survivors = 0
+    for name, mutant in MUTANTS.items():
+        if only is not None and name not in only.split(","):
+            continue
+        seed = _find(name, jobs, most)
+        survivors += seed is None
+        how = f"found by seed {seed}" if seed is not None else f"NOT FOUND in {most} seeds"
+        print(f"{name:32} {how:28} {mutant.what}", flush=True)
+    print(f"{len(MUTANTS)} mutants, {survivors} not found")
+    return 1 if survivors else 0
+
+
+def main(given: Sequence[str]) -> int:
+    """Do what the command line says."""
+    arguments = _arguments(given)
+    if arguments.seeds is None:
+        arguments.seeds = 1_000 if arguments.mutants else 100
+    if arguments.impl == "both":
+        rest = [one for one in given if one not in ("--impl", "both")]
+        if arguments.seed is None and arguments.seeds:
+            rest += ["--seed", str(random.SystemRandom().randrange(1_000, 10**9))]
+        command = [sys.executable, "-m", "tests.simulation", *rest, "--impl"]
+        return max(subprocess.call([*command, impl]) for impl in ("c", "python"))
+    if arguments.mutants:
+        arguments.impl = "python"
+    if arguments.impl is not None:
+        # Before the driver is imported, which is why nothing above imports it.
+        os.environ["CASS_DRIVER_IMPL"] = arguments.impl
+    if arguments.replay is not None:
+        return _replay(arguments.replay)
+    if arguments.shrink is not None:
+        return _shrink(arguments.shrink)
+    if arguments.mutants:
+        return _mutants(arguments.jobs, arguments.seeds, arguments.only)
+    first = arguments.seed
+    if first is None:
+        first = random.SystemRandom().randrange(1_000, 10**9)
+        if arguments.seeds:
+            print(f"seeds {first} to {first + arguments.seeds - 1}")
+    return _run([*range(arguments.fixed), *range(first, first + arguments.seeds)], arguments.jobs)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,336 @@
+"""One life: a plan is put into a world, lived, and judged."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import hashlib
+import itertools
+import logging
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from cassandra import aio
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile
+from cassandra.errors import DriverException
+from cassandra.policies import (
+    AdaptivePolicy,
+    ConstantSpeculativeExecutionPolicy,
+    DCAwareRoundRobinPolicy,
+    DowngradingConsistencyRetryPolicy,
+    ExponentialBackoffRetryPolicy,
+    ExponentialReconnectionPolicy,
+    FallthroughRetryPolicy,
+    RetryPolicy,
+    RoundRobinPolicy,
+    TokenAwarePolicy,
+)
+from cassandra.testing import FakeCluster
+from cassandra.testing.fake import Scylla
+from cassandra.testing.simulation import (
+    Livelocked,
+    Network,
+    SimulatedLoop,
+    SimulatedThread,
+    Stalled,
+)
+from cassandra.testing.simulation.loop import SimulatedEnvironment
+from cassandra.throttling import (
+    AdaptiveThrottler,
+    ConcurrencyLimitingThrottler,
+    RateLimitingThrottler,
+)
+from tests.simulation import judge
+from tests.simulation.clients import Clients
+from tests.simulation.faults import Faults
+from tests.simulation.plan import LENGTH, Plan
+from tests.simulation.store import KEYSPACES, ScyllaStoreNode, Store, StoreNode
+
+__all__ = ["Life", "Outcome", "live"]
+
+_CONNECT_TRIES = 20
+
+
+@dataclass
+class Outcome:
+    """What a life has shown."""
+
+    seed: int
+    violations: list[str] = field(default_factory=list)
+    digest: str = ""
+    lines: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    turns: int = 0
+    operations: int = 0
+
+
+class _Loop(SimulatedLoop):
+    """A loop whose clusters have connections with few streams."""
+
+    stream_limit: int | None = None
+
+    def cassandra_environment(self) -> SimulatedEnvironment:
+        environment = super().cassandra_environment()
+        limit = self.stream_limit
+        if limit is not None:
+            connect = environment.connect
+
+            async def limited(make: Callable[[], Any], *where: Any, **how: Any) -> None:
+                def make_limited() -> Any:
+                    connection = make()
+                    # The control connection asks for more at once than that.
+                    if not connection.is_control_connection:
+                        connection.set_stream_limit(limit)
+                    return connection
+
+                await connect(make_limited, *where, **how)
+
+            vars(environment)["connect"] = limited
+        return environment
+
+
+class _Errors(logging.Handler):
+    """Collects what the driver logs at ERROR."""
+
+    def __init__(self, life: Life) -> None:
+        super().__init__(logging.ERROR)
+        self._life = life
+
+    def emit(self, record: logging.LogRecord) -> None:
+        error = record.exc_info[1] if record.exc_info else None
+        self._life.violate(f"logged at ERROR: {record.getMessage()[:300]}", error)
+
+
+class Life:
+    """The world of a plan."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.loop = _Loop(plan.seed)
+        self.loop.stream_limit = plan.settings["streams"]
+        settings = plan.settings
+        self.network = Network(
+            self.loop,
+            latency=settings["latency"],
+            fragments=settings["fragments"],
+            slowest=min(settings["latency"] * 100, 0.4),
+        )
+        self.outcome = Outcome(plan.seed)
+        self.stalled = 0.0
+        self.store = Store(self.loop.time, self.log)
+        self._timestamps = itertools.count(1_000_000)
+        self.fake = self._make_nodes()
+        self.clients = Clients(self)
+        self.faults = Faults(self)
+
+    # -- notes -------------------------------------------------------------------------------------
+
+    def log(self, line: str) -> None:
+        """Add a line to the log of the life, which must be the same for the same seed."""
+        self.outcome.lines.append(f"{self.loop.time():.6f} {line}")
+
+    def violate(self, what: str, error: BaseException | None = None) -> None:
+        """Note what must never be so."""
+        if error is not None:
+            where = traceback.extract_tb(error.__traceback__)[-1:]
+            what = f"{what} ({', '.join(f'{one.filename}:{one.lineno}' for one in where)})"
+        self.outcome.violations.append(what)
+        self.log(f"VIOLATION {what}")
+
+    # -- the cluster -------------------------------------------------------------------------------
+
+    def _make_nodes(self) -> FakeCluster:
+        settings = self.plan.settings
+        thread = SimulatedThread(self.loop)
+        scylla = Scylla(settings["scylla"], seed=self.plan.seed) if settings["scylla"] else None
+        make: Callable[..., Any] = StoreNode if scylla is None else ScyllaStoreNode
+        fake = FakeCluster(
+            settings["nodes"],
+            scylla=scylla,
+            thread=thread,
+            node_class=make,
+            store=self.store,
+            max_version=settings["server_version"],
+        )
+        fake.start()
+        if scylla is not None:
+            for keyspace in KEYSPACES:
+                scylla.keyspace(keyspace, replication_factor=2, tablets=settings["tablets"])
+                tablets = 4 if settings["tablets"] else None
+                columns = {"k": "int", "op": "int"}
+                scylla.table(keyspace, "w", columns, tablets=tablets)
+        for node in fake.nodes:
+            node.keyspaces = set(KEYSPACES)
+        return fake
+
+    def _profile(self) -> ExecutionProfile:
+        settings = self.plan.settings
+        child = DCAwareRoundRobinPolicy("datacenter1")
+        balancings: dict[str, Callable[[], Any]] = {
+            "round_robin": RoundRobinPolicy,
+            "dc_aware": lambda: child,
+            "token_aware": lambda: TokenAwarePolicy(child),
+            "adaptive": lambda: AdaptivePolicy(child),
+        }
+        retries: dict[str, Callable[[], Any]] = {
+            "default": RetryPolicy,
+            "fallthrough": FallthroughRetryPolicy,
+            "backoff": lambda: ExponentialBackoffRetryPolicy(3, 0.05, 1.0),
+            "downgrading": DowngradingConsistencyRetryPolicy,
+        }
+        speculation = settings["speculation"]
+        return ExecutionProfile(
+            balancings[settings["balancing"]](),
+            retries[settings["retry"]](),
+            request_timeout=settings["request_timeout"],
+            speculative_execution_policy=(
+                ConstantSpeculativeExecutionPolicy(*speculation) if speculation else None
+            ),
+        )
+
+    def _throttler(self) -> Any:
+        kind = self.plan.settings["throttler"]
+        if kind == "concurrency":
+            return ConcurrencyLimitingThrottler(5, 1000)
+        if kind in ("rate", "slow_rate"):
+            return RateLimitingThrottler(40 if kind == "rate" else 3, 1000)
+        return AdaptiveThrottler(10, 2, 100, 1000) if kind == "adaptive" else None
+
+    def make_cluster(self) -> aio.Cluster:
+        """Return a new cluster object with the settings of the life."""
+        settings = self.plan.settings
+        interval, timeout = settings["heartbeat"]
+        window = settings["windows"]
+        options: dict[str, Any] = {}
+        if settings["protocol"] is not None:
+            options["protocol_version"] = min(settings["protocol"], settings["server_version"])
+        if options.get("protocol_version") != 3:
+            options["connections_per_host"] = settings["connections"]
+        return aio.Cluster(
+            self.fake.contact_points[:3],
+            port=self.fake.port,
+            execution_profiles={EXEC_PROFILE_DEFAULT: self._profile()},
+            compression="lz4" if settings["compression"] else False,
+            reconnection_policy=ExponentialReconnectionPolicy(*settings["reconnection"]),
+            connect_timeout=settings["connect_timeout"],
+            control_connection_timeout=settings["connect_timeout"],
+            idle_heartbeat_interval=interval,
+            idle_heartbeat_timeout=timeout,
+            schema_event_refresh_window=window,
+            topology_event_refresh_window=window,
+            status_event_refresh_window=window,
+            max_schema_agreement_wait=2.0,
+            max_waiting_requests=settings["waiting"],
+            prepare_on_all_hosts=settings["prepare_on_all"],
+            reprepare_on_up=settings["reprepare_on_up"],
+            request_throttler=self._throttler(),
+            metrics_enabled=settings["metrics"],
+            timestamp_generator=self._timestamps.__next__,
+            monitor_reporting_enabled=False,
+            **options,
+        )
+
+    @property
+    def longest_delay(self) -> float:
+        """Seconds after which each host must be used again, once all is well."""
+        settings = self.plan.settings
+        return float(
+            settings["reconnection"][1] * 1.2
+            + 2 * settings["connect_timeout"]
+            + 2 * sum(settings["heartbeat"])
+            + settings["windows"]
+            + 5.0
+        )
+
+    # -- the life ----------------------------------------------------------------------------------
+
+    def live(self) -> Outcome:
+        """Live it, and say what was seen."""
+        handler = _Errors(self)
+        logger = logging.getLogger("cassandra")
+        propagates, level = logger.propagate, logger.level
+        logger.addHandler(handler)
+        logger.propagate = False
+        logger.setLevel(logging.WARNING)
+        # Finalizers must not run in the middle: their moment is not the seed's.
+        gc.disable()
+        try:
+            self.loop.run(self._live())
+        except (Stalled, Livelocked) as error:
+            self.violate(f"the loop came to no end: {error}")
+        except Exception as error:
+            self.violate(f"the life broke: {error!r}", error)
+        finally:
+            gc.enable()
+            logger.removeHandler(handler)
+            logger.propagate = propagates
+            logger.setLevel(level)
+        outcome = self.outcome
+        outcome.digest = hashlib.sha256("\n".join(outcome.lines).encode()).hexdigest()[:16]
+        outcome.turns = self.loop.turns
+        outcome.operations = len(self.clients.operations)
+        return outcome
+
+    async def _live(self) -> None:
+        plan, clients = self.plan, self.clients
+        cluster = self.make_cluster()
+        clients.clusters.append(cluster)
+        for number in range(plan.settings["sessions"]):
+            await self._connect(cluster, KEYSPACES[number])
+        began = self.loop.time()
+        lines = sorted(
+            [(line, clients.start) for line in plan.steps]
+            + [(line, self.faults.start) for line in plan.faults],
+            key=lambda pair: pair[0].at,
+        )
+        for line, start in lines:
+            await asyncio.sleep(max(began + line.at - self.loop.time(), 0.0))
+            start(line)
+            judge.check_pools(self)
+        await asyncio.sleep(max(began + LENGTH - self.loop.time(), 0.0))
+        self.log("all is healed")
+        self.faults.heal()
+        await asyncio.sleep(0)
+        self.faults.heal()  # what the ends of faults have undone
+        if plan.settings["abrupt"]:
+            # What is under way has to end soon.
+            await asyncio.sleep(self.loop.random.random() * 0.2)
+            await self._end(closes=True)
+            return
+        if clients.tasks:
+            await asyncio.wait(clients.tasks)
+        await asyncio.sleep(self.longest_delay)
+        await judge.check_hosts(self)
+        judge.check_deadlines(self)
+        await self._end(closes=False)
+
+    async def _connect(self, cluster: Any, keyspace: str) -> None:
+        """Open a first session: a slow network may need some tries."""
+        for left in range(_CONNECT_TRIES, 0, -1):
+            try:
+                await self.clients.connect(cluster, keyspace)
+                return
+            except DriverException:
+                if left == 1:
+                    raise
+
+    async def _end(self, *, closes: bool) -> None:
+        for cluster in self.clients.clusters:
+            await cluster.shutdown()
+        judge.check_timers(self)
+        await asyncio.sleep(1.0)
+        left = [task for task in self.clients.tasks if not task.done()]
+        if closes and left:
+            _, pending = await asyncio.wait(left, timeout=10.0)
+            if pending:
+                self.violate(f"{len(pending)} steps did not end with their cluster")
+        judge.check_operations(self)
+        await judge.check_leftovers(self)
+        self.fake.stop()
+
+
+def live(plan: Plan) -> Outcome:
+    """Live a plan."""
+    return Life(plan).live()

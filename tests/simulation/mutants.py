@@ -1,0 +1,371 @@
+"""Mistakes that are put into the driver, each of which lives must find.
+
+They replace functions of the pure implementation: ``python -m tests.simulation --mutants`` takes
+it by default. A mutant is found by a seed whose life shows a kind of violation with the mistake
+that it does not show without it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from cassandra.engine import (
+    connection as connections,
+    core as cores,
+    handshake,
+    request,
+    session,
+    stream_table,
+    timer_wheel,
+)
+from cassandra.engine.background import Background
+from cassandra.engine.control import connection as control
+from cassandra.engine.happy_path import ExecuteBodyBase, RequestBase
+from cassandra.engine.hosts import debouncing, reconnect, status_events, watch
+from cassandra.engine.pools.pool import HostPool
+from cassandra.engine.prepare import again
+from cassandra.errors import ConnectionException
+from cassandra.policies import retry
+from cassandra.throttling import RequestThrottler
+
+__all__ = ["MUTANTS", "Mutant"]
+
+
+class Mutant(NamedTuple):
+    """One mistake: `make` is given the right function, and returns the wrong one.
+
+    Only a mutant that is about keyspaces counts as found by a request in another keyspace.
+    """
+
+    what: str
+    owner: Any
+    name: str
+    make: Callable[[Any], Any]
+    is_about_keyspaces: bool = False
+
+    @contextlib.contextmanager
+    def planted(self) -> Iterator[None]:
+        """Have the mistake in the driver for a while."""
+        own = vars(self.owner).get(self.name)
+        setattr(self.owner, self.name, self.make(own or getattr(self.owner, self.name)))
+        try:
+            yield
+        finally:
+            if own is None:  # it was a base's
+                delattr(self.owner, self.name)
+            else:
+                setattr(self.owner, self.name, own)
+
+
+MUTANTS: dict[str, Mutant] = {}
+
+
+def mutant(what: str, owner: Any, name: str, keyspaces: bool = False) -> Callable[[Any], Any]:
+    """Register a function that makes a wrong one of the right one."""
+
+    def register(make: Any) -> Any:
+        MUTANTS[make.__name__] = Mutant(what, owner, name, make, keyspaces)
+        return make
+
+    return register
+
+
+def _nothing(*arguments: Any, **named: Any) -> None:
+    """Do nothing."""
+
+
+# -- streams ---------------------------------------------------------------------------------------
+
+
+@mutant("an abandoned stream is free at once", stream_table.StreamTable, "abandon")
+def orphans_are_dropped(right: Any) -> Any:
+    def wrong(table: Any, stream: int, responder: Any) -> bool:
+        if table._responders.get(stream) is responder:
+            del table._responders[stream]
+            table._ids.give_back(stream)
+            return True
+        return bool(right(table, stream, responder))
+
+    return wrong
+
+
+@mutant("two answers of one read change places", stream_table.StreamTable, "dispatch")
+def answers_are_crossed(right: Any) -> Any:
+    def wrong(table: Any, connection: Any, envelopes: list[Any]) -> None:
+        if len(envelopes) == 2:
+            (one, *first), (other, *second) = envelopes
+            envelopes = [(other, *first), (one, *second)]
+        right(table, connection, envelopes)
+
+    return wrong
+
+
+@mutant(
+    "the first request on a connection that closes is not told",
+    stream_table.StreamTable,
+    "take_all",
+)
+def a_request_is_not_told(right: Any) -> Any:
+    return lambda table: right(table)[1:]
+
+
+# -- requests --------------------------------------------------------------------------------------
+
+
+@mutant(
+    "a statement that a host has forgotten is not prepared again", request.Request, "_on_unprepared"
+)
+def no_repreparation(right: Any) -> Any:
+    def wrong(self: Any, attempt: Any, connection: Any, message: Any) -> None:
+        self.fail(attempt.error)
+
+    return wrong
+
+
+@mutant("after a repreparation the request is not sent", request.Request, "resend")
+def forgets_after_repreparation(right: Any) -> Any:
+    return _nothing
+
+
+@mutant("a retry is sent twice", request.Request, "_send_again")
+def retries_are_doubled(right: Any) -> Any:
+    def wrong(self: Any, host: Any) -> None:
+        right(self, host)
+        if not self.done:
+            right(self, None)
+
+    return wrong
+
+
+@mutant("requests are sent again that may have been done", retry.RetryPolicy, "on_request_error")
+def retries_what_is_not_idempotent(right: Any) -> Any:
+    def wrong(self: Any, query: Any, consistency: int, error: Any, retry_num: int) -> Any:
+        return (self.RETRY_NEXT_HOST, None) if retry_num < 3 else (self.RETHROW, None)
+
+    return wrong
+
+
+@mutant("write timeouts are retried", retry.RetryPolicy, "on_write_timeout")
+def retries_write_timeouts(right: Any) -> Any:
+    def wrong(self: Any, query: Any, consistency: int, *details: Any, **named: Any) -> Any:
+        number = named.get("retry_num", details[-1] if details else 0)
+        return (self.RETRY, consistency) if number == 0 else (self.RETHROW, None)
+
+    return wrong
+
+
+@mutant("each attempt has a timestamp of its own", RequestBase, "send_to")
+def retries_have_new_timestamps(right: Any) -> Any:
+    def wrong(self: Any, host: Any, connection: Any) -> None:
+        body = self.request_body
+        if self.attempts and isinstance(body, ExecuteBodyBase) and body.timestamp is not None:
+            body.timestamp += 1
+            body.invalidate()
+        right(self, host, connection)
+
+    return wrong
+
+
+@mutant("an error that ends a request is taken for success", request.Request, "fail")
+def errors_are_swallowed(right: Any) -> Any:
+    def wrong(self: Any, error: BaseException) -> None:
+        if isinstance(error, ConnectionException):
+            self.finish(None)
+        else:
+            right(self, error)
+
+    return wrong
+
+
+@mutant("a retry after a delay is forgotten", request._DelayedRetry, "_retry")
+def delayed_retries_are_lost(right: Any) -> Any:
+    return _nothing
+
+
+@mutant("a delayed retry outlives its request", request._DelayedRetry, "cancel")
+def delayed_retries_stay(right: Any) -> Any:
+    return _nothing
+
+
+@mutant("a request over its time is not ended", request.Request, "on_timeout")
+def no_timeouts(right: Any) -> Any:
+    return _nothing
+
+
+# -- timers ----------------------------------------------------------------------------------------
+
+
+@mutant("deadlines are twice as late", timer_wheel.TimerWheel, "add")
+def deadlines_are_late(right: Any) -> Any:
+    return lambda self, timeout, item: right(self, timeout * 2 + 1, item)
+
+
+@mutant("a deadline is not taken out", timer_wheel.TimerWheel, "discard")
+def deadlines_stay(right: Any) -> Any:
+    return _nothing
+
+
+@mutant("heartbeats are off", cores, "beat")
+def no_heartbeats(right: Any) -> Any:
+    async def wrong(*arguments: Any) -> None:
+        await asyncio.sleep(0)
+
+    return wrong
+
+
+# -- pools -----------------------------------------------------------------------------------------
+
+
+@mutant("requests that wait are not woken", HostPool, "_on_room")
+def wakeups_are_lost(right: Any) -> Any:
+    return _nothing
+
+
+@mutant("a pool takes each connection that is opened", HostPool, "_fill")
+def pools_are_too_large(right: Any) -> Any:
+    async def wrong(self: Any) -> None:
+        self.size += 1
+        try:
+            await right(self)
+        finally:
+            self.size -= 1
+
+    return wrong
+
+
+@mutant("a lost connection is not opened again", HostPool, "refill")
+def pools_are_not_refilled(right: Any) -> Any:
+    return _nothing
+
+
+@mutant("what is missing is not tried again", HostPool, "_fill_later")
+def pools_stay_short(right: Any) -> Any:
+    return _nothing
+
+
+@mutant("waiting requests are forgotten with their pool", HostPool, "_fail_waiters")
+def waiters_are_forgotten(right: Any) -> Any:
+    return _nothing
+
+
+@mutant("retired connections are not closed", HostPool, "_retire")
+def retired_connections_stay(right: Any) -> Any:
+    def wrong(self: Any, connection: Any) -> None:
+        self.connections.remove(connection)
+
+    return wrong
+
+
+# -- keyspaces -------------------------------------------------------------------------------------
+
+
+@mutant("new connections do not take the keyspace", session.EngineSession, "use", keyspaces=True)
+def a_keyspace_is_skipped(right: Any) -> Any:
+    async def wrong(self: Any, connection: Any, keyspace: str) -> None:
+        connection.keyspace = keyspace
+
+    return wrong
+
+
+@mutant(
+    "USE does not reach the last connection", session.EngineSession, "_switch_all", keyspaces=True
+)
+def the_last_connection_is_skipped(right: Any) -> Any:
+    async def wrong(self: Any, keyspace: str, request: Any, response: Any) -> None:
+        others = [
+            connection
+            for pool in self.pools.values()
+            for connection in pool.connections
+            if connection.keyspace != keyspace
+        ]
+        if others:
+            others[-1].keyspace = keyspace
+        await right(self, keyspace, request, response)
+
+    return wrong
+
+
+@mutant(
+    "the request after USE does not wait", session.EngineSession, "take_keyspace", keyspaces=True
+)
+def use_does_not_wait(right: Any) -> Any:
+    def wrong(self: Any, keyspace: str, connection: Any, request: Any, response: Any) -> None:
+        connection.keyspace = self.keyspace = keyspace
+        request.finish(response)
+
+    return wrong
+
+
+# -- hosts -----------------------------------------------------------------------------------------
+
+
+@mutant("a host that was lost is not tried again", reconnect.Reconnector, "run")
+def no_reconnection(right: Any) -> Any:
+    async def wrong(self: Any) -> None:
+        await asyncio.sleep(0)
+
+    return wrong
+
+
+@mutant("the node list is not read after events", debouncing.Debouncer, "add")
+def the_node_list_is_not_read(right: Any) -> Any:
+    return _nothing
+
+
+@mutant("the control connection does not come back", control.ControlConnection, "_reconnect")
+def no_control_connection(right: Any) -> Any:
+    async def wrong(self: Any) -> None:
+        await asyncio.sleep(0)
+
+    return wrong
+
+
+@mutant("a host that is said to be down loses its state", watch.HostWatch, "on_connection_failure")
+def failures_are_not_noted(right: Any) -> Any:
+    return _nothing
+
+
+# -- ends ------------------------------------------------------------------------------------------
+
+
+@mutant("tasks are left at the end", Background, "close")
+def tasks_are_left(right: Any) -> Any:
+    async def wrong(self: Any) -> None:
+        self._closed = True
+
+    return wrong
+
+
+@mutant("events that wait outlive the cluster", status_events.StatusEvents, "close")
+def events_outlive(right: Any) -> Any:
+    return _nothing
+
+
+@mutant("a cancelled connect leaves its connection open", handshake.Connector, "_open_in_time")
+def connections_are_left(right: Any) -> Any:
+    async def wrong(self: Any, endpoint: Any, version: int, target: Any, is_control: bool) -> Any:
+        connection = connections.Connection(endpoint, version, self._loop)
+        connection.is_control_connection = is_control
+        timeout = self._settings.connect_timeout
+        await asyncio.wait_for(self._open(endpoint, connection, target), timeout)
+        return connection
+
+    return wrong
+
+
+@mutant("the throttler does not get a place back", RequestThrottler, "release")
+def places_are_not_given_back(right: Any) -> Any:
+    return _nothing
+
+
+@mutant("a request that is given up keeps its place in the queue", RequestThrottler, "withdraw")
+def places_in_the_queue_stay(right: Any) -> Any:
+    return _nothing
+
+
+@mutant("a repreparation that fails ends nothing", again.Reprepare, "on_connection_lost")
+def repreparations_are_lost(right: Any) -> Any:
+    return _nothing

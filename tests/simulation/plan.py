@@ -1,0 +1,225 @@
+"""A life as data: what is set, what clients do, and what goes wrong, each line by itself.
+
+A plan is drawn from a seed. A line can be left out without a change of the others, so that a plan
+that fails can be made small, and printed as a test.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tests.simulation.store import KEYSPACES
+
+__all__ = ["FAULTS", "STEPS", "Line", "Plan", "drawn"]
+
+# How long the clients work and faults come, in virtual seconds.
+LENGTH = 12.0
+
+
+@dataclass(frozen=True)
+class Line:
+    """One step of a client, or one fault.
+
+    :param at: seconds since the clusters are connected.
+    :param what: a key of `STEPS` or `FAULTS`.
+    :param who: number of a session or node; taken modulo how many there are.
+    :param seconds: how long a fault holds, or the time-out of a request; -1 for none.
+    :param number: a further number, whose meaning depends on `what`.
+    :param cancel: seconds after which the caller gives up; -1 for never.
+    """
+
+    at: float
+    what: str
+    who: int = 0
+    seconds: float = -1.0
+    number: int = 0
+    cancel: float = -1.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One life.
+
+    :param seed: decides all that the plan does not: latencies, order, jitter.
+    :param settings: see `tests.simulation.life`.
+    """
+
+    seed: int
+    settings: dict[str, Any] = field(default_factory=dict)
+    steps: Sequence[Line] = ()
+    faults: Sequence[Line] = ()
+
+    def without(self, left_out: Sequence[Line]) -> Plan:
+        """Return the plan without some lines."""
+        return replace(
+            self,
+            steps=[line for line in self.steps if line not in left_out],
+            faults=[line for line in self.faults if line not in left_out],
+        )
+
+    def as_test(self, found: Sequence[str]) -> str:
+        """Return the source of a test that lives this plan."""
+        lines = [
+            f"def test_seed_{self.seed}() -> None:",
+            *(f"    # {one[:90]}" for one in found[:3]),
+            "    plan = Plan(",
+            f"        {self.seed},",
+            f"        {self.settings!r},",
+            "        steps=[",
+            *(f"            {line!r}," for line in self.steps),
+            "        ],",
+            "        faults=[",
+            *(f"            {line!r}," for line in self.faults),
+            "        ],",
+            "    )",
+            "    assert live(plan).violations == []",
+        ]
+        return "\n".join(lines)
+
+
+# What clients do, by how often.
+STEPS = {
+    "write": 16,  # a prepared INSERT, idempotent
+    "write_once": 10,  # the same, not idempotent
+    "simple_write": 8,
+    "count": 6,  # an UPDATE of a counter, never idempotent
+    "read": 16,
+    "simple_read": 8,
+    "batch": 6,
+    "batch_once": 3,
+    "lwt": 4,
+    "pages": 5,
+    "concurrent": 4,  # execute_concurrent
+    "burst": 4,  # many at once
+    "load": 1,
+    "trace": 1,
+    "prepare": 3,
+    "prepare_all": 1,
+    "use": 5,
+    "ddl": 1,
+    "to_host": 3,
+    "new_session": 2,
+    "close_session": 1,
+    "new_cluster": 0.7,
+    "close_cluster": 0.5,
+    "refresh": 1,
+    "resize": 1,
+    "agreement": 0.5,
+}
+
+# What goes wrong, by how often.
+FAULTS = {
+    "refuse": 2,
+    "hang": 2,  # accepts, and says nothing
+    "drop_syns": 2,
+    "reset_one": 3,
+    "reset_all": 2,
+    "fin_all": 2,
+    "silence": 3,  # one connection
+    "partition": 3,
+    "partition_in": 2,  # nothing reaches the node
+    "partition_out": 2,
+    "slow_reader": 2,
+    "crash": 3,  # with RST, and back without prepared statements
+    "power": 3,  # without a word
+    "rolling": 2,
+    "forget": 4,  # all prepared statements
+    "event_down": 2,
+    "event_up": 2,
+    "event_both": 2,
+    "event_doubled": 1,
+    "event_schema": 1,
+    "leave": 1,  # a node leaves, and comes back
+    "join": 1,
+    "peers_nulls": 1,
+    "peers_doubled": 1,
+    "peers_missing": 1,
+    "errors": 9,
+    "lag": 4,
+    "use_lag": 3,
+    "prepare_lag": 3,
+    "withhold": 6,
+    "late": 4,
+    "alter": 2,
+    "stall": 3,
+    "drip": 1,
+    "cut_frame": 2,
+}
+
+
+def _settings(draws: random.Random) -> dict[str, Any]:
+    scylla = draws.random() < 0.2
+    return {
+        "nodes": draws.choice((1, 2, 3, 3, 3, 4)),
+        "scylla": draws.choice((1, 2, 3)) if scylla else 0,
+        "tablets": draws.random() < 0.5,
+        "protocol": 4 if scylla else draws.choice((None, 5, 5, 4, 4, 3)),
+        "server_version": 4 if scylla else draws.choice((5, 5, 5, 4)),
+        "compression": draws.random() < 0.3,
+        "balancing": draws.choice(("token_aware", "round_robin", "dc_aware", "adaptive")),
+        "retry": draws.choice(("default", "default", "fallthrough", "backoff", "downgrading")),
+        "speculation": draws.choice((None, None, (0.02, 2), (0.0, 1), (0.2, 3))),
+        "throttler": draws.choice(
+            (None, None, None, "concurrency", "rate", "slow_rate", "adaptive")
+        ),
+        "connections": draws.choice((1, 1, 2, 3)),
+        "streams": draws.choice((None, None, 4, 16)),
+        "waiting": draws.choice((None, 5, 50)),
+        "reconnection": draws.choice(((0.1, 2.0), (0.5, 4.0), (1.0, 1.0))),
+        "connect_timeout": draws.choice((1.0, 2.0, 5.0)),
+        "heartbeat": draws.choice(((1.0, 1.0), (3.0, 2.0), (10.0, 3.0))),
+        "request_timeout": draws.choice((0.5, 2.0, 5.0, 5.0, None)),
+        "abrupt": draws.random() < 0.25,
+        "windows": draws.choice((0.0, 0.2, 2.0)),
+        "latency": draws.choice((0.0002, 0.001, 0.02)),
+        "fragments": draws.choice((0.0, 0.1, 0.6)),
+        "sessions": draws.choice((1, 1, 2)),
+        "prepare_on_all": draws.random() < 0.5,
+        "reprepare_on_up": draws.random() < 0.7,
+        "wait_for_all": draws.random() < 0.3,
+        "metrics": draws.random() < 0.1,
+    }
+
+
+def _chosen(draws: random.Random, kinds: Mapping[str, float]) -> str:
+    return draws.choices(list(kinds), list(kinds.values()))[0]
+
+
+def _step(draws: random.Random, number: int, cancels: bool) -> Line:
+    what = _chosen(draws, STEPS)
+    timeout = draws.choice((-1.0, -1.0, -1.0, 0.05, 0.3, 1.0, 0.0))
+    cancel = round(draws.random() ** 3 * 2.0, 4) if cancels and draws.random() < 0.04 else -1.0
+    return Line(
+        round(draws.random() * LENGTH, 4),
+        what,
+        draws.randrange(100),
+        timeout,
+        draws.randrange(len(KEYSPACES)) if what in ("use", "new_session") else number,
+        cancel,
+    )
+
+
+def _fault(draws: random.Random) -> Line:
+    what = _chosen(draws, FAULTS)
+    seconds = round(0.01 + draws.random() ** 2 * 5.0, 4)
+    at = round(draws.random() * LENGTH, 4)
+    return Line(at, what, draws.randrange(100), seconds, draws.randrange(1000))
+
+
+def drawn(seed: int) -> Plan:
+    """Draw the plan of a seed."""
+    draws = random.Random(f"{seed}/plan")
+    settings = _settings(draws)
+    count = draws.choice((20, 60, 120))
+    cancels = draws.random() < 0.8
+    steps = [_step(draws, number, cancels) for number in range(1, count + 1)]
+    faults = [_fault(draws) for _ in range(draws.choice((0, 1, 2, 4, 6, 10, 16)))]
+    return Plan(
+        seed,
+        settings,
+        sorted(steps, key=lambda line: line.at),
+        sorted(faults, key=lambda line: line.at),
+    )

@@ -1,0 +1,61 @@
+"""Leaving lines out of a plan that fails, as long as it fails in the same way."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from tests.simulation.life import Outcome
+from tests.simulation.plan import Line, Plan
+
+__all__ = ["IN_ANOTHER_KEYSPACE", "kind_of", "shrunk"]
+
+IN_ANOTHER_KEYSPACE = "a request in another keyspace"
+
+_VARIES = re.compile(r"\d+(\.\d+)*|'k[abc]'|\bk[abc]\b|0x[0-9a-f]+")
+_MOST_LIVES = 400
+
+
+def kind_of(violation: str) -> str:
+    """Return a violation without its numbers, for comparisons."""
+    if " ran in [" in violation or " read from k" in violation or "No keyspace" in violation:
+        return IN_ANOTHER_KEYSPACE
+    return _VARIES.sub("#", violation)[:60]
+
+
+def shrunk(
+    plan: Plan, violations: Sequence[str], live: Callable[[Plan], Outcome]
+) -> tuple[Plan, Outcome | None]:
+    """Return the smallest plan that is found to show one of the kinds of violations.
+
+    :param live: lives a plan.
+    """
+    kinds = {kind_of(one) for one in violations}
+    lives = 0
+    best: Outcome | None = None
+
+    def fails(candidate: Plan) -> bool:
+        nonlocal lives, best
+        lives += 1
+        outcome = live(candidate)
+        if kinds & {kind_of(one) for one in outcome.violations}:
+            best = outcome
+            return True
+        return False
+
+    size = max(len(plan.steps) + len(plan.faults), 1)
+    while size >= 1 and lives < _MOST_LIVES:
+        lines: list[Line] = [*plan.faults, *plan.steps]
+        smaller = False
+        for start in range(0, len(lines), size):
+            if lives >= _MOST_LIVES:
+                break
+            candidate = plan.without(lines[start : start + size])
+            if len(candidate.steps) + len(candidate.faults) < len(plan.steps) + len(
+                plan.faults
+            ) and fails(candidate):
+                plan = candidate
+                smaller = True
+        if not smaller or size > 1:
+            size = size // 2
+    return plan, best

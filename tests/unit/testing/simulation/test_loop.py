@@ -1,0 +1,95 @@
+"""The loop of virtual time: what it promises of order, time and ends."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from cassandra.testing.simulation import Livelocked, Network, SimulatedLoop, Stalled
+
+
+def test_an_hour_takes_no_time_and_ends_when_it_should() -> None:
+    loop = SimulatedLoop(1)
+    began, real = loop.time(), time.monotonic()
+    loop.run(asyncio.sleep(3600))
+    assert 3600 <= loop.time() - began < 3601
+    assert time.monotonic() - real < 60
+
+
+def test_call_soon_keeps_its_order_and_equal_timers_take_any() -> None:
+    orders = set()
+    for seed in range(20):
+        loop = SimulatedLoop(seed)
+        soon: list[int] = []
+        timers: list[int] = []
+
+        async def main(loop: SimulatedLoop, soon: list[int], timers: list[int]) -> None:
+            when = loop.time() + 1
+            for number in range(4):
+                loop.call_soon(soon.append, number)
+                loop.call_at(when, timers.append, number)
+            await asyncio.sleep(2)
+
+        loop.run(main(loop, soon, timers))
+        assert soon == [0, 1, 2, 3]
+        orders.add(tuple(timers))
+    assert len(orders) > 5
+
+
+def test_what_nothing_will_ever_end_is_stalled() -> None:
+    async def main() -> None:
+        await asyncio.get_running_loop().create_future()
+
+    with pytest.raises(Stalled):
+        SimulatedLoop().run(main())
+
+
+def test_a_loop_without_time_is_a_livelock() -> None:
+    async def main() -> None:
+        while True:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+
+    with pytest.raises(Livelocked):
+        SimulatedLoop().run(main())
+
+
+def test_a_stall_is_a_leap() -> None:
+    loop = SimulatedLoop()
+
+    async def main() -> float:
+        began = loop.time()
+        loop.stall(7.0)
+        await asyncio.sleep(0)
+        return loop.time() - began
+
+    assert 7.0 <= loop.run(main()) < 7.1
+
+
+def test_functions_for_threads_are_called_at_once() -> None:
+    async def main() -> int:
+        return await asyncio.to_thread(lambda: 7)
+
+    assert SimulatedLoop().run(main()) == 7
+
+
+def test_errors_that_nobody_takes_are_noted() -> None:
+    loop = SimulatedLoop()
+
+    async def main() -> None:
+        asyncio.get_running_loop().call_soon(lambda: 1 // 0)
+        await asyncio.sleep(1)
+
+    loop.run(main())
+    assert [type(fault["exception"]) for fault in loop.faults] == [ZeroDivisionError]
+
+
+def test_names_are_those_of_the_network() -> None:
+    loop = SimulatedLoop()
+    Network(loop).names["db.example"] = ["10.0.0.1", "10.0.0.2"]
+
+    async def main() -> list[str]:
+        return [entry[4][0] for entry in await loop.getaddrinfo("db.example", 9042)]
+
+    assert loop.run(main()) == ["10.0.0.1", "10.0.0.2"]

@@ -1,0 +1,208 @@
+"""The network in memory: it behaves as TCP over a socket of asyncio does."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cassandra.testing.simulation import Network, SimulatedLoop
+from cassandra.testing.tls import Authority
+
+SERVER = "10.0.0.1"
+
+
+class Server(asyncio.Protocol):
+    """Collects what it receives."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+        self.events: list[Any] = []
+        self.transport: Any = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self.data += data
+
+    def eof_received(self) -> bool:
+        self.events.append("eof")
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.events.append(type(exc).__name__ if exc is not None else "closed")
+
+
+class Client(Server):
+    def pause_writing(self) -> None:
+        self.events.append("pause")
+
+    def resume_writing(self) -> None:
+        self.events.append("resume")
+
+
+async def joined(loop: SimulatedLoop, **tls: Any) -> tuple[Client, Server]:
+    servers: list[Server] = []
+
+    def make() -> Server:
+        servers.append(Server())
+        return servers[-1]
+
+    listener = loop.network.bind(SERVER, 80)
+    listener.listen(make, tls.pop("server_tls", None))
+    _, client = await loop.create_connection(Client, SERVER, 80, **tls)
+    await asyncio.sleep(0.1)
+    assert isinstance(client, Client)
+    return client, servers[0]
+
+
+def world(seed: int = 0, **settings: Any) -> SimulatedLoop:
+    loop = SimulatedLoop(seed)
+    Network(loop, **settings)
+    return loop
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_bytes_come_whole_and_in_order_and_a_slow_reader_is_felt(seed: int) -> None:
+    loop = world(seed, fragments=0.5)
+    data = bytes(range(256)) * 8192  # 2 MiB
+
+    async def main() -> None:
+        client, server = await joined(loop)
+        server.transport.pause_reading()
+        client.transport.write(data)
+        assert client.events == ["pause"]
+        await asyncio.sleep(10)
+        assert client.events == ["pause"]
+        assert client.transport.get_write_buffer_size() > 1 << 20
+        server.transport.resume_reading()
+        await asyncio.sleep(600)
+        assert server.data == data
+        assert client.events == ["pause", "resume"]
+        client.transport.close()
+        await asyncio.sleep(1)
+        assert server.events == ["eof", "closed"]
+        assert client.events[2:] == ["closed"]
+        assert not loop.network.links
+
+    loop.run(main())
+
+
+def test_a_reset_overtakes_the_data() -> None:
+    ends = set()
+    for seed in range(30):
+        loop = world(seed)
+
+        async def main(loop: SimulatedLoop) -> tuple[Any, ...]:
+            client, server = await joined(loop)
+            server.transport.write(b"last words")
+            server.transport.reset()
+            await asyncio.sleep(1)
+            assert not loop.network.links
+            return bytes(client.data), *client.events
+
+        ends.add(loop.run(main(loop)))
+    assert ends == {
+        (b"last words", "ConnectionResetError"),
+        (b"", "ConnectionResetError"),
+    }
+
+
+def test_a_path_that_is_cut_gives_its_segments_late() -> None:
+    loop = world()
+
+    async def main() -> None:
+        client, server = await joined(loop)
+        loop.network.cut("10.1.0.1", SERVER, both_ways=False)
+        client.transport.write(b"question")
+        server.transport.write(b"news")
+        await asyncio.sleep(60)
+        assert not server.data
+        assert client.data == b"news"
+        loop.network.mend("10.1.0.1", SERVER)
+        await asyncio.sleep(1)
+        assert server.data == b"question"
+        client.transport.abort()
+        await asyncio.sleep(1)
+
+    loop.run(main())
+
+
+def test_a_host_without_power_says_nothing_until_it_is_back() -> None:
+    loop = world()
+
+    async def main() -> None:
+        client, server = await joined(loop)
+        loop.network.lose_power(SERVER)
+        client.transport.write(b"hello?")
+        await asyncio.sleep(60)
+        assert client.events == []
+        assert server.events == ["ConnectionResetError"]
+        loop.network.regain_power(SERVER)
+        await asyncio.sleep(1)
+        assert client.events == ["ConnectionResetError"]
+        assert not loop.network.links
+
+    loop.run(main())
+
+
+def test_refused_and_unanswered_connects() -> None:
+    loop = world()
+
+    async def main() -> None:
+        with pytest.raises(ConnectionRefusedError):
+            await loop.create_connection(Client, SERVER, 80)
+        loop.network.drop_syns(SERVER)
+        began = loop.time()
+        with pytest.raises(TimeoutError):
+            await loop.create_connection(Client, SERVER, 80)
+        assert loop.time() - began > 60
+        assert not loop.network.links
+
+    loop.run(main())
+
+
+def test_a_client_that_gives_up_leaves_nothing() -> None:
+    for seed in range(30):
+        loop = world(seed)
+
+        async def main(loop: SimulatedLoop) -> None:
+            loop.network.bind(SERVER, 80).listen(Server)
+            task = asyncio.ensure_future(loop.create_connection(Client, SERVER, 80))
+            await asyncio.sleep(loop.random.random() * 0.002)
+            if not task.cancel():
+                (await task)[0].close()
+            await asyncio.sleep(1)
+            if task.done() and not task.cancelled():
+                task.result()[0].close()
+                await asyncio.sleep(1)
+            assert not loop.network.links
+
+        loop.run(main(loop))
+
+
+def test_tls_goes_over_it(tmp_path: Path) -> None:
+    loop = world()
+    authority = Authority(tmp_path)
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(*authority.issue("localhost"))
+
+    async def main() -> None:
+        client, peer = await joined(
+            loop,
+            ssl=authority.client(),
+            server_tls=server,
+            server_hostname="localhost",
+        )
+        client.transport.write(b"secret" * 1000)
+        await asyncio.sleep(1)
+        assert peer.data == b"secret" * 1000
+        client.transport.close()
+        await asyncio.sleep(1)
+        assert not loop.network.links
+
+    loop.run(main())
