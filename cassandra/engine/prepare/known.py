@@ -26,12 +26,15 @@ class KnownStatements:
             weakref.WeakValueDictionary()
         )
         # Those whose id another one has: callers that prepare the same text get one each.
-        self._others: weakref.WeakSet[PreparedStatement] = weakref.WeakSet()
+        # A dictionary, because it is walked in the order of insertion.
+        self._others: weakref.WeakKeyDictionary[PreparedStatement, None] = (
+            weakref.WeakKeyDictionary()
+        )
 
     def add(self, prepared: PreparedStatement) -> None:
         """Remember `prepared`, for as long as somebody holds it."""
         if self._by_id.setdefault(prepared.query_id, prepared) is not prepared:
-            self._others.add(prepared)
+            self._others[prepared] = None
 
     def __len__(self) -> int:
         return len(self._by_id) + len(self._others)
@@ -45,7 +48,7 @@ class KnownStatements:
         for prepared in self.each_once():
             if prepared.query_id == query_id:
                 if found is not None:
-                    self._others.add(found)
+                    self._others[found] = None
                 self._by_id[query_id] = prepared
                 return prepared
         return None
