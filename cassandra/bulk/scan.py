@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 from cassandra._steps import adrive, drive
+from cassandra.bulk.plain import PlainRows, plain_session
 from cassandra.bulk.ranges import TokenRange
 from cassandra.bulk.retrying import delay_before_retry
 from cassandra.bulk.scan_plan import Fetch, PageQueue, ScanStatement, plan_steps
@@ -105,7 +115,7 @@ class _ScanBase:
 
     def _steps(self) -> Generator[Callable[[Any], Any], Any, ScanStatement]:
         return plan_steps(
-            self.session,
+            plain_session(self.session),
             self.table,
             self.columns,
             self.where,
@@ -127,7 +137,8 @@ class _ScanBase:
 
     def _send(self, statement: ScanStatement, queue: PageQueue, fetch: Fetch) -> None:
         # On asyncio `execute` itself returns at once.
-        send = getattr(self.session, "execute_async", None) or self.session.execute
+        session = plain_session(self.session)
+        send = getattr(session, "execute_async", None) or session.execute
         bound = statement.bind(queue.ranges[fetch.number], self.page_size, self.level)
         fetch.handle = send(bound, paging_state=fetch.state, **self._call)
 
@@ -151,6 +162,23 @@ def size_of(result: Page) -> int:
     """
     message = result._message
     return 0 if message is None or message.has_own_rows else len(message.rows_body[0])
+
+
+def rows_of(page: Page) -> Iterable[Any]:
+    """Return the rows of a page, as the row factory makes them.
+
+    :param page: a result whose page at hand is read.
+    :raises TypeError: if the factory makes something else of a page. Iterating over a frame, for
+        example, would give the names of its columns.
+    """
+    rows = page.current_rows
+    if isinstance(rows, Mapping) or not isinstance(rows, (Sequence, Iterator)):
+        raise TypeError(
+            f"the row factory makes a {type(rows).__name__} of a page, and not a list of rows: "
+            "take `current_rows` of each of the scan's pages(), or use another profile, or "
+            "`row_type`"
+        )
+    return rows
 
 
 class Batches:
@@ -199,7 +227,7 @@ class Scan(_ScanBase):
     def pages(self) -> Iterator[Any]:
         """Yield the pages, each a `ResultSet` of which only the page at hand is to be used."""
         steps = self._steps()
-        statement = drive(steps, lambda call: call(self.session))
+        statement = drive(steps, lambda call: call(plain_session(self.session)))
         queue = self._queue(statement)
         while True:
             for fetch in queue.to_send():
@@ -231,7 +259,7 @@ class Scan(_ScanBase):
 
     def __iter__(self) -> Iterator[Any]:
         for page in self.pages():
-            yield from page.current_rows
+            yield from rows_of(page)
 
     def arrow_batches(self, **options: Any) -> Iterator[Any]:
         """Return an iterator of `pyarrow.RecordBatch`, one for each page.
@@ -288,7 +316,8 @@ class Scan(_ScanBase):
         """Return the ranges that it reads, in the order of their tokens."""
         if self.ranges is not None:
             return list(self.ranges)
-        return list(drive(self._steps(), lambda call: call(self.session)).ranges)
+        steps = self._steps()
+        return list(drive(steps, lambda call: call(plain_session(self.session))).ranges)
 
 
 class AsyncScan(_ScanBase):
@@ -299,7 +328,8 @@ class AsyncScan(_ScanBase):
 
     async def pages(self) -> AsyncGenerator[Any, None]:
         """Yield the pages, each a `ResultSet` of which only the page at hand is to be used."""
-        statement = await adrive(self._steps(), lambda call: call(self.session))
+        steps = self._steps()
+        statement = await adrive(steps, lambda call: call(plain_session(self.session)))
         queue = self._queue(statement)
         try:
             while True:
@@ -337,7 +367,7 @@ class AsyncScan(_ScanBase):
         # Closed with this one, if the caller leaves early.
         async with aclosing(self.pages()) as pages:
             async for page in pages:
-                for row in page.current_rows:
+                for row in rows_of(page):
                     yield row
 
     def arrow_batches(self, **options: Any) -> AsyncIterator[Any]:
@@ -382,7 +412,8 @@ def count(session: Session, table: str, where: str | None = None, **options: Any
     """
     # The servers count: each range gives one row with its number.
     pages = Scan(session, table, "count(*)", where, options).pages()  # type: ignore[arg-type]
-    return sum(page.all_tuples()[0][0] for page in pages)
+    rows = PlainRows()
+    return sum(rows.tuples(page)[0][0] for page in pages)
 
 
 async def acount(
@@ -396,7 +427,8 @@ async def acount(
     :param options: see `ScanOptions`.
     """
     scan = AsyncScan(session, table, "count(*)", where, options)  # type: ignore[arg-type]
+    rows = PlainRows()
     total = 0
     async for page in scan.pages():
-        total += page.all_tuples()[0][0]
+        total += rows.tuples(page)[0][0]
     return total

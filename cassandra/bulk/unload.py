@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cassandra.bulk.checkpoint import write_json
+from cassandra.bulk.plain import PlainRows
 from cassandra.bulk.scan import AsyncScan, Batches, Scan, size_of
-from cassandra.bulk.texts import json_of
+from cassandra.bulk.texts import json_of, refuse_other
 from cassandra.client.columnar import rows_message
 
 if TYPE_CHECKING:
@@ -90,7 +91,9 @@ class _Writer:
         self._format = format
         self._compression = compression
         self._file_bytes = file_bytes
-        self._batches = Batches({}) if format == "parquet" else None
+        # Parquet has no type for months beside days and nanoseconds, but structs, which load reads.
+        self._batches = Batches({"durations": "struct"}) if format == "parquet" else None
+        self._plain = PlainRows()
         self._begun = time.monotonic()
         self._path: Path | None = None
         self._rows = self._written = 0
@@ -130,7 +133,8 @@ class _Writer:
         def write(page: Page) -> int:
             message = rows_message(page._message)
             # From the bytes of the page to text, without a Python object for each value.
-            file.write(csv_texts.csv_lines(names, message.metadata.codecs, *message.rows_body))
+            codecs = self._plain.codecs(page)
+            file.write(csv_texts.csv_lines(names, codecs, *message.rows_body))
             return message.row_count
 
         return write
@@ -139,9 +143,9 @@ class _Writer:
         names = result.column_names or []
 
         def write(page: Page) -> int:
-            rows = page.current_rows
+            rows = self._plain.tuples(page)
             for row in rows:
-                content = dict(zip(names, map(json_of, row), strict=True))
+                content = _json_row(names, row)
                 file.write((json.dumps(content, ensure_ascii=False) + "\n").encode())
             return len(rows)
 
@@ -199,6 +203,16 @@ class _Writer:
     def abandon(self) -> None:
         """Close the file at hand, which is not complete."""
         self._stack.close()
+
+
+def _json_row(names: Sequence[str], row: Sequence[object]) -> dict[str, Any]:
+    content: dict[str, Any] = {}
+    try:
+        for name, value in zip(names, row, strict=True):
+            content[name] = json_of(value, refuse_other)
+    except TypeError as error:
+        raise TypeError(f'column "{names[len(content)]}": {error}') from error
+    return content
 
 
 def unload(
