@@ -31,7 +31,11 @@ from tests.unit.metadata.schema.rows import schema
 
 INNER = Udt("a", "inner", (("def", "int"),))
 ADDRESS = Udt("a", "address", (("Zip Code", "int"), ("class", "text"), ("_x", INNER)))
-COLUMNS = [("id", "int"), ("home", ADDRESS), ("way", "vector<float, 2>")]
+COLUMNS: list[tuple[str, str | Udt]] = [
+    ("id", "int"),
+    ("home", ADDRESS),
+    ("way", "vector<float, 2>"),
+]
 HOME = {"Zip Code": 7, "class": "c", "_x": {"def": 5}}
 ROWS = [(n, HOME if n % 2 else None, [1.5, n]) for n in range(10)]
 ESTIMATES = [
@@ -68,7 +72,7 @@ def frame_factory(names: Any, _: Any) -> Any:
 
 def answer(request: Request) -> Answer:
     # All rows are in the first range.
-    start = int.from_bytes(request.values[0], "big", signed=True)  # type: ignore[index,arg-type]
+    start = int.from_bytes(request.values[0], "big", signed=True)  # type: ignore[arg-type]
     return paged(COLUMNS, ROWS if start == -(1 << 63) else [], keyspace="a", table="t0")
 
 
