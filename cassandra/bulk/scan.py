@@ -217,6 +217,50 @@ class Batches:
         return self._pyarrow.Table.from_batches(batches, self.schema)
 
 
+class Frames:
+    """Makes a frame of pandas of pages, as `ResultSet.to_pandas` does.
+
+    :param options: those of `cassandra.cluster.ResultSet.to_pandas`.
+    """
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        self._columnar = columnar_module()
+        self._pyarrow = self._columnar.pyarrow_module("to_pandas")
+        self._columnar.pandas_module()
+        self._options = dict(options)
+        self._choices = {
+            name: self._options.pop(name)
+            for name in ("decimals", "varints", "durations")
+            if name in options
+        }
+        self._layout: Any = None
+        self._pages: list[Any] = []
+
+    def add(self, result: Page) -> None:
+        """Take a page in.
+
+        :param result: the result whose page it is.
+        :raises ValueError: if its columns are not those of the first page.
+        """
+        message = rows_message(result._message)
+        plan, _ = column_plans(message, self._choices)
+        if self._layout is None:
+            self._layout = plan.layout
+        self._columnar.check_same(self._layout, plan.layout)
+        self._pages.append(message.columns(plan))
+
+    def frame(self) -> Any:
+        """Return the `pandas.DataFrame` of the pages.
+
+        :raises ValueError: if there was no page: a checkpoint says that all was read.
+        """
+        if self._layout is None:
+            raise ValueError("the checkpoint says that all was read already")
+        return self._columnar.pandas_of_arrow(
+            self._pyarrow, self._layout, self._pages, self._options
+        )
+
+
 class Scan(_ScanBase):
     """All rows of a table, read by ranges of tokens in parallel. Each iteration reads it anew.
 
@@ -299,9 +343,13 @@ class Scan(_ScanBase):
     def to_pandas(self, **options: Any) -> Any:
         """Return the whole table as a `pandas.DataFrame`.
 
-        :param options: keywords of ``pyarrow.Table.to_pandas``.
+        :param options: those of `cassandra.cluster.ResultSet.to_pandas`: ``decimals``, ``varints``
+            and ``durations``, and keywords of ``pyarrow.Table.to_pandas``.
         """
-        return self.to_arrow().to_pandas(**options)
+        maker = Frames(options)
+        for page in self.pages():
+            maker.add(page)
+        return maker.frame()
 
     def to_polars(self, **options: Any) -> Any:
         """Return the whole table as a `polars.DataFrame`.
@@ -389,9 +437,13 @@ class AsyncScan(_ScanBase):
     async def to_pandas(self, **options: Any) -> Any:
         """Return the whole table as a `pandas.DataFrame`.
 
-        :param options: keywords of ``pyarrow.Table.to_pandas``.
+        :param options: those of `cassandra.cluster.ResultSet.to_pandas`: ``decimals``, ``varints``
+            and ``durations``, and keywords of ``pyarrow.Table.to_pandas``.
         """
-        return (await self.to_arrow()).to_pandas(**options)
+        maker = Frames(options)
+        async for page in self.pages():
+            maker.add(page)
+        return maker.frame()
 
     async def to_polars(self, **options: Any) -> Any:
         """Return the whole table as a `polars.DataFrame`.
@@ -429,6 +481,7 @@ async def acount(
     scan = AsyncScan(session, table, "count(*)", where, options)  # type: ignore[arg-type]
     rows = PlainRows()
     total = 0
-    async for page in scan.pages():
-        total += rows.tuples(page)[0][0]
+    async with aclosing(scan.pages()) as pages:
+        async for page in pages:
+            total += rows.tuples(page)[0][0]
     return total
