@@ -75,6 +75,9 @@ cdef struct Column:
     Py_ssize_t place
     How how
     int width           # bytes of a number
+    const char* null    # the first text that stands for null; NULL if none does
+    Py_ssize_t null_size
+    bint has_more       # texts that stand for null
 
 cdef double[23] POWERS  # of ten, those that a double has exactly
 for _power in range(23):
@@ -284,7 +287,7 @@ cdef class _CsvReader:
     cdef BindPlan plan
     cdef int version
     cdef tuple readers
-    cdef bytes null
+    cdef list nulls      # of each column: the texts that stand for null, in UTF-8
     cdef uint8_t delimiter
     cdef uint8_t quote
     cdef Py_ssize_t width
@@ -302,6 +305,12 @@ cdef class _CsvReader:
             raise ValueError(f"field {column.place} of {self.width}")
         column.how = BY_READER
         column.width = 8
+        # `nulls` keeps the bytes that the pointer is to.
+        nulls = [text.encode() for text in field.nulls]
+        self.nulls.append(nulls)
+        column.null = PyBytes_AS_STRING(nulls[0]) if nulls else NULL
+        column.null_size = PyBytes_GET_SIZE(nulls[0]) if nulls else 0
+        column.has_more = len(nulls) > 1
         if field.kind == "int" and KIND_INT8 <= codec.kind <= KIND_INT64:
             column.how = INTEGER
             if codec.kind == KIND_INT32:
@@ -391,8 +400,12 @@ cdef class _CsvReader:
                 wbuf_extend(scratch, size)
                 size = _undoubled(p, size, self.quote, scratch.data)
                 p = scratch.data
-            if size == PyBytes_GET_SIZE(self.null) and not memcmp(
-                p, PyBytes_AS_STRING(self.null), size
+            if self.columns[i].null != NULL and (
+                (
+                    size == self.columns[i].null_size
+                    and not memcmp(p, self.columns[i].null, size)
+                )
+                or (self.columns[i].has_more and p[:size] in <list> self.nulls[i])
             ):
                 put_be32(wbuf_extend(out, 4), 0xFFFFFFFF)
                 continue
@@ -403,7 +416,7 @@ cdef class _CsvReader:
             try:
                 text = PyUnicode_DecodeUTF8(<const char*> p, size, NULL)
                 self.plan._add(out, i, self.readers[i](text))
-            except (ValueError, TypeError, ArithmeticError):
+            except (ValueError, TypeError, ArithmeticError, RecursionError):
                 return False  # it is found again, and placed, by the slow way
         return True
 
@@ -630,7 +643,7 @@ cdef class _Lines:
         return 0
 
 
-def csv_reader(plan, version, fields, width, delimiter, quote, null):
+def csv_reader(plan, version, fields, width, delimiter, quote):
     """Return a reader of usual CSV; None if it does not know the delimiter or the quote.
 
     :param plan: how values are bound.
@@ -639,7 +652,6 @@ def csv_reader(plan, version, fields, width, delimiter, quote, null):
     :param width: how many fields a line has.
     :param delimiter: between fields.
     :param quote: around fields.
-    :param null: the text that stands for null.
     """
     cdef _CsvReader made = _CsvReader.__new__(_CsvReader)
     cdef Py_ssize_t number
@@ -654,7 +666,7 @@ def csv_reader(plan, version, fields, width, delimiter, quote, null):
         return None
     made.delimiter = ord(delimiter)
     made.quote = ord(quote)
-    made.null = null.encode()
+    made.nulls = []
     made.width = width
     made.count = made.plan._count
     made.readers = tuple([(<object> field).read for field in fields])

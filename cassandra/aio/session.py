@@ -417,12 +417,14 @@ class Session(SessionBase):
         again. See the guide on loading data.
 
         :param target: the name of a table, or a prepared statement.
-        :param source: a path or a glob of files (CSV, JSON lines, Parquet), a pandas or polars
-            frame, Arrow data, or an iterable of tuples, mappings or objects.
+        :param source: a path or a glob of files (CSV, JSON lines, Parquet), a list of these, a
+            pandas or polars frame, Arrow data, or an iterable of tuples, mappings or objects.
         :param options: those of `cassandra.bulk.LoadOptions`.
         :returns: a report of the rows.
-        :raises LoadError: if more rows fail than ``max_errors``, 0 by default.
-        :raises ValueError: if the source cannot be read, or has other columns than the table.
+        :raises LoadError: if more rows fail than ``max_errors``, 0 by default, or the source cannot
+            be read to its end; its `report` says what was written.
+        :raises ValueError: if the source has other columns than the table, or a checkpoint is that
+            of something else. Nothing is written then.
         :raises TypeError: if there is no such option.
         """
         return await bulk_load.aload(self, target, source, bulk_load.load_options(options))

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra.bulk.texts import Formats
 
 if TYPE_CHECKING:
+    from cassandra.bulk.opened import Pipes
     from cassandra.protocol.bind import BindPlan
 
-__all__ = ["Chunk", "Column", "Part", "Place", "Reading", "renamed", "rows_of_a_chunk", "slice_of"]
+__all__ = [
+    "Chunk",
+    "Column",
+    "Part",
+    "Place",
+    "Position",
+    "Reading",
+    "rows_of_a_chunk",
+    "slice_of",
+]
 
 CHUNK_ROWS = 150_000  # many: rows of one partition are found among those of a chunk
 TEXT_ROWS = 20_000  # of texts that become objects of Python, each of which takes more
@@ -39,15 +49,33 @@ class Place(NamedTuple):
         return f"{self.source}, line {self.line}"
 
 
+class Position(NamedTuple):
+    """How far a source is read.
+
+    :param file: the number of the file, from 0; 0 if the source has no files.
+    :param row: how many of its rows are read.
+    """
+
+    file: int
+    row: int
+
+
 class Column(NamedTuple):
     """A column that is written.
 
     :param name: that of its bind marker.
     :param type: its CQL type.
+    :param is_needed: True if each file has to have it; False leaves it as it is for rows of a file
+        that does not have it.
+    :param is_key: True if it is of the primary key, of which nothing is null.
+    :param is_hidden: True if errors do not show its values, because they are encrypted.
     """
 
     name: str
     type: Any
+    is_needed: bool = True
+    is_key: bool = False
+    is_hidden: bool = False
 
 
 class Chunk(NamedTuple):
@@ -59,8 +87,10 @@ class Chunk(NamedTuple):
     :param source: the file's name, or None.
     :param first: the number of the first row in its source.
     :param lines: the line of each row; None if there are none.
-    :param position: how many rows of all sources are read when this chunk is.
-    :param raw: the texts of each row, for the file of failed rows; None if the rows are those.
+    :param position: how far the source is read when this chunk is.
+    :param raw: the texts of each row, for the file of failed rows: a list of fields, or the line or
+        lines that could not be parted into fields. None if the rows are those.
+    :param names: of the fields of `raw`; None if it has none.
     """
 
     rows: Any
@@ -68,8 +98,9 @@ class Chunk(NamedTuple):
     source: str | None
     first: int
     lines: Sequence[int] | None
-    position: int
+    position: Position
     raw: Sequence[Any] | None
+    names: Sequence[str] | None = None
 
     def place(self, index: int) -> Place:
         """Return where a row stands.
@@ -88,13 +119,15 @@ class Reading(NamedTuple):
     :param mapping: names of fields by names of columns; columns that are not in it are named alike.
     :param formats: how values are written.
     :param header: True if the first line of CSV has the names, a list of names if it has none.
-    :param delimiter: between fields of CSV.
+    :param delimiter: between fields of CSV; None goes by the file's name.
     :param quote: around fields of CSV.
-    :param skip: how many rows are left out, because they have been written.
-    :param is_closed: True refuses fields of JSON that are not columns; those that begin with an
-        underscore are left out.
+    :param skip: how far rows are left out, because they have been written.
+    :param is_closed: True refuses fields that are not columns.
     :param binding: the plan by which rows are bound, and the version of the protocol; None if they
         are not bound while they are read.
+    :param encoding: of files of text.
+    :param ignored: names of fields that are left out.
+    :param pipes: the files that can be read once only, and are open; None if there are none.
     """
 
     format: str | None
@@ -102,11 +135,14 @@ class Reading(NamedTuple):
     mapping: Mapping[str, str]
     formats: Formats
     header: bool | Sequence[str]
-    delimiter: str
+    delimiter: str | None
     quote: str
-    skip: int
+    skip: Position = Position(0, 0)
     is_closed: bool = False
     binding: tuple[BindPlan, int] | None = None
+    encoding: str = "utf-8"
+    ignored: Set[str] = frozenset()
+    pipes: Pipes | None = None
 
     def field(self, column: Column) -> str:
         """Return the name of a column's field.
@@ -150,16 +186,3 @@ def slice_of(table: Any, start: int, count: int) -> Any:
     if hasattr(table, "slice"):
         return table.slice(start, count)
     return table[start : start + count]
-
-
-def renamed(table: Any, reading: Reading) -> Any:
-    """Return a table whose columns have the names of the bind markers."""
-    # The usual case: a renamed table is a copy, of its columns at least.
-    if not reading.mapping:
-        return table
-    names = {reading.field(column): column.name for column in reading.columns}
-    if hasattr(table, "iloc"):
-        return table.rename(columns=names)
-    if hasattr(table, "rename_columns"):
-        return table.rename_columns([names.get(name, name) for name in table.schema.names])
-    raise ValueError("columns= is for tables with named columns: an array goes by position")

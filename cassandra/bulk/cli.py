@@ -36,8 +36,8 @@ there, manifest.json is written.
 """
 COUNT = "Count the rows of a table, by ranges of its tokens in parallel."
 LOAD = """\
-Write all rows of files (CSV, JSON lines, Parquet; also .gz and .zst) into a table. Columns are
-found by their names.
+Write all rows of files (CSV, JSON lines, Parquet; also .gz, .bz2, .xz, .zst and .lz4) into a table.
+Columns are found by their names.
 """
 COPY = """\
 Copy the rows of a table into another one, which has columns of the same names and types: of the
@@ -118,16 +118,39 @@ def _add_copy(parser: argparse.ArgumentParser) -> None:
     add("--dry-run", action="store_true", help="check the tables and read all rows, write none")
 
 
+class _Repeated(argparse.Action):
+    """An option that may be said again; what a file has is left out if the command says it."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        said = f"_said_{self.dest}"
+        found = [*getattr(namespace, said, ()), values]
+        setattr(namespace, said, found)
+        setattr(namespace, self.dest, values if len(found) == 1 else found)
+
+
 def _add_load(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``load``."""
     add = parser.add_argument
-    add("files", nargs="+", metavar="FILE", help="files, folders or globs")
+    add("files", nargs="+", metavar="FILE", help="files, folders or globs; - is standard input")
     add("--columns", metavar="NAMES", help="columns to write: a,b,c, or field=column,field=column")
     add("--format", choices=("csv", "jsonl", "parquet"), help="by default by the files' names")
     add("--no-header", dest="header", action="store_false", help="the files have no line of names")
     add("--delimiter", help="between fields of CSV (default: a comma; a tabulator in .tsv)")
     add("--quote", help="around fields of CSV")
-    add("--null", metavar="TEXT", help="the text that stands for null in CSV (default: none)")
+    add(
+        "--null",
+        metavar="TEXT",
+        action=_Repeated,
+        help="a text that stands for null in CSV (default: the empty one); may be said again",
+    )
+    add("--encoding", metavar="NAME", help="of CSV and JSON lines (default: utf-8)")
+    add("--ignore", metavar="NAMES", help="fields to leave out: a,b,c")
     add("--date-format", metavar="FORMAT", help="as for strptime (default: ISO 8601)")
     add("--timestamp-format", metavar="FORMAT", help="as for strptime (default: ISO 8601)")
     add("--batch", choices=("replica", "partition", "none"), help="which rows go together")
@@ -139,6 +162,7 @@ def _add_load(parser: argparse.ArgumentParser) -> None:
     add("--max-errors", type=int, metavar="N", help="rows that may fail; -1 for any number")
     add("--failed-rows", metavar="FILE", help="keep rows that failed in a file of JSON lines")
     add("--checkpoint", metavar="FILE", help="go on from there if the command is run again")
+    add("--restart", action="store_true", default=None, help="begin anew, whatever it says")
     add("--dry-run", action="store_true", help="read and check all rows, send none")
     add("--no-progress", dest="progress", action="store_false", help="do not show how far it is")
     # Shown at a terminal, unless it is refused.
@@ -173,7 +197,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (DriverException, OSError, *_MISTAKES) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
+        report = getattr(error, "report", None)
+        if report is not None:
+            _show(report, options)
         print("stopped" + _how_to_go_on(options), file=sys.stderr)
         return 1
 
@@ -267,6 +294,8 @@ def _load_options(options: argparse.Namespace) -> dict[str, Any]:
     }
     if isinstance(options.columns, str):
         found["columns"] = _columns(options.columns)
+    if isinstance(options.ignore, str):
+        found["ignore"] = [part.strip() for part in options.ignore.split(",")]
     if options.batch == "none":
         found["batch"] = None
     if options.max_errors == -1:

@@ -14,7 +14,7 @@ from cassandra.bulk.load import aload, load
 from cassandra.bulk.options import LoadOptions
 from cassandra.bulk.plain import PlainRows
 from cassandra.bulk.scan import AsyncScan, Scan
-from cassandra.bulk.target import table_of
+from cassandra.bulk.target import full_name, table_of
 from cassandra.sentinels import UNSET_VALUE
 from cassandra.util.cql_text import protect_name
 
@@ -99,6 +99,7 @@ def copy(
     made.take([other.prepare(text) for text in made.texts])
     writing = _load_options(write_concurrency, dry_run, options)
     scan = Scan(session, table, made.selectors, where, options)  # type: ignore[arg-type]
+    scan.purpose, scan.is_dry = made.purpose, dry_run
     for page in scan.pages():
         for prepared, rows in made.writes(page):
             made.note(load(other, prepared, rows, writing))
@@ -140,6 +141,7 @@ async def acopy(
     made.take([await other.prepare(text) for text in made.texts])
     writing = _load_options(write_concurrency, dry_run, options)
     scan = AsyncScan(session, table, made.selectors, where, options)  # type: ignore[arg-type]
+    scan.purpose, scan.is_dry = made.purpose, dry_run
     async with aclosing(scan.pages()) as pages:
         async for page in pages:
             for prepared, rows in made.writes(page):
@@ -197,6 +199,12 @@ class _Copy:
         self.texts = [self._query(target, self._names)]
         if of_partition and self._key > self._partition:
             self.texts.append(self._query(target, [*key[: self._partition], *of_partition]))
+        # What a checkpoint belongs to, beside the scan.
+        self.purpose = {
+            "work": "copy",
+            "target": full_name(target),
+            "cluster": other.cluster.metadata.cluster_name,
+        }
         self._prepared: list[Any] = []
         self._plain = PlainRows()
         self._report = CopyReport()

@@ -18,11 +18,13 @@ class Field(NamedTuple):
     :param kind: "int", "float", "boolean", "text", "uuid", "timestamp" or "date" if it is written
         in the usual way of this type; "" for any other.
     :param read: makes a value of its text.
+    :param nulls: the texts that stand for null.
     """
 
     place: int
     kind: str
     read: Callable[[str], Any]
+    nulls: tuple[str, ...] = ("",)
 
 
 class Found(NamedTuple):

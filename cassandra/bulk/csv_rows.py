@@ -19,7 +19,6 @@ def csv_reader(
     width: int,
     delimiter: str,
     quote: str,
-    null: str,
 ) -> CsvReader | None:
     """Return a reader of usual CSV; None if there is none.
 
@@ -31,6 +30,5 @@ def csv_reader(
     :param width: how many fields a line has.
     :param delimiter: between fields.
     :param quote: around fields.
-    :param null: the text that stands for null.
     """
     return None

@@ -5,58 +5,106 @@ No more than a chunk of a file is in memory. Errors say where it is damaged.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Set
 from functools import partial
 from typing import Any
 
 from cassandra.bulk import chunks
-from cassandra.bulk.chunks import Chunk, Part, Reading, renamed, rows_of_a_chunk
+from cassandra.bulk.chunks import Chunk, Part, Position, Reading
 from cassandra.bulk.csv_files import csv_fields, csv_parts
-from cassandra.bulk.opened import no_column, opened
-from cassandra.bulk.texts import json_reader
+from cassandra.bulk.fields import LEFT_AS_TEXT, chosen, unknown_field
+from cassandra.bulk.opened import bad_byte, is_pipe, opened
+from cassandra.bulk.texts import READING_ERRORS, hiding, json_reader, parsed_json
 from cassandra.errors import DependencyException
+from cassandra.query.tables.rows import rows_of
 from cassandra.sentinels import UNSET_VALUE
 
-__all__ = ["READERS", "fields_of_file", "unknown_field"]
+__all__ = ["READERS", "fields_of_file"]
+
+# Classes of Arrow's errors: each of them has one of Python's beside it.
+_OF_ARROW = (OSError, ValueError, NotImplementedError, LookupError, TypeError, ArithmeticError)
+PARQUET_ROWS = 2048  # that are decoded at a time, before their size is known
+
+
+class _JsonLines:
+    """Rows of a file of JSON lines.
+
+    :param path: the file.
+    :param reading: how it is read.
+    """
+
+    def __init__(self, path: str, reading: Reading) -> None:
+        self._path = path
+        self._reading = reading
+        self._readers: list[tuple[str, str, Callable[[Any], Any]]] = []
+        for column in reading.columns:
+            read = json_reader(column.type, reading.formats)
+            if column.is_hidden:
+                read = hiding(read, column.type.typename)
+            self._readers.append((column.name, reading.field(column), read))
+        self._fields = {field for _, field, _ in self._readers}
+        # A line that could not be parted has one of these, in place of its fields.
+        self._unmended = {name for name in LEFT_AS_TEXT if name not in self._fields}
+        self._known: Set[str] | None = self._fields if reading.is_closed else None
+
+    def parts(self) -> Iterator[Part]:
+        """Return the rows in parts."""
+        with opened(self._path, self._reading.pipes, self._reading.encoding) as file:
+            numbered = ((number, line) for number, line in enumerate(file, 1) if line.strip())
+            last = 0
+            while True:
+                some, error = _some_json(numbered)
+                if some:
+                    last = some[-1][0]
+                    yield Part(len(some), partial(self._chunk, some))
+                if error is not None:
+                    raise ValueError(f"{self._path}, after line {last}: {error}") from error
+                if not some:
+                    return
+
+    def _chunk(self, some: list[tuple[int, str]], cut: int, first: int) -> Chunk:
+        raw = [line for _, line in some[cut:]]
+        lines = [number for number, _ in some[cut:]]
+        values = [self._row(line) for line in raw]
+        return Chunk(values, len(raw), self._path, first + cut, lines, Position(0, 0), raw)
+
+    def _row(self, line: str) -> Any:
+        wrong = bad_byte(line)
+        if wrong is not None:
+            return ValueError(wrong)
+        try:
+            row = parsed_json(line)
+        except ValueError as error:
+            return ValueError(f"it is not JSON: {error}")
+        if not isinstance(row, dict):
+            return TypeError(f"it is {type(row).__name__}, not an object of JSON")
+        if not self._unmended.isdisjoint(row):
+            name = next(name for name in row if name in self._unmended)
+            return ValueError(f"it failed in another load, and {name!r} was not mended since")
+        known = self._known
+        if known is not None and not row.keys() <= known:
+            strange = unknown_field(row, known, self._reading.ignored)
+            if strange is not None:
+                return strange
+        values: list[Any] = []
+        try:
+            for _, field, read in self._readers:
+                # A field that is not there leaves the column as it is.
+                value = row.get(field, UNSET_VALUE)
+                values.append(value if value is UNSET_VALUE else read(value))
+        except READING_ERRORS as error:
+            return ValueError(f"column {self._readers[len(values)][0]!r}: {error}")
+        return tuple(values)
 
 
 def _json_parts(path: str, reading: Reading) -> Iterator[Part]:
-    readers = [
-        (column.name, reading.field(column), json_reader(column.type, reading.formats))
-        for column in reading.columns
-    ]
-
-    known = {field for _, field, _ in readers} if reading.is_closed else None
-
-    def made(some: list[tuple[int, str]], cut: int, first: int) -> Chunk:
-        raw = [line for _, line in some[cut:]]
-        lines = [number for number, _ in some[cut:]]
-        values = [_json_row(line, readers, known) for line in raw]
-        return Chunk(values, len(raw), path, first + cut, lines, 0, raw)
-
-    with opened(path) as file:
-        numbered = ((number, line) for number, line in enumerate(file, 1) if line.strip())
-        while some := _some_json(path, numbered):
-            yield Part(len(some), partial(made, some))
+    return _JsonLines(path, reading).parts()
 
 
-def unknown_field(row: Mapping[Any, Any], known: Set[str]) -> ValueError | None:
-    """Return the error of a row with a field that has no column, or None.
-
-    :param row: the row.
-    :param known: the fields that are columns.
-    """
-    for name in row:
-        if name not in known and not str(name).startswith("_"):
-            return ValueError(
-                f"it has a field {name!r}, which is not a column that is written: "
-                f"{', '.join(sorted(known))}"
-            )
-    return None
-
-
-def _some_json(path: str, numbered: Iterator[tuple[int, str]]) -> list[tuple[int, str]]:
+def _some_json(
+    numbered: Iterator[tuple[int, str]],
+) -> tuple[list[tuple[int, str]], Exception | None]:
+    """Return some lines, and the error that came behind them."""
     some: list[tuple[int, str]] = []
     size = 0
     most = min(chunks.TEXT_ROWS, chunks.CHUNK_ROWS)
@@ -66,28 +114,9 @@ def _some_json(path: str, numbered: Iterator[tuple[int, str]]) -> list[tuple[int
             size += len(line)
             if len(some) >= most or size >= chunks.CHUNK_BYTES:
                 break
-    except (UnicodeDecodeError, EOFError, OSError) as error:
-        raise ValueError(f"{path}, after line {some[-1][0] if some else 0}: {error}") from error
-    return some
-
-
-def _json_row(line: str, readers: Sequence[tuple[str, str, Any]], known: Set[str] | None) -> Any:
-    try:
-        row = json.loads(line)
-    except ValueError as error:
-        return ValueError(f"it is not JSON: {error}")
-    if not isinstance(row, dict):
-        return TypeError(f"it is {type(row).__name__}, not an object of JSON")
-    if known is not None and not row.keys() <= known and (strange := unknown_field(row, known)):
-        return strange
-    values = []
-    for name, field, read in readers:
-        try:
-            # A field that is not there leaves the column as it is.
-            values.append(read(row[field]) if field in row else UNSET_VALUE)
-        except (ValueError, TypeError, OverflowError) as error:
-            return type(error)(f"column {name!r}: {error}")
-    return tuple(values)
+    except (EOFError, OSError, ValueError) as error:
+        return some, error
+    return some, None
 
 
 def _parquet() -> Any:
@@ -100,36 +129,91 @@ def _parquet() -> Any:
 
 def _parquet_parts(path: str, reading: Reading) -> Iterator[Part]:
     parquet = _parquet()
+    _refuse_pipe(path)
 
-    def made(batch: Any, cut: int, first: int) -> Chunk:
-        some = renamed(batch.slice(cut), reading)
-        return Chunk(some, len(some), path, first + cut, None, 0, None)
+    def made(table: Any, cut: int, first: int) -> Chunk:
+        some = _with_unset(chosen(table.slice(cut), reading, path), reading)
+        return Chunk(some, len(some), path, first + cut, None, Position(0, 0), None)
 
     # By an open file: pyarrow leaves one open that it has opened itself, and cannot read.
     with open(path, "rb") as binary:
         try:
-            file = parquet.ParquetFile(binary)
-        except (OSError, ValueError) as error:  # ArrowInvalid is a ValueError
+            # Pages that have a checksum are compared with it: a flipped bit is a value otherwise.
+            file = parquet.ParquetFile(binary, page_checksum_verification=True)
+        except _OF_ARROW as error:
             raise ValueError(f"{path} cannot be read as Parquet: {error}") from error
         names = file.schema_arrow.names
-        wanted = [reading.field(column) for column in reading.columns]
-        missing = [name for name in wanted if name not in names]
-        if missing:
-            raise ValueError(no_column(path, missing[0], names))
-        groups = [file.metadata.row_group(at) for at in range(file.num_row_groups)]
-        size = sum(group.total_byte_size for group in groups)
-        count = rows_of_a_chunk(size, file.metadata.num_rows)
-        batches = file.iter_batches(batch_size=count, columns=wanted)
-        at = 0
-        while True:
-            try:
-                batch = next(batches, None)
-            except (OSError, ValueError) as error:
-                raise ValueError(f"{path}, after row {at}: {error}") from error
-            if batch is None:
-                return
-            at += len(batch)
-            yield Part(len(batch), partial(made, batch))
+        chosen(file.schema_arrow.empty_table(), reading, path)
+        fields = {reading.field(column) for column in reading.columns}
+        wanted = [name for name in names if name in fields]
+        for table in _tables(path, file, wanted):
+            yield Part(len(table), partial(made, table))
+
+
+def _refuse_pipe(path: str) -> None:
+    if is_pipe(path):
+        raise ValueError(
+            f"{path} is a pipe, and Parquet is read from what stands at the end of a file"
+        )
+
+
+def _tables(path: str, file: Any, columns: list[str]) -> Iterator[Any]:
+    """Return the rows of a Parquet file, in tables whose decoded size is limited.
+
+    What a file says of its size is that of its pages, in which a text stands once, however often
+    it comes.
+    """
+    import pyarrow
+
+    rows = file.metadata.num_rows
+    groups = [file.metadata.row_group(at) for at in range(file.num_row_groups)]
+    # Rows that are large already in their pages are decoded a few at a time.
+    size = sum(group.total_byte_size for group in groups)
+    count = min(PARQUET_ROWS, chunks.rows_of_a_chunk(size, rows))
+    batches = file.iter_batches(batch_size=count, columns=columns)
+    kept: list[Any] = []
+    held = at = 0
+    while True:
+        try:
+            batch = next(batches, None)
+        except _OF_ARROW as error:
+            if kept:
+                yield pyarrow.Table.from_batches(kept)
+            raise ValueError(f"{path}, after row {at}: {error}") from error
+        if batch is None:
+            break
+        at += len(batch)
+        step = chunks.rows_of_a_chunk(batch.nbytes, len(batch))
+        for start in range(0, len(batch), step):
+            part = batch.slice(start, step)
+            count = sum(map(len, kept))
+            if kept and (
+                held + part.nbytes > chunks.CHUNK_BYTES or count + len(part) > chunks.CHUNK_ROWS
+            ):
+                yield pyarrow.Table.from_batches(kept)
+                kept, held = [], 0
+            kept.append(part)
+            held += part.nbytes
+    if kept:
+        yield pyarrow.Table.from_batches(kept)
+    if at != rows:
+        raise ValueError(f"{path} has {at} rows, but says that it has {rows}")
+
+
+def _with_unset(table: Any, reading: Reading) -> Any:
+    """Return rows in which the columns that a file does not have are left as they are."""
+    names = table.schema.names
+    if len(names) == len(reading.columns):
+        return table
+    present: Any = [column for column in reading.columns if column.name in names]
+    places = [
+        names.index(column.name) if column.name in names else None for column in reading.columns
+    ]
+    # `rows_of` has the values in the order of `present`, which is that of the names.
+    return [
+        tuple([UNSET_VALUE if at is None else row[at] for at in places])
+        for row in rows_of(table, present)
+    ]
 
 
 READERS: dict[str, Callable[[str, Reading], Iterator[Part]]] = {
@@ -142,16 +226,20 @@ READERS: dict[str, Callable[[str, Reading], Iterator[Part]]] = {
 def fields_of_file(path: str, kind: str, reading: Reading) -> list[str] | None:
     """Return the names of a file's fields; None if it has none, or each row has its own.
 
+    The list is empty if the file is.
+
     :param path: the file.
     :param kind: "csv", "jsonl" or "parquet".
     :param reading: how it is read.
     """
     if kind == "parquet":
+        _refuse_pipe(path)
         parquet = _parquet()
         with open(path, "rb") as binary:
             try:
-                return list(parquet.read_schema(binary).names)
-            except (OSError, ValueError) as error:
+                names: list[str] = parquet.read_schema(binary).names
+                return names
+            except _OF_ARROW as error:
                 raise ValueError(f"{path} cannot be read as Parquet: {error}") from error
     if kind == "jsonl":
         return None  # each line has its own

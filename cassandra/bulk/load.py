@@ -4,54 +4,78 @@
 the source, a slice of requests, a pause), and gets the outcome. Chunks are read and bound in a
 thread while the one before is sent; never more than two are in memory. A chunk is over when each of
 its rows is written or has failed; then the checkpoint moves on.
+
+What is wrong with the call (a file that is not there, a column that the table does not have, a
+checkpoint of something else) is raised as it is, before anything is sent. Whatever ends a load
+after that is a `LoadError`, or has the report in its attribute `report`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import aclosing, suppress
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra._steps import adrive, drive
-from cassandra.bulk.checkpoint import Checkpoint
-from cassandra.bulk.chunks import Chunk, Column, Place, Reading, slice_of
-from cassandra.bulk.files import unknown_field
+from cassandra.bulk.binding import Binder, Bound, StaticRows, Wave
+from cassandra.bulk.checkpoint import Checkpoint, describe_files
+from cassandra.bulk.chunks import Chunk, Column, Position, Reading
+from cassandra.bulk.failed_rows import FailedRows
+from cassandra.bulk.fields import check_names, positions_of
 from cassandra.bulk.groups import Keys, Owners
+from cassandra.bulk.opened import Pipes
 from cassandra.bulk.options import LoadOptions, load_options
 from cassandra.bulk.pacing import Pace
 from cassandra.bulk.progress import Progress
 from cassandra.bulk.report import LoadError, LoadReport, RowFailure
 from cassandra.bulk.retrying import delay_before_retry, may_pass
-from cassandra.bulk.sources import chunks_of, field_names, is_file_of, name_for_people
-from cassandra.bulk.target import Plan, columns_of, plan_of, table_of
-from cassandra.bulk.texts import Formats, json_of
+from cassandra.bulk.sources import chunks_of, fields_of_each, files_of, is_file_of
+from cassandra.bulk.target import Plan, columns_of, full_name, plan_of, static_plan, table_of
+from cassandra.bulk.texts import Formats
+from cassandra.bulk.worker import Worker
 from cassandra.concurrent import execute_each
-from cassandra.errors import DriverException, OperationTimedOut, SessionShutdown, WriteTimeout
+from cassandra.errors import (
+    DependencyException,
+    DriverException,
+    OperationTimedOut,
+    RequestThrottled,
+    SessionShutdown,
+    WriteFailure,
+    WriteTimeout,
+)
 from cassandra.protocol.messages.errors import IsBootstrappingErrorMessage, OverloadedErrorMessage
-from cassandra.query.batch import BatchStatement, BatchType, BoundRows, bind_rows
+from cassandra.query.batch import BatchStatement, BatchType, BoundRows
 from cassandra.query.bound import BoundStatement
+from cassandra.query.conditional import is_conditional
 from cassandra.query.prepared import PreparedStatement
 
 if TYPE_CHECKING:
     from cassandra.aio.session import Session as AsyncSession
-    from cassandra.bulk import grouping
     from cassandra.bulk.grouping import Group
     from cassandra.cluster.session import Session
     from cassandra.engine.profile import ExecutionProfile
     from cassandra.metadata.schema.tables import TableMetadata
-    from cassandra.protocol import bind
-else:
-    from cassandra._impl import bind, grouping
 
 __all__ = ["Load", "aload", "load", "load_options"]
 
-_OVERLOAD = (OverloadedErrorMessage, IsBootstrappingErrorMessage, OperationTimedOut, WriteTimeout)
+# WriteFailure, too: small nodes answer it when a vector index has no room for more writes.
+_OVERLOAD = (
+    OverloadedErrorMessage,
+    IsBootstrappingErrorMessage,
+    OperationTimedOut,
+    WriteFailure,
+    WriteTimeout,
+)
+COUNTED_TWICE = (
+    "counters and checkpoint exclude each other: rows since the last checkpoint are written twice, "
+    "and so would be added twice"
+)
+MOST_WAITS = 2000  # in a row for the cluster's throttler, in which no row was written
+LONGEST_WAIT = 0.25  # seconds of one of them
 
 
 class Requests(NamedTuple):
@@ -90,25 +114,6 @@ class Prepare(NamedTuple):
 Step = Requests | Pause | Work | Prepare
 
 
-class Bound(NamedTuple):
-    """A chunk that is ready to be sent.
-
-    :param chunk: the chunk; without its rows, if those were bound already.
-    :param waves: its requests, in the order of `grouping.request_waves`.
-    :param row_count: how many rows these have.
-    :param size: the bytes of their values.
-    :param places: the number of each row in the chunk.
-    :param failures: the rows that could not be bound, as (number, error).
-    """
-
-    chunk: Chunk
-    waves: list[list[Group]]
-    row_count: int
-    size: int
-    places: Sequence[int]
-    failures: list[tuple[int, BaseException]]
-
-
 class Load:
     """One load.
 
@@ -127,81 +132,187 @@ class Load:
     ) -> None:
         self._session = session
         self._target = target
-        self._source = source
         self._options = options
-        if options.failed_rows is not None and is_file_of(source, options.failed_rows):
-            raise ValueError(
-                f"failed_rows={os.fspath(options.failed_rows)!r} is a file of the source: it would "
-                "be written while it is read"
-            )
-        name = target.query_string if isinstance(target, PreparedStatement) else str(target)
+        if options.counters and options.checkpoint is not None:
+            raise ValueError(COUNTED_TWICE)
+        if None not in (options.checkpoint, options.failed_rows) and os.path.realpath(
+            str(options.checkpoint)
+        ) == os.path.realpath(str(options.failed_rows)):
+            raise ValueError(f"checkpoint and failed_rows are one file: {options.checkpoint}")
+        own = [] if options.checkpoint is None else [os.fspath(options.checkpoint)]
+        own += [f"{path}.tmp" for path in own]
+        # Looked for once: the list is the same for all that follows.
+        self._files = files_of(source, own)
+        self._source = source if self._files is None else self._files
+        for name in ("failed_rows", "checkpoint"):
+            path = getattr(options, name)
+            if path is not None and is_file_of(self._files, path):
+                raise ValueError(
+                    f"{name}={os.fspath(path)!r} is a file of the source: it would be written "
+                    "while it is read"
+                )
+        self._table: TableMetadata | None = None
+        if isinstance(target, PreparedStatement):
+            name = target.query_string
+        else:
+            self._table = table_of(session.cluster.metadata, str(target), session.keyspace)
+            name = str(target)
         self.report = LoadReport(name, is_dry=options.dry_run)
-        self._checkpoint = Checkpoint(
-            options.checkpoint, {"source": name_for_people(source), "target": name}
-        )
+        self._pipes = Pipes()
+        self._chunks: Generator[Chunk, None, None] | None = None
+        self._work: Future[Any] | None = None  # of the thread, the last one
         self._plan: Plan | None = None
         self._prepared: Any = None
+        self._is_conditional = False
         self._keys = Keys((), None)
         self._mapping: dict[str, str] = {}
         self._columns: list[Column] = []
         self._order: list[str] = []
-        self._places: list[int] = []
-        self._failed_file: IO[str] | None = None
+        self._failed: FailedRows | None = None
         self._pace = Pace(options.concurrency)
         self._delay = 0.0  # before what has failed is tried again
+        self._waits = 0  # for the throttler, since the last row was written
         self._progress = Progress(False)
+        self._checkpoint = Checkpoint(
+            options.checkpoint,
+            {} if options.checkpoint is None else self._subject(source),
+            restart=options.restart,
+            is_read_only=options.dry_run,
+        )
+
+    def _subject(self, source: object) -> dict[str, Any]:
+        """Return what the checkpoint belongs to."""
+        options = self._options
+        found: dict[str, Any] = {"work": "load", "options": options.that_change_rows()}
+        if self._table is not None:
+            found["table"] = full_name(self._table)
+        elif isinstance(self._target, PreparedStatement):
+            found["table"] = f"{self._target.table_keyspace}.{self._target.table}"
+            found["statement"] = self._target.query_string
+        if self._files is not None:
+            found["files"] = describe_files(self._files)
+            return found
+        if options.checkpoint_name is None:
+            raise ValueError(
+                f"a checkpoint= for {type(source).__name__} needs checkpoint_name=, which says "
+                "what these rows are: they have no path, size or time by which another run could "
+                "know them"
+            )
+        count = len(source) if hasattr(source, "__len__") else None
+        columns = fields_of_each(source, self._reading(Position(0, 0)))[0][1]
+        found["rows"] = {"name": options.checkpoint_name, "count": count, "columns": columns}
+        return found
 
     # -- the steps ---------------------------------------------------------------------------------
 
     def steps(self) -> Generator[Step, Any, LoadReport]:
         """Yield the calls that wait; the report is returned."""
-        began = time.monotonic()
-        options = self._options
-        if isinstance(self._target, PreparedStatement):
-            self._prepared = self._target
-        else:
-            self._plan = self._planned()
-            self._prepared = yield Prepare(self._plan.text)
-        self._learn_columns()
-        done = self._checkpoint.state
-        self.report.skipped = int(done.get("position", 0))
-        chunks = chunks_of(self._source, self._reading(self.report.skipped))
-        self._progress = Progress(options.progress, self.report.target)
         # One thread: a source is read in order.
-        reader = ThreadPoolExecutor(1, "cassandra-load")
-        coming: Future[Bound | None] | None = None
+        reader = Worker("cassandra-load")
+        try:
+            binder, chunks = yield from self._prepare(reader)
+            yield from self._load(reader, binder, chunks)
+            return self.report
+        finally:
+            # Nobody waits for a source that hangs. Its files are closed when it is at rest.
+            if self._work is None or self._work.cancel() or self._work.done():
+                self._close()
+            else:
+                reader.submit(self._close)
+            reader.shutdown()
+
+    def _load(
+        self, reader: Worker, binder: Binder, chunks: Generator[Chunk, None, None]
+    ) -> Generator[Step, Any, None]:
+        """Read, bind and write all chunks."""
+        began = time.monotonic()
+        self._progress = Progress(self._options.progress, self.report.target)
+        self._work = reader.submit(binder.next_of, chunks)
         try:
             with self._progress:
-                coming = reader.submit(self._next, chunks)
                 while True:
-                    bound: Bound | None = yield Work(coming)
+                    bound: Bound | None = yield Work(self._work)
                     if bound is None:
                         break
-                    coming = reader.submit(self._next, chunks)
+                    self._work = reader.submit(binder.next_of, chunks)
                     yield from self._write(bound)
                     self._end_of(bound.chunk)
                     self.report.seconds = time.monotonic() - began
+            self._checkpoint.remove()
+        except (LoadError, SessionShutdown, DependencyException) as error:
+            error.report = self.report  # type: ignore[union-attr]
+            raise
+        except Exception as error:
+            raise LoadError(_words_of(error), self.report) from error
+        except BaseException as error:  # Control-C, say
+            with suppress(AttributeError):
+                error.report = self.report  # type: ignore[attr-defined]
+            raise
         finally:
             self.report.seconds = time.monotonic() - began
-            # Nobody waits for a source that hangs. Its files are closed when it is at rest.
-            if coming is not None and not coming.cancel():
-                coming.add_done_callback(lambda _: chunks.close())
-            else:
-                chunks.close()
-            reader.shutdown(wait=False)
-            if self._failed_file is not None:
-                self._failed_file.close()
-        self._checkpoint.remove()
-        return self.report
+            if self._failed is not None:
+                self._failed.close()
 
-    def _planned(self) -> Plan:
+    def _close(self) -> None:
+        if self._chunks is not None:
+            self._chunks.close()
+        self._pipes.close()
+
+    def _prepare(
+        self, reader: Worker
+    ) -> Generator[Step, Any, tuple[Binder, Generator[Chunk, None, None]]]:
+        """Find out what is written, and refuse what cannot be."""
         options = self._options
-        metadata = self._session.cluster.metadata
-        table = table_of(metadata, str(self._target), self._session.keyspace)
+        # In the thread: the first bytes of a pipe may come late, and a loop must not wait for them.
+        self._work = reader.submit(fields_of_each, self._source, self._reading(Position(0, 0)))
+        fields = yield Work(self._work)
+        if isinstance(self._target, PreparedStatement):
+            self._prepared = self._target
+            self._mapping.update(_mapping_of(options.columns)[0])
+        else:
+            assert self._table is not None
+            self._plan = self._planned(self._table, fields)
+            self._prepared = yield Prepare(self._plan.text)
+        self._is_conditional = is_conditional(self._prepared.query_string)
+        self._check_checkpoint()
+        binder = self._learn_columns()
+        reading = self._reading(Position(0, 0))
+        for source, names in fields:
+            if names is not None:
+                positions_of(names, source, reading)
+        if self._table is not None and self._plan is not None:
+            plan = static_plan(self._table, self._plan, options.using())
+            if plan is not None:
+                binder.static_rows = self._static_rows(self._table, (yield Prepare(plan)))
+        done = self._checkpoint.state
+        begin = Position(int(done.get("file", 0)), int(done.get("row", 0)))
+        self.report.skipped = int(done.get("rows", 0))
+        self._chunks = chunks_of(self._source, self._reading(begin))
+        return binder, self._chunks
+
+    def _check_checkpoint(self) -> None:
+        """Refuse a checkpoint for what must not be written twice: rows since the last one are."""
+        if self._options.checkpoint is None:
+            return
+        is_counter = any(
+            column.type.typename == "counter" for column in self._prepared.column_metadata
+        )
+        if is_counter or (self._plan is not None and self._plan.is_counter):
+            raise ValueError(COUNTED_TWICE)
+        if not self._is_idempotent:
+            raise ValueError(
+                "checkpoint needs a statement that may be executed twice, because rows since the "
+                "last checkpoint are: if this one may, set its is_idempotent to True"
+            )
+
+    def _planned(
+        self, table: TableMetadata, fields: Sequence[tuple[str, list[str] | None]]
+    ) -> Plan:
+        options = self._options
         self._mapping, wanted = _mapping_of(options.columns)
-        special = (options.ttl_column, options.timestamp_column)
+        special = [one for one in (options.ttl_column, options.timestamp_column) if one is not None]
         if not wanted:
-            wanted = self._columns_of_source(table, [one for one in special if one is not None])
+            wanted = self._columns_of_source(table, fields, special)
         return plan_of(
             table,
             wanted,
@@ -212,39 +323,40 @@ class Load:
             counters=options.counters,
         )
 
-    def _columns_of_source(self, table: TableMetadata, special: Sequence[str]) -> list[str]:
-        """Return the columns of the table that a source with names has; [] for all."""
-        names = field_names(self._source, self._reading(0))
-        if names is None:
-            return []
-        unknown = [name for name in names if name not in table.columns and name not in special]
-        unknown = [name for name in unknown if not name.startswith("_")]
-        if unknown:
-            raise ValueError(
-                f"the source has a column {unknown[0]!r}, and table {table.keyspace_name}."
-                f"{table.name} has none of this name, but {', '.join(table.columns)}: columns= "
-                "says which are written, and how they are called in the source"
-            )
-        return [name for name in table.columns if name in names]
+    def _columns_of_source(
+        self,
+        table: TableMetadata,
+        fields: Sequence[tuple[str, list[str] | None]],
+        special: Sequence[str],
+    ) -> list[str]:
+        """Return the columns of the table that any file of the source has; [] for all."""
+        ignored = self._options.ignore
+        present: set[str] = set()
+        for source, names in fields:
+            if names is None:  # each row has its own, or it is by position
+                present.update(table.columns)
+                continue
+            check_names(names, source, (*ignored, *special), None, table)
+            present.update(names)
+        found = [name for name in table.columns if name in present and name not in ignored]
+        return found or list(table.columns)
 
-    def _learn_columns(self) -> None:
+    def _learn_columns(self) -> Binder:
         options, prepared = self._options, self._prepared
-        fields = {"[ttl]": options.ttl_column, "[timestamp]": options.timestamp_column}
-        for marker, field in fields.items():
+        markers = {"[ttl]": options.ttl_column, "[timestamp]": options.timestamp_column}
+        for marker, field in markers.items():
             if field is not None:
                 self._mapping[marker] = field
-        if self._plan is None:
-            self._mapping.update(_mapping_of(options.columns)[0])
-        self._columns = columns_of(prepared)
-        names = [column.name for column in self._columns]
+        columns = columns_of(prepared)
+        names = [column.name for column in columns]
         # As rows without names have them: bind markers of counters stand in another order.
         asked = names if self._plan is None else list(self._plan.names)
         asked += [name for name in names if name not in asked]
         self._order = [self._mapping.get(name, name) for name in asked]
-        self._places = [asked.index(name) for name in names]
         keyspace = self._session.cluster.metadata.keyspaces.get(prepared.table_keyspace)
         table = keyspace.tables.get(prepared.table) if keyspace is not None else None
         clustering: list[int] | None = None
+        key: set[str] = {names[at] for at in prepared.routing_key_indexes or ()}
         # A name that stands twice (SET a = ? WHERE ... IF a = ?) says nothing of the key.
         if table is not None and len(set(names)) == len(names):
             wanted = [column.name for column in table.clustering_key]
@@ -252,124 +364,62 @@ class Load:
                 clustering = [names.index(name) for name in wanted]
             elif not any(name in names for name in wanted):
                 clustering = []  # static columns alone
+            key.update(wanted)
+        # Columns that nobody asked for by name may be missing in some of many files.
+        is_free = self._is_closed
+        self._columns = [
+            column._replace(
+                is_key=column.name in key,
+                is_needed=not is_free or column.name in key or column.name in markers,
+            )
+            for column in columns
+        ]
         self._keys = Keys(tuple(prepared.routing_key_indexes or ()), clustering)
+        order = [asked.index(name) for name in names]
+        binder = Binder(
+            prepared, self._columns, self._mapping, order, self._keys, self._batch, self._owners
+        )
+        binder.is_closed = self._is_closed
+        binder.ignored = frozenset(options.ignore)
+        binder.is_dry = options.dry_run
+        binder.is_empty_null = "" in Formats(options.null).nulls
+        return binder
 
-    def _reading(self, skip: int) -> Reading:
+    def _static_rows(self, table: TableMetadata, prepared: PreparedStatement) -> StaticRows:
+        names = [column.name for column in self._columns]
+        keys = {column.name for column in (*table.partition_key, *table.clustering_key)}
+        others = [at for at, name in enumerate(names) if name in table.columns]
+        others = [at for at in others if names[at] not in keys]
+        return StaticRows(
+            prepared,
+            [names.index(column.name) for column in prepared.column_metadata],
+            [at for at in others if table.columns[names[at]].is_static],
+            list(self._keys.clustering or ()),
+            [at for at in others if not table.columns[names[at]].is_static],
+        )
+
+    def _reading(self, skip: Position) -> Reading:
         options = self._options
-        delimiter = options.delimiter
-        if delimiter is None:
-            delimiter = "\t" if ".tsv" in name_for_people(self._source).lower() else ","
         return Reading(
             options.format,
             self._columns,
             self._mapping,
             Formats(options.null, options.date_format, options.timestamp_format),
             self._order if options.header is False else options.header,
-            delimiter,
+            options.delimiter,
             options.quote,
             skip,
             self._is_closed,
             (self._prepared.bind_plan, self._prepared.protocol_version) if self._prepared else None,
+            options.encoding,
+            frozenset(options.ignore),
+            self._pipes,
         )
 
     @property
     def _is_closed(self) -> bool:
         # What the source has and the table has not would be lost without a word.
         return self._plan is not None and self._options.columns is None
-
-    # -- reading, in a thread ----------------------------------------------------------------------
-
-    def _next(self, chunks: Iterator[Chunk]) -> Bound | None:
-        chunk = next(chunks, None)
-        if chunk is None:
-            return None
-        failures: list[tuple[int, BaseException]] = []
-        source = chunk.rows
-        places: Sequence[int] = range(chunk.size)
-        if isinstance(source, bind.RowsBlock):
-            return self._grouped(chunk._replace(rows=()), source, places, failures)
-        if isinstance(source, list):
-            failures = [(at, row) for at, row in enumerate(source) if isinstance(row, Exception)]
-            if failures:
-                bad = {at for at, _ in failures}
-                places = [at for at in places if at not in bad]
-                source = [source[at] for at in places]
-            if chunk.source is None:
-                source, places = self._by_markers(source, places, failures)
-        bound: list[tuple[Sequence[int], Any]] = []
-        self._bind(source, places, bound, failures)
-        if len(bound) == 1:
-            places, block = bound[0]
-        else:
-            places = [place for some, _ in bound for place in some]
-            block = self._no_rows()
-            for _, part in bound:
-                for row in part.rows():
-                    block.append(row)
-        return self._grouped(chunk, block, places, sorted(failures, key=lambda one: one[0]))
-
-    def _grouped(
-        self,
-        chunk: Chunk,
-        block: Any,
-        places: Sequence[int],
-        failures: list[tuple[int, BaseException]],
-    ) -> Bound:
-        """Make the requests of a chunk. They have the rows, whose block is not kept beside."""
-        waves = []
-        if not self._options.dry_run:
-            waves = grouping.request_waves(block, self._keys, self._batch, self._owners())
-        return Bound(chunk, waves, len(block), block.size, places, failures)
-
-    def _by_markers(
-        self, rows: list[Any], places: Sequence[int], failures: list[tuple[int, BaseException]]
-    ) -> tuple[list[Any], Sequence[int]]:
-        """Return rows of the program as the bind markers want them, and their places."""
-        is_in_order = self._places == list(range(len(self._places)))
-        if is_in_order and all(type(row) is tuple for row in rows):
-            return rows, places
-        fields = [(one.name, self._mapping.get(one.name, one.name)) for one in self._columns]
-        known = {field for _, field in fields} if self._is_closed else None
-        made: list[Any] = []
-        kept: list[int] = []
-        for place, row in zip(places, rows, strict=True):
-            found = row
-            if isinstance(row, Mapping):
-                wrong = unknown_field(row, known) if known is not None else None
-                if wrong is not None:
-                    failures.append((place, wrong))
-                    continue
-                found = {marker: row[field] for marker, field in fields if field in row}
-            elif isinstance(row, (tuple, list)):
-                if not is_in_order and len(row) == len(self._places):
-                    found = [row[at] for at in self._places]
-            elif self._mapping and not isinstance(row, (str, bytes)):
-                found = {name: getattr(row, field) for name, field in fields if hasattr(row, field)}
-            made.append(found)
-            kept.append(place)
-        return made, kept
-
-    def _bind(
-        self,
-        source: Any,
-        places: Sequence[int],
-        bound: list[tuple[Sequence[int], Any]],
-        failures: list[tuple[int, BaseException]],
-    ) -> None:
-        """Bind rows at once; halves of them if one cannot be bound, to find it."""
-        if not places:
-            return
-        try:
-            block = bind_rows(self._prepared, source)
-        except (TypeError, ValueError, KeyError) as error:
-            if len(places) == 1:
-                failures.append((places[0], error))
-                return
-            middle = len(places) // 2
-            for start, part in ((0, places[:middle]), (middle, places[middle:])):
-                self._bind(slice_of(source, start, len(part)), part, bound, failures)
-            return
-        bound.append((places, block))
 
     # -- writing -----------------------------------------------------------------------------------
 
@@ -381,7 +431,8 @@ class Load:
             self._progress.add(bound.row_count)
             self.report.bytes += bound.size
             return
-        for groups in bound.waves:
+        for wave in bound.waves:
+            groups = wave.groups
             while groups:
                 again: list[Group] = []
                 self._delay = 0.0
@@ -389,16 +440,16 @@ class Load:
                 while at < len(groups):
                     some = groups[at : at + self._pace.slice]
                     at += len(some)
-                    again += yield from self._send(bound, some)
+                    again += yield from self._send(bound, wave, some)
                 groups = again
                 if groups:
-                    self.report.retries += len(groups)
                     yield Pause(self._delay)
 
     @property
     def _batch(self) -> str | None:
         # The server refuses counters in batches of this type, and one batch has one outcome.
-        if self._plan is not None and self._plan.is_counter:
+        # Conditions have an outcome for each row, and none may be of several partitions.
+        if self._is_conditional or (self._plan is not None and self._plan.is_counter):
             return None
         return self._options.batch
 
@@ -406,35 +457,54 @@ class Load:
         routing = self._session.cluster.metadata.routing()
         return routing.map_of(self._prepared.table_keyspace) if routing is not None else None
 
-    def _send(self, bound: Bound, groups: Sequence[Group]) -> Generator[Step, Any, list[Group]]:
+    def _send(
+        self, bound: Bound, wave: Wave, groups: Sequence[Group]
+    ) -> Generator[Step, Any, list[Group]]:
         """Execute requests; return those that are to be tried again."""
         began = time.monotonic()
         failed: list[tuple[Group, BaseException]] = []
-        written = 0
+        written = missed = 0
         sent = iter(groups)
 
         def take(success: bool, result: Any) -> None:
-            nonlocal written
+            nonlocal written, missed
             group = next(sent)
-            if success:
+            if not success:
+                failed.append((group, result))
+            elif self._is_conditional and not result.was_applied:
+                missed += len(group)
+            else:
                 written += len(group)
                 self.report.bytes += group.size
-            else:
-                failed.append((group, result))
 
         try:
-            yield Requests(map(self._statement, groups), self._pace.limit, take)
+            yield Requests(
+                (self._statement(wave.prepared, group) for group in groups), self._pace.limit, take
+            )
         finally:
             self.report.written += written
-            self._progress.add(written)
-        self.report.requests += len(groups)
+            self.report.not_applied += missed
+            self._progress.add(written + missed)
+        held = [group for group, error in failed if isinstance(error, RequestThrottled)]
+        self.report.requests += len(groups) - len(held)
+        self._waits = 0 if written or missed else self._waits + 1
+        if held:
+            self._pace.give_way()
         is_overloaded = any(isinstance(error, _OVERLOAD) for _, error in failed)
-        self._pace.note(len(groups), time.monotonic() - began, is_overloaded)
+        self._pace.note(len(groups) - len(held), time.monotonic() - began, is_overloaded)
         return [
-            again for group, error in failed for again in self._after_failure(bound, group, error)
+            again
+            for group, error in failed
+            for again in self._after_failure(bound, wave, group, error)
         ]
 
-    def _after_failure(self, bound: Bound, group: Group, error: BaseException) -> list[Group]:
+    def _after_failure(
+        self, bound: Bound, wave: Wave, group: Group, error: BaseException
+    ) -> list[Group]:
+        if isinstance(error, RequestThrottled) and self._waits < MOST_WAITS:
+            # The throttler of this very cluster says that it has not been sent: it waits.
+            self._delay = max(self._delay, min(0.001 * 2 ** min(self._waits, 8), LONGEST_WAIT))
+            return [group]
         group.tries += 1
         if isinstance(error, SessionShutdown) or not isinstance(
             error, (DriverException, TypeError, ValueError)
@@ -444,12 +514,15 @@ class Load:
             delay = delay_before_retry(error, group.tries)
             if delay is not None:
                 self._delay = max(self._delay, delay)
+                self.report.retries += 1
                 return [group]
             if len(group) > 1 and not may_pass(error):
                 # One row of it may be wrong: which one is found by sending each alone.
-                return group.alone()
+                alone = group.alone()
+                self.report.retries += len(alone)
+                return alone
         for row in group.rows:
-            self._fail(bound.chunk, bound.places[row], error)
+            self._fail(bound.chunk, wave.places[row], error)
         return []
 
     @property
@@ -458,8 +531,7 @@ class Load:
             return self._plan.is_idempotent
         return bool(self._prepared.is_idempotent)
 
-    def _statement(self, group: Group) -> Any:
-        prepared = self._prepared
+    def _statement(self, prepared: PreparedStatement, group: Group) -> Any:
         statement: Any
         if len(group) == 1:
             statement = BoundStatement(prepared)
@@ -473,9 +545,6 @@ class Load:
             statement.consistency_level = self._options.consistency_level
         return statement
 
-    def _no_rows(self) -> Any:
-        return self._prepared.bind_plan.bind_many([], self._prepared.protocol_version)
-
     # -- failures, and the end of a chunk ----------------------------------------------------------
 
     def _fail(self, chunk: Chunk, index: int, error: BaseException) -> None:
@@ -483,7 +552,16 @@ class Load:
         failure = RowFailure(str(place), error)
         self.report.note_failure(failure)
         if self._options.failed_rows is not None:
-            self._keep(chunk, index, place, failure.reason)
+            if self._failed is None:
+                self._failed = FailedRows(
+                    self._options.failed_rows,
+                    self._columns,
+                    self._order,
+                    self._mapping,
+                    Formats(self._options.null).nulls,
+                    bool(self.report.skipped),
+                )
+            self._failed.keep(chunk, index, place, failure.reason)
         most = self._options.max_errors
         if most is not None and self.report.failed > most:
             raise LoadError(
@@ -493,56 +571,23 @@ class Load:
                 self.report,
             ) from error
 
-    def _keep(self, chunk: Chunk, index: int, place: Place, reason: str) -> None:
-        """Write a row, its place and its error to the file of failed rows."""
-        if self._failed_file is None:
-            path = Path(self._options.failed_rows or "")
-            self._failed_file = path.open("a" if self.report.skipped else "w", encoding="utf-8")
-        fields = self._fields_of(chunk, index)
-        fields.update(_source=place.source, _row=place.row, _line=place.line, _error=reason)
-        self._failed_file.write(json.dumps(fields, ensure_ascii=False) + "\n")
-        self._failed_file.flush()
-
-    def _fields_of(self, chunk: Chunk, index: int) -> dict[str, Any]:
-        names = [self._mapping.get(column.name, column.name) for column in self._columns]
-        if chunk.raw is not None:
-            raw = chunk.raw[index]
-            if isinstance(raw, str):  # of JSON lines
-                with suppress(ValueError):
-                    found = json.loads(raw)
-                    if isinstance(found, dict):
-                        return found
-                return {"_text": raw}
-            header = field_names(chunk.source, self._reading(0)) or names
-            null = self._options.null
-            return {
-                name: None if text == null else text
-                for name, text in zip(header, raw, strict=False)
-            }
-        row = chunk.rows[index] if isinstance(chunk.rows, list) else _row_of(chunk.rows, index)
-        if isinstance(row, Mapping):
-            return {str(name): json_of(value) for name, value in row.items()}
-        if isinstance(row, (tuple, list)):
-            return {name: json_of(one) for name, one in zip(names, row, strict=False)}
-        return {name: json_of(getattr(row, name, None)) for name in names}
-
     def _end_of(self, chunk: Chunk) -> None:
-        if self._failed_file is not None:
-            os.fsync(self._failed_file.fileno())
-        if not self._options.dry_run:
-            self._checkpoint.save(
-                position=chunk.position, written=self.report.written, failed=self.report.failed
-            )
+        if self._failed is not None:
+            self._failed.sync()
+        report = self.report
+        self._checkpoint.save(
+            file=chunk.position.file,
+            row=chunk.position.row,
+            rows=report.skipped + report.read,
+            written=report.written,
+            failed=report.failed,
+        )
 
 
-def _row_of(table: Any, index: int) -> Any:
-    """Return a row of a table as a mapping."""
-    one = slice_of(table, index, 1)
-    if hasattr(one, "to_pylist"):
-        return one.to_pylist()[0]
-    if hasattr(one, "to_dict"):
-        return one.to_dict("records")[0]
-    return one.tolist()[0]
+def _words_of(error: Exception) -> str:
+    """Return what an error of a source says; errors of the program are named with their class."""
+    is_ours = isinstance(error, (ValueError, OSError, DriverException)) and str(error)
+    return str(error) if is_ours else f"{type(error).__name__}: {error}"
 
 
 def _mapping_of(

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from cassandra.bulk.opened import check_encoding
+
 if TYPE_CHECKING:
     from cassandra.engine.profile import ExecutionProfile
 
@@ -25,7 +27,11 @@ class LoadOptions:
         or a list of names.
     :param delimiter: between fields of CSV; None for a comma, or a tabulator in .tsv.
     :param quote: around fields of CSV.
-    :param null: the text that stands for null in CSV.
+    :param null: the text that stands for null in CSV, or a list of several. The empty text stands
+        for an empty value in texts and blobs of the primary key, of which nothing is null.
+    :param encoding: of files of CSV and JSON lines.
+    :param ignore: names of fields that are left out. Others that the table does not have are
+        refused, unless `columns` says which are written.
     :param date_format: of dates, as `datetime.datetime.strptime` takes it; None for ISO 8601.
     :param timestamp_format: of timestamps; None for ISO 8601 or milliseconds since 1970.
     :param concurrency: how many requests are in flight at most. The number begins lower, rises
@@ -40,8 +46,11 @@ class LoadOptions:
     :param max_errors: how many rows may fail before the load ends; None for any number.
     :param failed_rows: a file of JSON lines for rows that failed, with their errors; it can be
         loaded again.
-    :param checkpoint: a file that says how far the load is. Another run with the same source and
-        target goes on from there; the file is removed at the end.
+    :param checkpoint: a file that says how far the load is. Another run with the same files,
+        table and options goes on from there; the file is removed at the end. What must not be
+        written twice, as counters, is refused.
+    :param checkpoint_name: says what the rows are, for a checkpoint of rows that are no files.
+    :param restart: True begins anew, whatever the checkpoint says.
     :param dry_run: True reads and checks all rows, and sends none.
     :param progress: True shows how far it is; None does so at a terminal.
     :param consistency_level: of the writes; None for the profile's.
@@ -55,7 +64,9 @@ class LoadOptions:
     header: bool | Sequence[str] = True
     delimiter: str | None = None
     quote: str = '"'
-    null: str = ""
+    null: str | Sequence[str] = ""
+    encoding: str = "utf-8"
+    ignore: Sequence[str] = ()
     date_format: str | None = None
     timestamp_format: str | None = None
     concurrency: int = 1024
@@ -68,6 +79,8 @@ class LoadOptions:
     max_errors: int | None = 0
     failed_rows: str | os.PathLike[str] | None = None
     checkpoint: str | os.PathLike[str] | None = None
+    checkpoint_name: str | None = None
+    restart: bool = False
     dry_run: bool = False
     progress: bool | None = None
     consistency_level: int | None = None
@@ -89,6 +102,48 @@ class LoadOptions:
                 "columns is a list of names, or a dict of fields and columns, not the text "
                 f"{self.columns!r}"
             )
+        nulls = (self.null,) if isinstance(self.null, str) else self.null
+        if not isinstance(nulls, (list, tuple)) or not all(isinstance(one, str) for one in nulls):
+            raise TypeError(f"null is a text or a list of texts, but is {self.null!r}")
+        if isinstance(self.ignore, str):
+            raise TypeError(f"ignore is a list of names, not the text {self.ignore!r}")
+        # Frozen: by Python's own name, which is the same for all that it is called.
+        object.__setattr__(self, "encoding", check_encoding(self.encoding))
+        for name in ("checkpoint_name", "restart"):
+            if getattr(self, name) and self.checkpoint is None:
+                raise ValueError(f"{name} is for loads with a checkpoint")
+
+    def using(self) -> dict[str, tuple[int | None, str | None]]:
+        """Return for TTL and TIMESTAMP the value of all rows, and the field of each row."""
+        return {
+            "TTL": (self.ttl, self.ttl_column),
+            "TIMESTAMP": (self.timestamp, self.timestamp_column),
+        }
+
+    def that_change_rows(self) -> dict[str, Any]:
+        """Return the options by which rows are read, counted and written, as JSON has them."""
+        found: dict[str, Any] = {name: getattr(self, name) for name in _CHANGE_ROWS}
+        if isinstance(self.columns, Mapping):
+            found["columns"] = dict(self.columns)
+        return found
+
+
+_CHANGE_ROWS = (
+    "columns",
+    "date_format",
+    "delimiter",
+    "encoding",
+    "format",
+    "header",
+    "ignore",
+    "null",
+    "quote",
+    "timestamp",
+    "timestamp_column",
+    "timestamp_format",
+    "ttl",
+    "ttl_column",
+)
 
 
 class LoadSettings(TypedDict, total=False):
@@ -99,7 +154,9 @@ class LoadSettings(TypedDict, total=False):
     header: bool | Sequence[str]
     delimiter: str | None
     quote: str
-    null: str
+    null: str | Sequence[str]
+    encoding: str
+    ignore: Sequence[str]
     date_format: str | None
     timestamp_format: str | None
     concurrency: int
@@ -112,6 +169,8 @@ class LoadSettings(TypedDict, total=False):
     max_errors: int | None
     failed_rows: str | os.PathLike[str] | None
     checkpoint: str | os.PathLike[str] | None
+    checkpoint_name: str | None
+    restart: bool
     dry_run: bool
     progress: bool | None
     consistency_level: int | None

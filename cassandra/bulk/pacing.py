@@ -20,6 +20,7 @@ class Pace:
     def __init__(self, most: int, first: int = 64) -> None:
         self.most = most
         self.limit = min(first, most)
+        self._ceiling = most  # below `most` once the cluster's throttler had no room
         self._best: float | None = None
 
     @property
@@ -45,4 +46,10 @@ class Pace:
         if best is not None and latency > best * _TOLERANCE:
             self.limit = max(1, int(self.limit * 0.8))
         else:
-            self.limit = min(self.most, int(self.limit * _GROW) + 1)
+            self._ceiling = min(self.most, self._ceiling + 1)
+            self.limit = min(self._ceiling, int(self.limit * _GROW) + 1)
+
+    def give_way(self) -> None:
+        """Take it that the cluster's own throttler had no room: rise slowly from now on."""
+        self.limit = max(1, int(self.limit * _SHRINK))
+        self._ceiling = self.limit

@@ -40,6 +40,8 @@ class LoadReport:
     :param read: rows that were read.
     :param written: rows that servers have acknowledged.
     :param failed: rows that were not written.
+    :param not_applied: rows whose condition (``IF NOT EXISTS``) did not hold, so that servers wrote
+        nothing.
     :param skipped: rows that an earlier run had done, as its checkpoint says.
     :param requests: how many requests were sent.
     :param retries: how many of them again.
@@ -60,6 +62,7 @@ class LoadReport:
     seconds: float = 0.0
     is_dry: bool = False
     failures: list[RowFailure] = field(default_factory=list)
+    not_applied: int = 0
 
     @property
     def rows_per_second(self) -> float:
@@ -93,6 +96,10 @@ class LoadReport:
         ]
         if self.skipped:
             lines.append(f"{self.skipped:,} rows were done before, by the checkpoint")
+        if self.not_applied:
+            lines.append(
+                f"{self.not_applied:,} rows were not applied, as their condition was not met"
+            )
         if self.failed:
             lines.append(f"{self.failed:,} rows failed:")
             lines += [f"  {one}" for one in self.failures[:10]]
@@ -102,7 +109,7 @@ class LoadReport:
 
 
 class LoadError(DriverException):
-    """More rows failed than may.
+    """A load ended before its source did: more rows failed than may, or the source cannot be read.
 
     :param message: the cause.
     :param report: of the rows until then.

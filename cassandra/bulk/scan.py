@@ -19,10 +19,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 from cassandra._steps import adrive, drive
+from cassandra.bulk.checkpoint import Checkpoint
 from cassandra.bulk.plain import PlainRows, plain_session
 from cassandra.bulk.ranges import TokenRange
 from cassandra.bulk.retrying import delay_before_retry
 from cassandra.bulk.scan_plan import Fetch, PageQueue, ScanStatement, plan_steps
+from cassandra.bulk.target import full_name, table_of
 from cassandra.client.columnar import column_plans, columnar_module, rows_message
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.query.settings import NOT_SET
@@ -112,6 +114,10 @@ class _ScanBase:
             raise TypeError(f"a scan does not have the option {next(iter(given))!r}")
         if self.splits is not None:
             _positive("splits", self.splits)
+        # What else a checkpoint belongs to: a copy has its target, say.
+        self.purpose: dict[str, Any] = {}
+        self.is_dry = False  # nothing is done with the pages that another run could go on from
+        self._point: Checkpoint | None = None
 
     def _steps(self) -> Generator[Callable[[Any], Any], Any, ScanStatement]:
         return plan_steps(
@@ -124,15 +130,29 @@ class _ScanBase:
             self.concurrency,
         )
 
-    @property
-    def _description(self) -> str:
-        return f"{self.table} {self.columns!r} {self.where!r} {self.parameters!r}"
+    def _opened_checkpoint(self) -> Checkpoint | None:
+        """Return the file that says what was read; None if there is to be none."""
+        if self.checkpoint is None:
+            return None
+        metadata = self.session.cluster.metadata
+        table = table_of(metadata, self.table, self.session.keyspace, with_views=True)
+        columns: Any = self.columns
+        subject = {
+            "work": "scan",
+            "table": full_name(table),
+            "columns": columns if columns is None or isinstance(columns, str) else list(columns),
+            "where": self.where,
+            "parameters": [repr(value) for value in self.parameters],
+            **self.purpose,
+        }
+        return Checkpoint(self.checkpoint, subject, is_read_only=self.is_dry)
 
     def _queue(self, statement: ScanStatement) -> PageQueue:
         ranges = statement.ranges if self.ranges is None else self.ranges
         queue = PageQueue(ranges, self.concurrency, self.max_bytes, self.in_order)
-        if self.checkpoint is not None:
-            queue.resume(self.checkpoint, self._description)
+        self._point = self._opened_checkpoint()
+        if self._point is not None:
+            queue.resume(self._point)
         return queue
 
     def _send(self, statement: ScanStatement, queue: PageQueue, fetch: Fetch) -> None:
@@ -145,8 +165,8 @@ class _ScanBase:
     def _used(self, queue: PageQueue, fetch: Fetch, state: bytes | None) -> None:
         queue.used(fetch, state)
         # After the page was used: one that was only read would be missing after a crash.
-        if self.checkpoint is not None:
-            queue.save(self.checkpoint, self._description)
+        if self._point is not None:
+            queue.save(self._point)
 
 
 def _positive(name: str, value: object) -> int:
@@ -454,6 +474,12 @@ class AsyncScan(_ScanBase):
         return polars.from_arrow(await self.to_arrow(**{"durations": "struct", **options}))
 
 
+def _refuse_checkpoint(options: Mapping[str, Any]) -> None:
+    # The number of the rows that were counted before is not in it.
+    if options.get("checkpoint") is not None:
+        raise TypeError("a count does not have the option 'checkpoint'")
+
+
 def count(session: Session, table: str, where: str | None = None, **options: Any) -> int:
     """Count the rows of a table by ranges.
 
@@ -462,6 +488,7 @@ def count(session: Session, table: str, where: str | None = None, **options: Any
     :param where: a condition in CQL; None for all rows.
     :param options: see `ScanOptions`.
     """
+    _refuse_checkpoint(options)
     # The servers count: each range gives one row with its number.
     pages = Scan(session, table, "count(*)", where, options).pages()  # type: ignore[arg-type]
     rows = PlainRows()
@@ -478,6 +505,7 @@ async def acount(
     :param where: a condition in CQL; None for all rows.
     :param options: see `ScanOptions`.
     """
+    _refuse_checkpoint(options)
     scan = AsyncScan(session, table, "count(*)", where, options)  # type: ignore[arg-type]
     rows = PlainRows()
     total = 0

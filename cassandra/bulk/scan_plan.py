@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cassandra.bulk.checkpoint import write_json
+from cassandra.bulk.checkpoint import Checkpoint
 from cassandra.bulk.plain import PlainRows
 from cassandra.bulk.ranges import (
     FIRST,
@@ -30,8 +28,6 @@ from cassandra.query.statement import SimpleStatement
 from cassandra.util.cql_text import cql_string, escape_name
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from cassandra.metadata.host import Host
     from cassandra.metadata.schema.tables import TableMetadata
     from cassandra.query import PreparedStatement
@@ -290,41 +286,32 @@ class PageQueue:
 
     # -- checkpoints -------------------------------------------------------------------------------
 
-    def save(self, path: str | Path, what: str) -> None:
+    def save(self, checkpoint: Checkpoint) -> None:
         """Write the pages that were used into a file, in one step.
 
-        :param path: the file.
-        :param what: the scan.
+        :param checkpoint: the file.
         """
-        content = {
-            "scan": what,
-            "ranges": [[one.start, one.end, list(one.replicas)] for one in self.ranges],
-            "finished": sorted(self.finished),
-            "places": {str(number): state.hex() for number, state in self.places.items()},
-        }
-        write_json(path, content)
+        checkpoint.save(
+            ranges=[[one.start, one.end, list(one.replicas)] for one in self.ranges],
+            finished=sorted(self.finished),
+            places={str(number): state.hex() for number, state in self.places.items()},
+        )
 
-    def resume(self, path: str | Path, what: str) -> None:
-        """Go on where the scan that wrote this file ended; do nothing if there is no file.
+    def resume(self, checkpoint: Checkpoint) -> None:
+        """Go on where the scan that wrote a file ended; do nothing if there is no file.
 
-        :param path: the file.
-        :param what: the scan.
-        :raises ValueError: if the file is of another scan, or damaged.
+        :param checkpoint: the file.
+        :raises ValueError: if it is damaged.
         """
+        content = checkpoint.state
+        if not content:
+            return
         try:
-            with open(path, encoding="utf-8") as file:
-                content = json.load(file)
-            if content["scan"] != what:
-                raise ValueError(f"it is of another scan: {content['scan']}")
             ranges = [TokenRange(start, end, tuple(at)) for start, end, at in content["ranges"]]
             finished = set(content["finished"])
             places = {int(k): bytes.fromhex(v) for k, v in content["places"].items()}
-        except FileNotFoundError:
-            return
-        except (ValueError, KeyError, TypeError) as error:
-            raise ValueError(
-                f"the checkpoint {os.fspath(path)!r} cannot be used: {error}"
-            ) from error
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"the checkpoint of the scan is damaged: {error!r}") from error
         self.ranges, self.finished, self.places = ranges, finished, places
         self._waiting = deque(
             Fetch(number, places.get(number))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra.bulk.chunks import Column
+from cassandra.protocol.encrypted import is_encrypted
 from cassandra.query.prepared import PreparedStatement
 from cassandra.util.cql_text import protect_name
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from cassandra.metadata.cluster_metadata import Metadata
     from cassandra.metadata.schema.tables import TableMetadata
 
-__all__ = ["Plan", "plan_of", "table_of"]
+__all__ = ["Plan", "columns_of", "full_name", "plan_of", "static_plan", "table_of"]
 
 
 class Plan(NamedTuple):
@@ -139,14 +140,8 @@ def plan_of(
         *_using("TTL", ttl, ttl_column),
         *_using("TIMESTAMP", timestamp, timestamp_column),
     ]
-    columns = ", ".join(map(protect_name, names))
-    text = (
-        f"INSERT INTO {protect_name(table.keyspace_name)}.{protect_name(table.name)} ({columns}) "
-        f"VALUES ({', '.join('?' * len(names))})"
-    )
-    text += f" USING {' AND '.join(using)}" if using else ""
     # An INSERT may be sent again: it writes the same row.
-    return Plan(text, tuple(names), True, False)
+    return Plan(_insert(table, names, using), tuple(names), True, False)
 
 
 def _using(clause: str, constant: int | None, column: str | None) -> list[str]:
@@ -183,9 +178,48 @@ def _counter_plan(
     return Plan(text, tuple(names), False, True)
 
 
+def static_plan(
+    table: TableMetadata, plan: Plan, using: Mapping[str, tuple[int | None, str | None]]
+) -> str | None:
+    """Return the statement for rows that have static columns alone; None if there are no such rows.
+
+    An unloaded table has a row without clustering columns for each partition that has no rows.
+
+    :param table: its metadata.
+    :param plan: the statement for all other rows.
+    :param using: for TTL and TIMESTAMP the value, and the field that has it.
+    """
+    partition = [column.name for column in table.partition_key]
+    clustering = [column.name for column in table.clustering_key]
+    static = [name for name in plan.names if table.columns[name].is_static]
+    if plan.is_counter or not static or not clustering or clustering[0] not in plan.names:
+        return None
+    names = [*partition, *static]
+    clauses = [clause for name, values in using.items() for clause in _using(name, *values)]
+    return _insert(table, names, clauses)
+
+
+def _insert(table: TableMetadata, names: Sequence[str], using: Sequence[str]) -> str:
+    columns = ", ".join(map(protect_name, names))
+    text = f"INSERT INTO {full_name(table)} ({columns}) VALUES ({', '.join('?' * len(names))})"
+    return text + (f" USING {' AND '.join(using)}" if using else "")
+
+
+def full_name(table: TableMetadata) -> str:
+    """Return the name of a table with its keyspace, as CQL has it.
+
+    :param table: its metadata.
+    """
+    return f"{protect_name(table.keyspace_name)}.{protect_name(table.name)}"
+
+
 def columns_of(prepared: PreparedStatement) -> list[Column]:
-    """Return the columns that a prepared statement binds.
+    """Return the columns that a prepared statement binds, with the types of clear values.
 
     :param prepared: the statement.
     """
-    return [Column(column.name, column.type) for column in prepared.column_metadata]
+    # Those of the plan: the server's type of an encrypted column is blob.
+    return [
+        Column(column.name, column.type, is_hidden=is_encrypted(column.type))
+        for column in prepared.bind_plan.columns
+    ]

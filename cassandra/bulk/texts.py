@@ -3,6 +3,10 @@
 A reader is made once for each column. Collections, tuples, user-defined types and vectors are JSON
 in a CSV field: ``[1, 2]``, ``{"a": 1}``; a set is a list, a map with keys that are not texts has
 texts of them. Times without an offset are UTC.
+
+A reader takes the forms that the guide lists, the same on every Python, and refuses all else: a
+value that is guessed is a value that is altered in silence. Blanks around a value that is not a
+text do not matter.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ from __future__ import annotations
 import datetime
 import json
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -20,13 +25,17 @@ from uuid import UUID
 from cassandra.util.daterange import DateRange
 from cassandra.util.geometry import LineString, Point, Polygon
 from cassandra.util.sortedset import SortedSet
-from cassandra.util.temporal import Date, Duration, Time
+from cassandra.util.temporal import Date, Duration, MillisTimestamp, Time
 
 __all__ = [
+    "READING_ERRORS",
     "Formats",
+    "hiding",
     "json_of",
     "json_reader",
+    "parsed_json",
     "refuse_other",
+    "shown",
     "text_of",
     "text_reader",
     "usual_kind",
@@ -34,38 +43,106 @@ __all__ = [
 
 Reader = Callable[[Any], Any]
 
+# What a reader raises for a value that it does not take.
+READING_ERRORS = (ValueError, TypeError, OverflowError)
+
 _TRUE = frozenset({"true", "t", "yes", "y", "1"})
 _FALSE = frozenset({"false", "f", "no", "n", "0"})
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
-_MICROSECOND = datetime.timedelta(microseconds=1)
-_OFFSET = re.compile(r"([+-]\d{2})(\d{2})$")
-_FRACTION = re.compile(r"\.\d+")
-_PART = re.compile(r"(\d+)(mo|ms|us|µs|ns|y|w|d|h|m|s)", re.IGNORECASE)
-_NANOSECONDS = {
-    "h": 3_600_000_000_000,
-    "m": 60_000_000_000,
-    "s": 1_000_000_000,
-    "ms": 1_000_000,
-    "us": 1_000,
-    "µs": 1_000,
-    "ns": 1,
-}
-_MONTHS = {"y": 12, "mo": 1}
-_DAYS = {"w": 7, "d": 1}
+_BLANKS = " \t"
+_LONGEST_SHOWN = 200  # characters of a value in an error
+_FIRST_MILLIS = -62_135_596_800_000  # 0001-01-01, which `datetime` begins with
+_LAST_MILLIS = 253_402_300_799_999
+
+# ASCII digits alone: `int` and others take those of all scripts.
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_NO_NUMBER = re.compile(r"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
+_UUID = re.compile(
+    r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
+    r"|[0-9a-fA-F]{32}"
+)
+_BLOB = re.compile(r"(?:0[xX])?((?:[0-9a-fA-F]{2})*)")
+_DATE = re.compile(r"([+-]?[0-9]{4,7})-([0-9]{2})-([0-9]{2})")
+_TIMESTAMP = re.compile(
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
+    r"(?:[Tt ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?"
+    r"(?:([Zz])|([+-])([0-9]{2})(?::?([0-9]{2}))?)?)?"
+)
+# What may stand behind the seconds for `datetime.fromisoformat`; before 3.11 it knows fewer forms.
+_BEHIND_SECONDS = re.compile(
+    r"(?:\.[0-9]{3}|\.[0-9]{6})?(?:[+-][0-9]{2}:[0-5][0-9])?"
+    if sys.version_info < (3, 11)
+    else r"(?:\.[0-9]{1,6})?(?:Z|[+-][0-9]{2}:?[0-5][0-9])?"
+)
+_DURATION = re.compile(
+    r"([+-]?)(?=.)(?:([0-9]+)y)?(?:([0-9]+)mo)?(?:([0-9]+)w)?(?:([0-9]+)d)?(?:([0-9]+)h)?"
+    r"(?:([0-9]+)m)?(?:([0-9]+)s)?(?:([0-9]+)ms)?(?:([0-9]+)[u\xb5\u03bc]s)?(?:([0-9]+)ns)?",
+    re.IGNORECASE,
+)
+# By the groups of the pattern: months, days and nanoseconds of each unit.
+_UNITS = (
+    (12, 0, 0),
+    (1, 0, 0),
+    (0, 7, 0),
+    (0, 1, 0),
+    (0, 0, 3_600_000_000_000),
+    (0, 0, 60_000_000_000),
+    (0, 0, 1_000_000_000),
+    (0, 0, 1_000_000),
+    (0, 0, 1_000),
+    (0, 0, 1),
+)
 
 
 @dataclass(frozen=True)
 class Formats:
     """Options for writing values as texts.
 
-    :param null: the text that stands for null.
+    :param null: the text that stands for null, or several of them.
     :param date: a format of `datetime.datetime.strptime` for dates; None for ISO 8601.
     :param timestamp: one for timestamps; None for ISO 8601, or milliseconds since 1970.
     """
 
-    null: str = ""
+    null: str | Sequence[str] = ""
     date: str | None = None
     timestamp: str | None = None
+
+    @property
+    def nulls(self) -> tuple[str, ...]:
+        """The texts that stand for null."""
+        return (self.null,) if isinstance(self.null, str) else tuple(self.null)
+
+
+def shown(value: object) -> str:
+    """Return a value for an error: it may be long, or nested so deep that it has no repr.
+
+    :param value: the value.
+    """
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):
+        return f"this {type(value).__name__}"
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
+
+
+def hiding(read: Reader, kind: str) -> Reader:
+    """Return a reader whose errors do not show the value.
+
+    :param read: the reader.
+    :param kind: the name of the CQL type.
+    """
+
+    def hidden(value: Any) -> Any:
+        try:
+            return read(value)
+        except READING_ERRORS:
+            raise ValueError(
+                f"this {type(value).__name__} is not {_DESCRIBED.get(kind, f'of type {kind}')} "
+                "(values of encrypted columns are not shown)"
+            ) from None
+
+    return hidden
 
 
 def text_reader(cql_type: Any, formats: Formats) -> Reader:
@@ -117,40 +194,138 @@ def json_reader(cql_type: Any, formats: Formats) -> Reader:
         return _nullable(partial(_tuple, inner))
     if kind == "frozen" and inner:
         return inner[0]
-    return _nullable(partial(_scalar, kind, text_reader(cql_type, formats)))
+    return _scalar_reader(kind, text_reader(cql_type, formats))
 
 
 def _nullable(read: Reader) -> Reader:
     return lambda value: None if value is None else read(value)
 
 
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the name {shown(twice)} stands twice in an object")
+    return found
+
+
+def _long_integer(text: str) -> int:
+    return int(Decimal(text))
+
+
+# Numbers with a point keep their digits, which are those of a decimal.
+_DECODER = json.JSONDecoder(parse_float=Decimal, object_pairs_hook=_unique)
+_LONG_DECODER = json.JSONDecoder(
+    parse_float=Decimal, parse_int=_long_integer, object_pairs_hook=_unique
+)
+
+
+def parsed_json(text: str) -> Any:
+    """Return a value of JSON; numbers with a point are decimals.
+
+    :param text: the value.
+    :raises ValueError: if it is not JSON, has a name twice in an object, or is nested too deep.
+    """
+    try:
+        return _DECODER.decode(text)
+    except json.JSONDecodeError:
+        raise
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+    except ArithmeticError as error:
+        raise ValueError(f"it has a number that is out of range: {error!r}") from None
+    except ValueError as error:
+        if "digits" not in str(error):
+            raise
+    # Python refuses to read very long integers, which a varint may be.
+    return _LONG_DECODER.decode(text)
+
+
 def _parsed(text: str) -> Any:
     try:
-        return json.loads(text)
+        return parsed_json(text)
     except ValueError as error:
         raise ValueError(
-            f"{text!r} is not JSON, as collections, tuples, user-defined types and vectors are "
-            f"written: {error}"
+            f"{shown(text)} is not JSON, as collections, tuples, user-defined types and vectors "
+            f"are written: {error}"
         ) from None
 
 
-# JSON's own types serve as they are: an integer for a float, say. All else is a text.
+def _scalar_reader(kind: str, read: Reader) -> Reader:
+    """Return a reader of JSON's scalars, which takes the usual one of them at once."""
+    usual: type[Any] = str
+    take: Reader = read
+    if read is str:
+        take = _same
+    elif kind in _INTEGERS:
+        usual, take = int, _same
+    elif kind in _REALS:
+        usual, take = Decimal, _real
+
+    def scalar(value: Any) -> Any:
+        # By its exact type: a boolean is an integer to Python.
+        if type(value) is usual:
+            return take(value)
+        return None if value is None else _scalar(kind, read, value)
+
+    return scalar
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _real(value: Decimal) -> float:
+    return _finite(float(value), value)
+
+
+# JSON's own types serve as far as they are exact: no boolean is a number, no fraction an integer.
 def _scalar(kind: str, read: Reader, value: object) -> Any:
-    if not isinstance(value, str):
-        if kind in _TEXTS:
-            raise TypeError(f"{value!r} ({type(value).__name__}) is not a text")
-        if kind == "timestamp" and isinstance(value, (int, float)) and value is not True:
-            return _since_epoch(int(value))
-        if kind == "decimal" and isinstance(value, float):
+    if isinstance(value, str):
+        return read(value)
+    if isinstance(value, bool):
+        if kind == "boolean":
+            return value
+    elif isinstance(value, int):
+        if kind in _INTEGERS or kind == "decimal":
+            return value
+        if kind in _REALS:
+            return _finite(float(value), value)
+        if kind == "timestamp":
+            return _since_epoch(value)
+    elif isinstance(value, Decimal):
+        if kind == "decimal":
+            return value
+        if kind in _REALS:
+            return _finite(float(value), value)
+        if kind == "timestamp":
+            raise ValueError(
+                f"{value} is not a timestamp: milliseconds since 1970 have no fraction. Are these "
+                "seconds?"
+            )
+    elif isinstance(value, float):
+        if kind in _REALS:
+            return value  # NaN or an infinity, by its name
+        if kind == "decimal" and value - value == 0:
             return Decimal(repr(value))
-        return value
-    return read(value)
+    if kind not in _SCALARS and kind not in _TEXTS:
+        return value  # of a type that only its codec knows
+    raise TypeError(f"{shown(value)} ({type(value).__name__}) is not {_DESCRIBED[kind]}")
+
+
+def _finite(number: float, written: object) -> float:
+    if number - number != 0:
+        raise ValueError(f"{written} is too large for a floating-point number")
+    return number
 
 
 def _elements(read: Reader, value: object) -> list[Any]:
     value = _parsed(value) if isinstance(value, str) else value
     if not isinstance(value, list):
-        raise TypeError(f"{value!r} is not a list of JSON, as a list, set or vector is written")
+        raise TypeError(
+            f"{shown(value)} is not a list of JSON, as a list, set or vector is written"
+        )
     return [read(one) for one in value]
 
 
@@ -160,12 +335,17 @@ def _pairs(read_key: Reader, read: Reader, value: object) -> Any:
     if not isinstance(value, dict) and not (
         isinstance(value, list) and all(isinstance(one, list) and len(one) == 2 for one in value)
     ):
-        raise TypeError(f"{value!r} is not an object of JSON, nor a list of pairs, as a map is")
+        raise TypeError(
+            f"{shown(value)} is not an object of JSON, nor a list of pairs, as a map is"
+        )
     found = [(read_key(key), read(one)) for key, one in pairs]
     try:
-        return dict(found)
+        made = dict(found)
     except TypeError:  # keys that cannot be hashed
         return _Pairs(found)
+    if len(made) < len(found):
+        raise ValueError(f"{shown(value)} has a key of the map twice")
+    return made
 
 
 class _Pairs(list[Any]):
@@ -179,14 +359,16 @@ class _Pairs(list[Any]):
 def _tuple(readers: Sequence[Reader], value: object) -> tuple[Any, ...]:
     value = _parsed(value) if isinstance(value, str) else value
     if not isinstance(value, list) or len(value) > len(readers):
-        raise TypeError(f"{value!r} is not a list of JSON with {len(readers)} values at most")
+        raise TypeError(f"{shown(value)} is not a list of JSON with {len(readers)} values at most")
     return tuple(read(one) for read, one in zip(readers, value, strict=False))
 
 
 def _user_type(readers: Mapping[str, Reader], value: object) -> tuple[Any, ...]:
     value = _parsed(value) if isinstance(value, str) else value
     if not isinstance(value, dict):
-        raise TypeError(f"{value!r} is not an object of JSON, as a user-defined type is written")
+        raise TypeError(
+            f"{shown(value)} is not an object of JSON, as a user-defined type is written"
+        )
     unknown = set(value) - set(readers)
     if unknown:
         raise ValueError(f"the type has no field {sorted(unknown)[0]!r}: {', '.join(readers)}")
@@ -197,90 +379,150 @@ def _user_type(readers: Mapping[str, Reader], value: object) -> tuple[Any, ...]:
 
 
 def _integer(text: str) -> int:
-    if "_" in text:  # Python's own notation
-        raise ValueError(f"{text!r} is not an integer")
+    text = text.strip(_BLANKS)
+    if _INTEGER.fullmatch(text) is None:
+        raise ValueError(f"{shown(text)} is not an integer")
     try:
         return int(text)
-    except ValueError:
-        raise ValueError(f"{text!r} is not an integer") from None
+    except ValueError:  # more digits than Python reads at once
+        return int(Decimal(text))
 
 
 def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise ValueError(f"{text!r} is not a number") from None
+    text = text.strip(_BLANKS)
+    if _NUMBER.fullmatch(text) is not None:
+        return _finite(float(text), shown(text))
+    if _NO_NUMBER.fullmatch(text) is None:
+        raise ValueError(f"{shown(text)} is not a number")
+    return float(text)
 
 
 def _decimal(text: str) -> Decimal:
+    text = text.strip(_BLANKS)
+    if _NUMBER.fullmatch(text) is None:
+        raise ValueError(f"{shown(text)} is not a number")
     try:
         return Decimal(text)
     except ArithmeticError:
-        raise ValueError(f"{text!r} is not a number") from None
+        raise ValueError(f"{shown(text)} is out of the range of decimals") from None
 
 
 def _boolean(text: str) -> bool:
-    lowered = text.strip().lower()
+    lowered = text.strip(_BLANKS).lower()
     if lowered in _TRUE:
         return True
     if lowered in _FALSE:
         return False
-    raise ValueError(f"{text!r} is neither true nor false")
+    raise ValueError(f"{shown(text)} is neither true nor false")
 
 
 def _uuid(text: str) -> UUID:
-    try:
-        return UUID(text)
-    except ValueError:
-        raise ValueError(f"{text!r} is not a UUID") from None
+    text = text.strip(_BLANKS)
+    if _UUID.fullmatch(text) is None:
+        raise ValueError(f"{shown(text)} is not a UUID")
+    return UUID(text)
 
 
 def _blob(text: str) -> bytes:
-    try:
-        return bytes.fromhex(text[2:] if text[:2] in ("0x", "0X") else text)
-    except ValueError:
-        raise ValueError(f"{text!r} is not a blob in hexadecimal digits, as 0x00ff") from None
+    digits = _BLOB.fullmatch(text.strip(_BLANKS))
+    if digits is None:
+        raise ValueError(f"{shown(text)} is not a blob in hexadecimal digits, as 0x00ff")
+    return bytes.fromhex(digits[1])
 
 
 def _date(text: str) -> Date:
-    try:
-        return Date(text)
-    except ValueError:
-        raise ValueError(f"{text!r} is not a date, as 2026-11-23") from None
+    parts = _DATE.fullmatch(text.strip(_BLANKS))
+    if parts is not None:
+        try:
+            return _day(int(parts[1]), int(parts[2]), int(parts[3]))
+        except ValueError:
+            pass
+    raise ValueError(f"{shown(text)} is not a date, as 2026-11-23")
+
+
+# The calendar of all years repeats after 400 of them, which have so many days.
+_ERA_YEARS, _ERA_DAYS = 400, 146_097
+
+
+def _day(year: int, month: int, day: int) -> Date:
+    """Return a day of the Gregorian calendar, also of a year that `datetime` does not have."""
+    eras, rest = divmod(year, _ERA_YEARS)
+    days = datetime.date(rest + _ERA_YEARS, month, day).toordinal() + (eras - 1) * _ERA_DAYS
+    return Date(days - datetime.date(1970, 1, 1).toordinal())
+
+
+def _date_text(value: Date) -> str:
+    eras, rest = divmod(
+        value.days_from_epoch + datetime.date(1970, 1, 1).toordinal() - 1, _ERA_DAYS
+    )
+    # Its era from the year 401 on, which has the same days as that from the year 1 on.
+    day = datetime.date.fromordinal(rest + 1)
+    year = day.year + eras * _ERA_YEARS
+    sign = "-" if year < 0 else "+" if year > 9999 else ""
+    return f"{sign}{abs(year):04d}-{day.month:02d}-{day.day:02d}"
 
 
 def _time(text: str) -> Time:
     try:
         return Time(text)
     except ValueError:
-        raise ValueError(f"{text!r} is not a time, as 12:30:00.5") from None
+        raise ValueError(f"{shown(text)} is not a time, as 12:30:00.5") from None
 
 
-def _since_epoch(milliseconds: int) -> datetime.datetime:
-    return _EPOCH + datetime.timedelta(milliseconds=milliseconds)
+def _since_epoch(milliseconds: int) -> datetime.datetime | MillisTimestamp:
+    if _FIRST_MILLIS <= milliseconds <= _LAST_MILLIS:
+        return _EPOCH + datetime.timedelta(milliseconds=milliseconds)
+    if not -(1 << 63) <= milliseconds < 1 << 63:
+        raise ValueError(f"{shown(milliseconds)} milliseconds since 1970 are out of range")
+    return MillisTimestamp(milliseconds)
 
 
-def _timestamp(text: str) -> datetime.datetime:
-    try:
-        # The usual form. Without an offset it is UTC for the driver, too.
-        return datetime.datetime.fromisoformat(text)
-    except ValueError:
-        pass
-    stripped = text.strip()
-    if stripped.lstrip("-").isdigit():
-        return _since_epoch(int(stripped))
-    # Before Python 3.11, `fromisoformat` knows neither Z, nor an offset without a colon, nor
-    # fractions of other than three or six digits.
-    if stripped.endswith(("Z", "z")):
-        stripped = stripped[:-1] + "+00:00"
-    stripped = _FRACTION.sub(lambda found: found[0].ljust(7, "0")[:7], stripped)
-    try:
-        return _in_utc(datetime.datetime.fromisoformat(_OFFSET.sub(r"\1:\2", stripped)))
-    except ValueError:
-        raise ValueError(
-            f"{text!r} is not a timestamp in ISO 8601, as 2026-11-23 12:30:00.5+01:00, nor "
-            "milliseconds since 1970"
-        ) from None
+def _timestamp(text: str) -> datetime.datetime | MillisTimestamp:
+    # The usual form, which Python's own parser reads in the same way on each version.
+    if (
+        text.isascii()
+        and text[4:5] == text[7:8] == "-"
+        and text[13:14] == text[16:17] == ":"
+        and text[10:11] in (" ", "T")
+        and text[5:6] != "W"
+        and text[11:13] != "24"
+        and (len(text) == 19 or _BEHIND_SECONDS.fullmatch(text, 19) is not None)
+    ):
+        try:
+            return datetime.datetime.fromisoformat(text)
+        except ValueError:
+            pass  # said below
+    stripped = text.strip(_BLANKS)
+    # First of all: `datetime.fromisoformat` takes 13 digits for a year, an hour and more.
+    if _INTEGER.fullmatch(stripped) is not None:
+        return _since_epoch(_integer(stripped))
+    parts = _TIMESTAMP.fullmatch(stripped)
+    if parts is not None:
+        year, month, day, hour, minute, second, fraction, utc, sign, hours, minutes = parts.groups()
+        # Without an offset it is UTC for the driver, too.
+        zone = datetime.timezone.utc if utc else None
+        try:
+            if sign is not None:
+                if int(minutes or 0) > 59:
+                    raise ValueError("an hour has 60 minutes")
+                offset = datetime.timedelta(hours=int(hours), minutes=int(minutes or 0))
+                zone = datetime.timezone(-offset if sign == "-" else offset)
+            return datetime.datetime(
+                int(year),
+                int(month),
+                int(day),
+                int(hour or 0),
+                int(minute or 0),
+                int(second or 0),
+                int((fraction or "").ljust(6, "0")[:6]),
+                zone,
+            )
+        except ValueError:
+            pass
+    raise ValueError(
+        f"{shown(text)} is not a timestamp in ISO 8601, as 2026-11-23 12:30:00.5+01:00, nor "
+        "milliseconds since 1970"
+    )
 
 
 def _in_utc(value: datetime.datetime) -> datetime.datetime:
@@ -296,28 +538,29 @@ def _formatted_timestamp(form: str, text: str) -> datetime.datetime:
 
 
 def _duration(text: str) -> Duration:
-    stripped = text.strip()
-    body = stripped.lstrip("+-")
-    months = days = nanoseconds = at = 0
-    for part in _PART.finditer(body):
-        if part.start() != at:
-            break
-        at = part.end()
-        count, unit = int(part[1]), part[2].lower()
-        months += count * _MONTHS.get(unit, 0)
-        days += count * _DAYS.get(unit, 0)
-        nanoseconds += count * _NANOSECONDS.get(unit, 0)
-    if not body or at != len(body):
-        raise ValueError(f"{text!r} is not a duration, as 1mo2d3h4m5s")
-    sign = -1 if stripped.startswith("-") else 1
+    parts = _DURATION.fullmatch(text.strip(_BLANKS))
+    counts = parts.groups()[1:] if parts is not None else ()
+    if parts is None or all(count is None for count in counts):
+        raise ValueError(f"{shown(text)} is not a duration, as 1mo2d3h4m5s")
+    months, days, nanoseconds = (
+        sum(
+            int(count) * unit[at]
+            for count, unit in zip(counts, _UNITS, strict=True)
+            if count is not None
+        )
+        for at in range(3)
+    )
+    sign = -1 if parts[1] == "-" else 1
     return Duration(sign * months, sign * days, sign * nanoseconds)
 
 
 _TEXTS = frozenset({"ascii", "text", "varchar", "inet"})
 _CONTAINERS = frozenset({"list", "set", "map", "tuple"})
+_INTEGERS = frozenset({"int", "bigint", "smallint", "tinyint", "varint", "counter"})
+_REALS = frozenset({"float", "double"})
 _SCALARS: dict[str, Reader] = {
-    **dict.fromkeys(("int", "bigint", "smallint", "tinyint", "varint", "counter"), _integer),
-    **dict.fromkeys(("float", "double"), _number),
+    **dict.fromkeys(_INTEGERS, _integer),
+    **dict.fromkeys(_REALS, _number),
     **dict.fromkeys(("uuid", "timeuuid"), _uuid),
     "decimal": _decimal,
     "boolean": _boolean,
@@ -326,6 +569,19 @@ _SCALARS: dict[str, Reader] = {
     "time": _time,
     "timestamp": _timestamp,
     "duration": _duration,
+}
+_DESCRIBED = {
+    **dict.fromkeys(_INTEGERS, "an integer"),
+    **dict.fromkeys(_REALS, "a number"),
+    **dict.fromkeys(("uuid", "timeuuid"), "a UUID, which is a text"),
+    **dict.fromkeys(_TEXTS, "a text"),
+    "decimal": "a number",
+    "boolean": "true or false",
+    "blob": "a blob, which is a text in hexadecimal digits",
+    "date": "a date, which is a text in ISO 8601",
+    "time": "a time of day, which is a text",
+    "timestamp": "a timestamp",
+    "duration": "a duration, which is a text",
 }
 
 _USUAL_KINDS = {
@@ -373,6 +629,8 @@ def json_of(value: Any, other: Callable[[Any], Any] = str) -> Any:
         return f"0x{bytes(value).hex()}"
     if isinstance(value, datetime.datetime):
         return _in_utc(value).isoformat(" ")
+    if isinstance(value, Date):
+        return _date_text(value)
     if isinstance(value, _WRITTEN_BY_STR):
         return str(value)
     if isinstance(value, Mapping) or hasattr(value, "items"):

@@ -93,6 +93,17 @@ def test_all_options(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
     }  # fmt: skip
 
 
+def test_options_that_may_be_said_again(calls: Calls) -> None:
+    command = "load ks.t - --format csv --null NULL --null NA --ignore a,b --encoding latin-1"
+    assert cli.main([*command.split(), "--checkpoint", "point", "--restart"]) == 0
+    ((_, source, options),) = calls.loads
+    assert source == ["-"]
+    assert options["null"] == ["NULL", "NA"]
+    assert options["ignore"] == ["a", "b"]
+    assert options["encoding"] == "latin-1"
+    assert options["restart"] is True
+
+
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="tomllib came with Python 3.11")
 def test_a_file_of_options(
     calls: Calls, tmp_path: Path, capsys: pytest.CaptureFixture[str]

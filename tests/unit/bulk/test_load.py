@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from cassandra import ConsistencyLevel, aio
-from cassandra.bulk import LoadError, LoadReport, chunks, retrying
+from cassandra.bulk import LoadError, LoadReport, chunks, load as load_module, retrying
 from cassandra.cluster import Cluster
 from cassandra.errors import InvalidRequest, SessionShutdown
 from cassandra.policies import RoundRobinPolicy
@@ -107,7 +107,7 @@ def test_a_wrong_row_ends_it_unless_some_may_fail(
     assert lines[0]["id"] == "many"
     assert lines[0]["_line"] == 3
     assert lines[1] == {
-        "id": "4",
+        "_fields": ["4"],
         "_source": str(path),
         "_row": 4,
         "_line": 5,
@@ -118,8 +118,11 @@ def test_a_wrong_row_ends_it_unless_some_may_fail(
     ) as caught:
         load(node, path, max_errors=1)
     assert caught.value.report.failed == 2
-    # Mended, the file of failed rows is a source like any other.
+    # Mended, the file of failed rows is a source like any other; it fails as long as it is not.
     failed.write_text(failed.read_text().replace("many", "2"))
+    with pytest.raises(LoadError, match="line 2: it failed in another load, and '_fields' was not"):
+        load(node, failed)
+    failed.write_text(failed.read_text().replace('"_fields": ["4"]', '"id": 4, "name": "d"'))
     assert load(node, failed).written == 2
 
 
@@ -169,20 +172,37 @@ def test_a_dry_run_sends_nothing(node: FakeNode, load: Load) -> None:
     assert "1 rows would be written" in str(report)
 
 
+class Stopped(BaseException):
+    """A program that is ended from outside."""
+
+
+def stop_after(monkeypatch: pytest.MonkeyPatch, chunk_count: int) -> type[Stopped]:
+    """End the next load when so many chunks are written, and no load after that one."""
+    end_of = load_module.Load._end_of
+    left = [chunk_count]
+
+    def ended(self: Any, chunk: Any) -> None:
+        end_of(self, chunk)
+        left[0] -= 1
+        if not left[0]:
+            raise Stopped
+
+    monkeypatch.setattr(load_module.Load, "_end_of", ended)
+    return Stopped
+
+
 @LOADERS
 def test_it_goes_on_from_its_checkpoint(
     node: FakeNode, load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(chunks, "CHUNK_ROWS", 10)
     path, checkpoint = tmp_path / "a.csv", tmp_path / "point"
-    lines = [f"{n},x" for n in range(35)]
-    lines[27] = "many,x"
-    path.write_text("id,name\n" + "\n".join(lines) + "\n")
-    with pytest.raises(LoadError):
+    path.write_text("id,name\n" + "".join(f"{n},x\n" for n in range(35)))
+    stopped = stop_after(monkeypatch, 2)
+    with pytest.raises(stopped):
         load(node, path, checkpoint=checkpoint)
     state = json.loads(checkpoint.read_text())["state"]
-    assert state["position"] == 20
-    path.write_text(path.read_text().replace("many", "27"))
+    assert (state["file"], state["row"], state["rows"]) == (0, 20, 20)
     before = executed(node)
     report = load(node, path, checkpoint=checkpoint)
     assert (report.skipped, report.read, report.written) == (20, 15, 15)
@@ -234,8 +254,10 @@ def test_an_error_of_the_source_is_that_of_the_load(node: FakeNode, load: Load) 
         yield 1, "x"
         raise RuntimeError("the source is gone")
 
-    with pytest.raises(RuntimeError, match="the source is gone"):
+    with pytest.raises(LoadError, match="RuntimeError: the source is gone") as caught:
         load(node, rows())
+    assert isinstance(caught.value.__cause__, RuntimeError)
+    assert caught.value.report.written == 0
     for thread in threading.enumerate():
         if "cassandra-load" in thread.name:
             thread.join(WAIT)
@@ -278,7 +300,15 @@ def test_a_session_that_is_shut_down_ends_a_load(node: FakeNode, tmp_path: Path)
             yield from [(number, "a") for number in range(10)]
             session.shutdown()
 
-        with pytest.raises(SessionShutdown):
-            session.load(prepared, rows(), max_errors=None, failed_rows=failed, checkpoint=point)
+        with pytest.raises(SessionShutdown) as caught:
+            session.load(
+                prepared,
+                rows(),
+                max_errors=None,
+                failed_rows=failed,
+                checkpoint=point,
+                checkpoint_name="ten rows",
+            )
+        assert caught.value.report.written == 0  # type: ignore[attr-defined]
     assert not failed.exists()
     assert not point.exists()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import fields
+from typing import Any
 
 import pytest
 
@@ -14,6 +16,32 @@ def test_the_keywords_are_the_options() -> None:
     types = {field.name: field.type for field in fields(LoadOptions)}
     for name, annotation in LoadSettings.__annotations__.items():
         assert annotation.__forward_arg__ == types[name], name
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "words"),
+    [
+        ({"null": 5}, TypeError, "null is a text or a list of texts, but is 5"),
+        ({"null": ["a", 5]}, TypeError, "null is a text or a list of texts"),
+        ({"ignore": "a"}, TypeError, "ignore is a list of names, not the text 'a'"),
+        ({"encoding": "klingon"}, ValueError, "encoding must be one that Python knows"),
+        ({"encoding": "hex"}, ValueError, "encoding must be one of texts, but is 'hex'"),
+        ({"restart": True}, ValueError, "restart is for loads with a checkpoint"),
+        ({"checkpoint_name": "x"}, ValueError, "checkpoint_name is for loads with a checkpoint"),
+    ],
+)
+def test_values_that_they_cannot_have(
+    options: dict[str, Any], kind: type[Exception], words: str
+) -> None:
+    with pytest.raises(kind, match=words):
+        load_options(options)
+
+
+def test_those_that_change_rows_are_json() -> None:
+    found = LoadOptions(columns={"a": "b"}, null=("", "x"), encoding="UTF8").that_change_rows()
+    assert json.loads(json.dumps(found))["columns"] == {"a": "b"}
+    assert found["encoding"] == LoadOptions().that_change_rows()["encoding"] == "utf-8"
+    assert not {"concurrency", "max_errors", "checkpoint", "dry_run"} & found.keys()
 
 
 def test_unknown_ones_are_refused_by_name() -> None:

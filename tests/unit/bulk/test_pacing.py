@@ -26,6 +26,18 @@ def test_it_falls_if_servers_cannot_keep_up() -> None:
     assert pace.limit == 1
 
 
+def test_it_rises_slowly_once_the_throttler_had_no_room() -> None:
+    pace = Pace(1000, first=64)
+    pace.give_way()
+    assert pace.limit == 32
+    for number in range(1, 6):
+        pace.note(pace.slice, 0.001, is_overloaded=False)
+        assert pace.limit == 32 + number
+    for _ in range(10):
+        pace.give_way()
+    assert pace.limit == 1
+
+
 def test_few_requests_say_nothing() -> None:
     pace = Pace(100, first=64)
     pace.note(3, 10.0, is_overloaded=False)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -111,6 +113,22 @@ async def test_each_row_comes_once_on_asyncio(nodes: FakeCluster) -> None:
     async with aio.Cluster(**settings(nodes)) as cluster, await cluster.connect() as session:
         got = [tuple(row) async for row in session.scan("a.t0", page_size=20, splits=20)]
     assert sorted(got) == EXPECTED
+
+
+def test_a_checkpoint_is_that_of_the_whole_table(nodes: FakeCluster, tmp_path: Path) -> None:
+    nodes.prime(QUERY, Table(no_fault))
+    path = tmp_path / "point"
+    with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
+        assert len(list(session.scan("a.t0", splits=4, checkpoint=path))) == ROWS
+        before = path.read_bytes()
+        subject = json.loads(before)["subject"]
+        assert (subject["work"], subject["table"]) == ("scan", "a.t0")
+        with pytest.raises(ValueError, match="its columns is None, and not"):
+            list(session.scan("a.t0", ["id", "c0"], checkpoint=path))
+        with pytest.raises(TypeError, match="a count does not have the option 'checkpoint'"):
+            session.count("a.t0", checkpoint=path)
+        assert list(session.scan("a.t0", splits=4, checkpoint=path)) == []
+    assert path.read_bytes() == before
 
 
 def test_a_range_is_asked_of_a_replica(nodes: FakeCluster) -> None:

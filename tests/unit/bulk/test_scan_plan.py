@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cassandra.bulk.checkpoint import Checkpoint
 from cassandra.bulk.ranges import TokenRange
 from cassandra.bulk.scan_plan import PageQueue
 
@@ -104,19 +105,25 @@ def test_bytes_bound_what_is_in_flight_but_one_page_always_is() -> None:
 
 def test_a_checkpoint_has_what_was_used(tmp_path: Path) -> None:
     path = tmp_path / "at.json"
+
+    def point(what: str) -> Checkpoint:
+        return Checkpoint(path, {"work": "scan", "table": what})
+
     queue = PageQueue(RANGES, 4, 1000, False)
-    queue.resume(path, "it")  # there is none: from the beginning
+    queue.resume(point("it"))  # there is none: from the beginning
     pages = list(queue.to_send())
     queue.used(pages[0], None)
     queue.used(pages[1], b"\x01\xff")
-    queue.save(path, "it")
+    queue.save(point("it"))
     resumed = PageQueue(RANGES[:1], 4, 1000, False)
-    resumed.resume(path, "it")
+    resumed.resume(point("it"))
     assert resumed.ranges == RANGES
     found = [(fetch.number, fetch.state) for fetch in resumed.to_send()]
     assert found == [(1, b"\x01\xff"), (2, None), (3, None)]
-    with pytest.raises(ValueError, match="of another scan: it"):
-        resumed.resume(path, "that")
-    path.write_text("{")
-    with pytest.raises(ValueError, match=r"at.json' cannot be used"):
-        resumed.resume(path, "it")
+    with pytest.raises(ValueError, match="its table is 'it', and not 'that'"):
+        resumed.resume(point("that"))
+    damaged = point("it")
+    for name, value in (("finished", 5), ("places", {"x": "01"}), ("ranges", [[1]])):
+        damaged.state = {**point("it").state, name: value}
+        with pytest.raises(ValueError, match="the checkpoint of the scan is damaged"):
+            resumed.resume(damaged)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cassandra.bulk.target import plan_of, table_of
+from cassandra.bulk.target import plan_of, static_plan, table_of
 from cassandra.metadata import ColumnMetadata, KeyspaceMetadata, TableMetadata
 
 NOTHING: dict[str, Any] = {
@@ -29,6 +29,19 @@ ORDERS = table(customer="uuid", placed="timestamp", total="decimal", all_names="
 
 def text(made: TableMetadata, *wanted: str, **options: Any) -> str:
     return plan_of(made, wanted, **{**NOTHING, **options}).text
+
+
+def test_rows_of_static_columns_alone_have_a_statement() -> None:
+    def made(*wanted: str, **using: Any) -> str | None:
+        plan = plan_of(ORDERS, wanted, **NOTHING)
+        both = {"TTL": (None, None), "TIMESTAMP": (None, None), **using}
+        return static_plan(ORDERS, plan, both)
+
+    insert = 'INSERT INTO ks."Orders" (customer, all_names) VALUES (?, ?)'
+    assert made() == insert
+    assert made(TTL=(5, None), TIMESTAMP=(None, "at")) == f"{insert} USING TTL 5 AND TIMESTAMP ?"
+    assert made("customer", "placed", "total") is None
+    assert made("customer", "all_names") is None  # all rows are of this kind already
 
 
 def test_tables_are_found_by_their_names() -> None:

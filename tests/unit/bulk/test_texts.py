@@ -4,17 +4,29 @@ from __future__ import annotations
 
 import datetime
 import json
+import random
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
 import pytest
 
-from cassandra.bulk.texts import Formats, json_of, json_reader, text_of, text_reader
+from cassandra.bulk.texts import (
+    Formats,
+    hiding,
+    json_of,
+    json_reader,
+    parsed_json,
+    shown,
+    text_of,
+    text_reader,
+)
 from cassandra.cqltypes.parse import lookup_casstype
 from cassandra.util import Date, Duration, Time
+from cassandra.util.temporal import MillisTimestamp
 
 UTC = datetime.timezone.utc
+EPOCH = datetime.datetime(1970, 1, 1, tzinfo=UTC)
 PLAIN = Formats()
 ID = UUID("8d60be65-7e0d-49ae-bd09-4bd6f8ca14fb")
 VECTOR = "org.apache.cassandra.db.marshal.VectorType(org.apache.cassandra.db.marshal.FloatType, 3)"
@@ -84,6 +96,30 @@ def test_what_texts_are(kind: str, text: str, value: Any) -> None:
         ("TimestampType", "yesterday", "'yesterday' is not a timestamp in ISO 8601"),
         ("DurationType", "3 days", "'3 days' is not a duration"),
         ("DurationType", "-", "'-' is not a duration"),
+        ("DurationType", "--1d", "'--1d' is not a duration"),
+        ("DurationType", "1d1d", "'1d1d' is not a duration"),
+        ("DurationType", "1d1mo", "'1d1mo' is not a duration"),
+        ("Int32Type", "\N{ARABIC-INDIC DIGIT ONE}", "is not an integer"),
+        ("DoubleType", "1e400", "'1e400' is too large for a floating-point number"),
+        ("DoubleType", "1_0", "'1_0' is not a number"),
+        ("DecimalType", "inf", "'inf' is not a number"),
+        ("DecimalType", "NaN", "'NaN' is not a number"),
+        ("DecimalType", "1_0", "'1_0' is not a number"),
+        ("UUIDType", "{00000000-0000-0000-0000-000000000007}", "is not a UUID"),
+        ("UUIDType", "urn:uuid:00000000-0000-0000-0000-000000000007", "is not a UUID"),
+        ("BytesType", "0x0", "'0x0' is not a blob"),
+        ("BytesType", "00 ff", "'00 ff' is not a blob"),
+        ("SimpleDateType", "20261123", "'20261123' is not a date"),
+        ("SimpleDateType", "2026-02-29", "'2026-02-29' is not a date"),
+        ("TimestampType", "2026-W47-1", "is not a timestamp"),
+        ("TimestampType", "2026-11-23x12:30", "is not a timestamp"),
+        ("TimestampType", "2026-11-23 12", "is not a timestamp"),
+        ("TimestampType", "2026-11-23 24:00:00", "is not a timestamp"),
+        ("TimestampType", "2026-11-23 12:30+01:60", "is not a timestamp"),
+        ("TimestampType", "9" * 20, "milliseconds since 1970 are out of range"),
+        ("ListType(Int32Type)", "[" * 100_000, "it is nested too deep"),
+        ("MapType(Int32Type,UTF8Type)", '{"1": "a", "1": "b"}', "the name '1' stands twice"),
+        ("MapType(Int32Type,UTF8Type)", '{"1": "a", "01": "b"}', "has a key of the map twice"),
         ("ListType(Int32Type)", "[1", "is not JSON, as collections"),
         ("ListType(Int32Type)", "{}", "{} is not a list of JSON"),
         ("ListType(Int32Type)", '["x"]', "'x' is not an integer"),
@@ -118,10 +154,102 @@ def test_formats_of_dates_and_timestamps() -> None:
         ("TimestampType", 1000, datetime.datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)),
         ("ListType(Int32Type)", "[1]", [1]),
         ("ListType(Int32Type)", None, None),
+        ("DecimalType", Decimal("12345678901234567890.5"), Decimal("12345678901234567890.5")),
+        ("DoubleType", Decimal("1.5"), 1.5),
+        ("DoubleType", float("inf"), float("inf")),
+        ("BooleanType", False, False),
     ],
 )
 def test_values_of_json(kind: str, value: Any, read: Any) -> None:
     assert json_reader(lookup_casstype(kind), PLAIN)(value) == read
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "words"),
+    [
+        ("Int32Type", True, "True (bool) is not an integer"),
+        ("Int32Type", Decimal("1.0"), "is not an integer"),
+        ("DecimalType", False, "False (bool) is not a number"),
+        ("DecimalType", float("nan"), "nan (float) is not a number"),
+        ("DoubleType", Decimal("1e400"), "1E+400 is too large"),
+        ("DoubleType", True, "True (bool) is not a number"),
+        ("BooleanType", 2, "2 (int) is not true or false"),
+        ("TimestampType", False, "False (bool) is not a timestamp"),
+        ("TimestampType", Decimal("1700000000.5"), "have no fraction. Are these seconds?"),
+        ("SimpleDateType", 0, "0 (int) is not a date"),
+        ("TimeType", 0, "0 (int) is not a time of day"),
+        ("UUIDType", 5, "5 (int) is not a UUID"),
+        ("BytesType", [1], "[1] (list) is not a blob"),
+        ("UTF8Type", {}, "{} (dict) is not a text"),
+        ("DurationType", 5, "5 (int) is not a duration"),
+    ],
+)
+def test_values_of_json_that_do_not_fit(kind: str, value: Any, words: str) -> None:
+    with pytest.raises((ValueError, TypeError)) as caught:
+        json_reader(lookup_casstype(kind), PLAIN)(value)
+    assert words in str(caught.value)
+
+
+def test_json_keeps_all_digits_and_has_each_name_once() -> None:
+    nines = "9" * 6000
+    found = parsed_json('{"a": 12345678901234567890.50, "b": [1e400], "c": ' + nines + "}")
+    assert str(found["a"]) == "12345678901234567890.50"
+    assert found["b"] == [Decimal("1e400")]
+    assert Decimal(found["c"]) == Decimal(nines)
+    for text, words in (
+        ('{"a": {"b": 1, "b": 2}}', "the name 'b' stands twice in an object"),
+        ("[" * 100_000, "it is nested too deep"),
+        ("{", "Expecting property name"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            parsed_json(text)
+
+
+def test_digits_alone_are_milliseconds() -> None:
+    """On every Python: from 3.11 on `fromisoformat` takes some of them for dates of 1711, say."""
+    read = text_reader(lookup_casstype("TimestampType"), PLAIN)
+    for millis in (1711113022222, 20261123, 17111130222, 171111302222201, -5, 0):
+        expected = EPOCH + datetime.timedelta(milliseconds=millis)
+        assert read(str(millis)) == read(f" {millis} ") == expected
+    generator = random.Random(5)
+    for _ in range(20_000):
+        millis = generator.randrange(10**12, 2 * 10**12)
+        assert read(str(millis)) == EPOCH + datetime.timedelta(milliseconds=millis)
+    for millis in (253_402_300_800_000, -(2**63), 2**63 - 1):
+        found = read(str(millis))
+        assert (found, type(found)) == (millis, MillisTimestamp)
+
+
+@pytest.mark.parametrize("days", [-(2**31), 2**31 - 1, 2_932_896, 2_932_897, -719_162, -719_163, 0])
+def test_days_of_all_years_come_back(days: int) -> None:
+    text = text_of(Date(days))
+    assert text_reader(lookup_casstype("SimpleDateType"), PLAIN)(text) == Date(days)
+
+
+def test_years_beyond_those_of_datetime() -> None:
+    assert text_of(Date(2_932_897)) == "+10000-01-01"
+    assert text_of(Date(-719_163)) == "0000-12-31"
+    assert text_of(Date(-719_163 - 366)) == "-0001-12-31"
+
+
+def test_values_that_are_not_shown() -> None:
+    read = hiding(text_reader(lookup_casstype("Int32Type"), PLAIN), "int")
+    assert read("5") == 5
+    with pytest.raises(ValueError, match="this str is not an integer") as caught:
+        read("hunter2")
+    assert "hunter2" not in str(caught.value)
+
+
+def test_values_in_errors_are_short() -> None:
+    assert shown("a") == "'a'"
+    assert len(shown("x" * 10_000)) < 300
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert shown(deep) == "this list"
+    assert shown(10**5000) == "this int"
+    while deep:  # taken apart step by step, as deallocating it at once goes deep, too
+        deep = deep.pop()
 
 
 @pytest.mark.parametrize(

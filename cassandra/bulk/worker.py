@@ -1,0 +1,54 @@
+"""One thread that works beside a load, and keeps no process from ending."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from queue import SimpleQueue
+from typing import Any
+
+__all__ = ["Worker"]
+
+_Task = tuple["Future[Any]", Callable[..., Any], tuple[Any, ...]]
+
+
+class Worker:
+    """A daemon thread that makes calls one after the other.
+
+    Python waits for the threads of a `ThreadPoolExecutor` when it ends, and so for a source that
+    hangs, for ever.
+
+    :param name: of the thread.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._tasks: SimpleQueue[_Task | None] = SimpleQueue()
+        self._thread = threading.Thread(target=_run, args=(self._tasks,), name=name, daemon=True)
+        self._thread.start()
+
+    def submit(self, call: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Make a call in the thread, and return its future.
+
+        :param call: the call.
+        :param arguments: of the call.
+        """
+        future: Future[Any] = Future()
+        self._tasks.put((future, call, arguments))
+        return future
+
+    def shutdown(self) -> None:
+        """End the thread when it has made its calls; do not wait for it."""
+        self._tasks.put(None)
+
+
+def _run(tasks: SimpleQueue[_Task | None]) -> None:
+    while (task := tasks.get()) is not None:
+        future, call, arguments = task
+        if future.set_running_or_notify_cancel():
+            try:
+                future.set_result(call(*arguments))
+            except BaseException as error:
+                future.set_exception(error)
+        # What was read is not kept until the next call comes.
+        del task, future, call, arguments

@@ -1,0 +1,1 @@
+"""Tests of bulk loads against oracles that are not ours: slower than unit tests."""

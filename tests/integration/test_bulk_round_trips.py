@@ -1,0 +1,119 @@
+"""Tables that are unloaded, emptied and loaded again: they are what they were."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cassandra.bulk import LoadError
+from cassandra.cluster import Cluster, Session
+from cassandra.policies import AES256ColumnEncryptionPolicy, ColDesc
+from cassandra.testing import LocalCluster
+from cassandra.util import Date
+
+pytestmark = pytest.mark.integration
+
+KEYSPACE = "round_trips"
+
+
+@pytest.fixture
+def session(node: LocalCluster) -> Iterator[Session]:
+    with Cluster(node.contact_points, port=node.port) as cluster:
+        session = cluster.connect()
+        session.execute(
+            f"CREATE KEYSPACE IF NOT EXISTS {KEYSPACE} WITH replication = "
+            "{'class': 'SimpleStrategy', 'replication_factor': 1}"
+        )
+        session.set_keyspace(KEYSPACE)
+        yield session
+
+
+def made(session: Session, name: str, columns: str) -> None:
+    session.execute(f"DROP TABLE IF EXISTS {name}", timeout=60)
+    session.execute(f"CREATE TABLE {name} ({columns})", timeout=60)
+
+
+def rows_of(session: Session, name: str) -> list[Any]:
+    return sorted(map(tuple, session.execute(f"SELECT * FROM {name}")), key=repr)
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_static_columns_alone_and_empty_keys(session: Session, tmp_path: Path, form: str) -> None:
+    if form == "parquet":
+        pytest.importorskip("pyarrow")
+    made(session, "s", "p text, b blob, c text, s text static, v int, PRIMARY KEY ((p, b), c)")
+    made(session, "n", "p int, c int, s text static, v int, PRIMARY KEY (p, c)")
+    for text in (
+        "INSERT INTO s (p, b, s) VALUES ('p', 0x00, 'alone')",
+        "INSERT INTO s (p, b, c, v, s) VALUES ('', 0x, '', 1, 'one')",
+        "INSERT INTO s (p, b, c, v) VALUES ('x', 0x01, 'c', 2)",
+        "INSERT INTO n (p, s) VALUES (1, 'alone')",
+        "INSERT INTO n (p, c) VALUES (2, 0)",
+    ):
+        session.execute(text)
+    for name in ("s", "n"):
+        before = rows_of(session, name)
+        session.unload(name, tmp_path / name, format=form)
+        session.execute(f"TRUNCATE {name}", timeout=60)
+        report = session.load(name, tmp_path / name)
+        assert (report.written, report.failed) == (len(before), 0)
+        assert rows_of(session, name) == before
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_moments_and_days_that_datetime_does_not_have(
+    session: Session, tmp_path: Path, form: str
+) -> None:
+    made(session, "far", "id int PRIMARY KEY, t timestamp, d date")
+    insert = session.prepare("INSERT INTO far (id, t, d) VALUES (?, ?, ?)")
+    far = ((253_402_300_800_000, 2_932_897), (-62_135_596_800_001, -719_163), (-1, -(2**31)))
+    for number, (millis, days) in enumerate(far):
+        session.execute(insert, (number, millis, Date(days)))
+    before = rows_of(session, "far")
+    session.unload("far", tmp_path / "far", format=form)
+    session.execute("TRUNCATE far", timeout=60)
+    assert session.load("far", tmp_path / "far").written == 3
+    assert rows_of(session, "far") == before
+
+
+def test_rows_of_a_select_go_by_their_names(session: Session) -> None:
+    for name in ("one", "other"):
+        made(session, name, "id int PRIMARY KEY, a text, b text")
+    session.execute("INSERT INTO one (id, a, b) VALUES (1, 'a', 'b')")
+    assert session.load("other", session.execute("SELECT b, id, a FROM one").all()).written == 1
+    assert rows_of(session, "other") == [(1, "a", "b")]
+
+
+def test_rows_that_are_there_are_not_applied(session: Session) -> None:
+    made(session, "once", "id int PRIMARY KEY, a text")
+    insert = session.prepare("INSERT INTO once (id, a) VALUES (?, ?) IF NOT EXISTS")
+    assert session.load(insert, [(1, "first")]).written == 1
+    report = session.load(insert, [(n, "second") for n in range(5)])
+    assert (report.written, report.not_applied, report.failed) == (4, 1, 0)
+    assert session.execute("SELECT a FROM once WHERE id = 1").one().a == "first"
+
+
+def test_encrypted_columns_are_loaded_from_files(
+    session: Session, node: LocalCluster, tmp_path: Path
+) -> None:
+    pytest.importorskip("cryptography")
+    made(session, "secrets", "id int PRIMARY KEY, n blob")
+    policy = AES256ColumnEncryptionPolicy()
+    policy.add_column(ColDesc(KEYSPACE, "secrets", "n"), os.urandom(32), "int")
+    (tmp_path / "a.csv").write_text("id,n\n1,5\n")
+    (tmp_path / "a.jsonl").write_text('{"id": 2, "n": 6}\n')
+    (tmp_path / "wrong.csv").write_text("id,n\n1,hunter2\n")
+    with Cluster(node.contact_points, port=node.port, column_encryption_policy=policy) as cluster:
+        other = cluster.connect(KEYSPACE)
+        for name in ("a.csv", "a.jsonl"):
+            assert other.load("secrets", tmp_path / name).written == 1
+        with pytest.raises(LoadError, match="this str is not an integer") as caught:
+            other.load("secrets", tmp_path / "wrong.csv")
+        assert "hunter2" not in f"{caught.value} {caught.value.report}"
+        select = other.prepare("SELECT id, n FROM secrets")
+        assert sorted(map(tuple, other.execute(select))) == [(1, 5), (2, 6)]
+    assert all(len(row.n) > 8 for row in session.execute("SELECT n FROM secrets"))

@@ -1,0 +1,115 @@
+"""Names of fields, and the columns that they are for."""
+
+from __future__ import annotations
+
+import collections
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cassandra.bulk.chunks import Column, Reading
+from cassandra.bulk.fields import (
+    check_names,
+    chosen,
+    is_note,
+    names_of_row,
+    positions_of,
+    unknown_field,
+)
+from cassandra.bulk.texts import Formats
+from cassandra.cqltypes import Int32Type, SimpleDateType, UTF8Type
+
+COLUMNS = (Column("id", Int32Type), Column("name", UTF8Type))
+TABLE: Any = SimpleNamespace(keyspace_name="ks", name="t", columns={"id": 1, "name": 2, "_row": 3})
+
+
+def reading(**changes: Any) -> Reading:
+    return Reading(None, COLUMNS, {}, Formats(), True, None, '"')._replace(**changes)
+
+
+def test_notes_of_failed_rows_are_no_fields() -> None:
+    assert all(map(is_note, ("_source", "_row", "_line", "_error", "___error")))
+    assert not any(map(is_note, ("_id", "row", "_rows", "_text", "_fields", "_")))
+
+
+def test_names_that_the_table_does_not_have() -> None:
+    check_names(["name", "id", "_row", "_error"], "a.csv", (), None, TABLE)
+    check_names(["name", "name", "other"], "a.csv", (), ["id"], TABLE)
+    check_names(["id", "extra", "extra"], "a.csv", ["extra"], None, TABLE)
+    with pytest.raises(ValueError, match=r"the source has a column 'extra', and table ks.t has.*a\.csv.*ignore="):  # noqa: E501  # fmt: skip
+        check_names(["id", "extra"], "a.csv", (), None, TABLE)
+    with pytest.raises(ValueError, match=r"a\.csv has two columns with the name 'id'"):
+        check_names(["id", "name", "id"], "a.csv", (), None, TABLE)
+
+
+def test_positions_of_columns() -> None:
+    assert positions_of(["name", "x", "id"], "a.csv", reading()) == [2, 0]
+    assert positions_of(["n", "name"], "a.csv", reading(mapping={"id": "n"})) == [0, 1]
+    with pytest.raises(ValueError, match=r"a\.csv has no column 'name', but id"):
+        positions_of(["id"], "a.csv", reading())
+    free = (COLUMNS[0], COLUMNS[1]._replace(is_needed=False))
+    assert positions_of(["id"], "a.csv", reading(columns=free)) == [0, None]
+    with pytest.raises(ValueError, match=r"a\.csv has two columns with the name 'id'"):
+        positions_of(["id", "name", "id"], "a.csv", reading())
+    with pytest.raises(ValueError, match=r"a\.csv: it has a field 'x', which is not a column"):
+        positions_of(["id", "name", "x"], "a.csv", reading(is_closed=True))
+    ignoring = reading(is_closed=True, ignored={"x"})
+    assert positions_of(["id", "name", "x", "_line"], "a.csv", ignoring) == [0, 1]
+
+
+def test_names_of_rows() -> None:
+    point = collections.namedtuple("point", "y x")
+    assert names_of_row({"id": 1, 2: 3}) == ["id", "2"]
+    assert names_of_row(point(1, 2)) == ("y", "x")
+    assert names_of_row((1, 2)) is names_of_row([1, 2]) is names_of_row("ab") is None
+    assert unknown_field(["id", "_error"], {"id"}) is None
+    assert "it has a field '_id'" in str(unknown_field(["id", "_id"], {"id"}))
+
+
+def tables(columns: dict[str, list[Any]]) -> dict[str, Any]:
+    pandas = pytest.importorskip("pandas")
+    pyarrow = pytest.importorskip("pyarrow")
+    numpy = pytest.importorskip("numpy")
+    frame = pandas.DataFrame(columns)
+    kinds = [(name, numpy.asarray(values).dtype) for name, values in columns.items()]
+    array = numpy.array(list(zip(*columns.values(), strict=True)), dtype=kinds)
+    table = pyarrow.table(columns)
+    return {"frame": frame, "table": table, "batch": table.to_batches()[0], "array": array}
+
+
+def test_columns_of_tables_are_chosen() -> None:
+    for kind, table in tables({"other": [5, 6], "name": ["a", "b"], "number": [1, 2]}).items():
+        found = chosen(table, reading(mapping={"id": "number"}))
+        if kind == "frame":
+            assert found.to_dict("list") == {"id": [1, 2], "name": ["a", "b"]}
+        elif kind == "array":
+            assert found.dtype.names == ("id", "name")
+            assert found.tolist() == [(1, "a"), (2, "b")]
+        else:
+            assert found.to_pydict() == {"id": [1, 2], "name": ["a", "b"]}
+        with pytest.raises(ValueError, match="the source has no column 'id', but other"):
+            chosen(table, reading())
+        with pytest.raises(ValueError, match="it has a field 'other', which is not a column"):
+            chosen(table, reading(mapping={"id": "number"}, is_closed=True))
+
+
+def test_a_column_that_stands_twice() -> None:
+    pandas = pytest.importorskip("pandas")
+    pyarrow = pytest.importorskip("pyarrow")
+    frame = pandas.DataFrame([[1, "a", 2]], columns=["id", "name", "id"])
+    table = pyarrow.Table.from_arrays([[1], ["a"], [2]], names=["id", "name", "id"])
+    for source in (frame, table):
+        with pytest.raises(ValueError, match="two columns with the name 'id'"):
+            chosen(source, reading())
+        assert len(chosen(source, reading(columns=COLUMNS[1:]))) == 1
+
+
+def test_integers_are_no_dates() -> None:
+    how = reading(columns=(Column("d", SimpleDateType),))
+    for table in tables({"d": [0, 1]}).values():
+        with pytest.raises(ValueError, match="column 'd' is a date, and the source has integers"):
+            chosen(table, how)
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match="column 'd' is a date"):
+        chosen(pandas.DataFrame({"d": [None, 5]}, dtype=object), how)

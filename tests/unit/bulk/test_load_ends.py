@@ -1,0 +1,337 @@
+"""Loads that must not lose anything in silence: checkpoints, damage, conditions, full queues."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import lzma
+import os
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cassandra.bulk import LoadError, LoadReport, chunks, load as load_module, retrying
+from cassandra.cluster import Cluster
+from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, Request, error, rows
+from cassandra.throttling import ConcurrencyLimitingThrottler, RequestThrottler
+from tests.unit.engine.faults import WAIT
+
+INSERT = "INSERT INTO t (id, name) VALUES (?, ?)"
+COLUMNS = [("id", "int"), ("name", "text")]
+
+
+@pytest.fixture
+def node() -> Iterator[FakeNode]:
+    with FakeNode() as running:
+        running.prime_prepare(INSERT, COLUMNS, pk_indexes=[0])
+        running.prime_prepare(f"{INSERT} IF NOT EXISTS", COLUMNS, pk_indexes=[0])
+        running.prime_prepare("UPDATE t SET n = n + ?", [("n", "counter")])
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retrying, "LONGEST_DELAY", 0.0)
+    monkeypatch.setattr(load_module, "LONGEST_WAIT", 0.0)
+    for name in ("CHUNK_ROWS", "TEXT_ROWS", "OBJECT_ROWS"):
+        monkeypatch.setattr(chunks, name, 10)
+
+
+def load(
+    node: FakeNode, source: Any, text: str = INSERT, is_idempotent: bool = True, **options: Any
+) -> LoadReport:
+    throttler: RequestThrottler | None = options.pop("throttler", None)
+    with Cluster([node.address], port=node.port, request_throttler=throttler) as cluster:
+        session = cluster.connect()
+        prepared = session.prepare(text)
+        prepared.is_idempotent = is_idempotent
+        return session.load(prepared, source, **options)
+
+
+def sent(node: FakeNode, begin: int = 0) -> set[int]:
+    """Return the ids that arrived, after so many requests."""
+    return {
+        struct.unpack(">i", one.values[0])[0]
+        for one in node.requests[begin:]
+        if one.opcode == Opcode.EXECUTE and one.values and isinstance(one.values[0], bytes)
+    }
+
+
+def csv_file(path: Path, *numbers: int) -> Path:
+    path.write_text("id,name\n" + "".join(f"{n},x\n" for n in numbers))
+    return path
+
+
+class Stopped(BaseException):
+    """A program that is ended from outside."""
+
+
+def stopped(node: FakeNode, source: Any, monkeypatch: pytest.MonkeyPatch, **options: Any) -> None:
+    """Run a load that ends when two chunks are written."""
+    end_of = load_module.Load._end_of
+    done: list[Any] = []
+
+    def ended(self: Any, chunk: Any) -> None:
+        end_of(self, chunk)
+        done.append(chunk)
+        if len(done) == 2:
+            raise Stopped
+
+    with monkeypatch.context() as patch:
+        patch.setattr(load_module.Load, "_end_of", ended)
+        with pytest.raises(Stopped):
+            load(node, source, **options)
+
+
+# -- checkpoints -----------------------------------------------------------------------------------
+
+
+def test_a_checkpoint_is_that_of_its_files(
+    node: FakeNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    point = tmp_path / "point"
+    first, other = csv_file(tmp_path / "a.csv", *range(25)), csv_file(tmp_path / "b.csv", 1, 2)
+    stopped(node, [first], monkeypatch, checkpoint=point)
+    before = point.read_bytes()
+    for source, options, words in (
+        ([other], {}, r"where it has the file '.*a\.csv', there is '.*b\.csv'"),
+        ([first, other], {}, r"the file '.*b\.csv' is new"),
+        ([first], {"header": ["id", "name"]}, "its option header is True"),
+        ([first], {"null": "NULL"}, "its option null is '', and not 'NULL'"),
+        ([first], {"columns": ["id", "name"]}, "its option columns is None"),
+        ([(1, "a")], {"checkpoint_name": "rows"}, r"the file '.*a\.csv' is gone"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            load(node, source, checkpoint=point, **options)
+        assert point.read_bytes() == before
+    assert load(node, [first], checkpoint=point, dry_run=True).read == 5
+    assert point.read_bytes() == before
+    # One file by its name alone is the same files.
+    report = load(node, str(first), checkpoint=point)
+    assert (report.skipped, report.written, point.exists()) == (20, 5, False)
+    assert sent(node) == set(range(25))
+
+
+def test_a_file_that_was_replaced_or_came_before_is_refused(
+    node: FakeNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    point, folder = tmp_path / "point", tmp_path / "folder"
+    folder.mkdir()
+    csv_file(folder / "1.csv", *range(25))
+    csv_file(folder / "2.csv", *range(25, 30))
+    stopped(node, folder, monkeypatch, checkpoint=point)
+    csv_file(folder / "0.csv", 100)
+    with pytest.raises(ValueError, match=r"it has .*1\.csv', there is .*0\.csv'.*restart=True"):
+        load(node, folder, checkpoint=point)
+    (folder / "0.csv").unlink()
+    csv_file(folder / "1.csv", *range(24))
+    with pytest.raises(ValueError, match=r"1\.csv' has another size since"):
+        load(node, folder, checkpoint=point)
+    report = load(node, folder, checkpoint=point, restart=True)
+    assert (report.skipped, report.written, point.exists()) == (0, 29, False)
+
+
+def test_it_goes_on_in_the_file_that_it_was_in(
+    node: FakeNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    point = folder / "point.csv"  # which is not a file of the source, though it looks like one
+    for number in range(3):
+        csv_file(folder / f"{number}.csv", *range(number * 10, number * 10 + 7))
+    stopped(node, folder, monkeypatch, checkpoint=point)
+    state = json.loads(point.read_text())["state"]
+    assert (state["file"], state["row"], state["rows"]) == (1, 7, 14)
+    before = len(node.requests)
+    report = load(node, str(folder / "*.csv"), checkpoint=point)
+    assert (report.skipped, report.written, sent(node, before)) == (14, 7, set(range(20, 27)))
+    assert not point.exists()
+
+
+def test_rows_of_the_program_need_a_name(
+    node: FakeNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    point, rows_of = tmp_path / "point", [(n, "x") for n in range(25)]
+    with pytest.raises(ValueError, match="a checkpoint= for list needs checkpoint_name="):
+        load(node, rows_of, checkpoint=point)
+    stopped(node, rows_of, monkeypatch, checkpoint=point, checkpoint_name="mine")
+    for source, name in ((rows_of, "other"), (rows_of[1:], "mine")):
+        with pytest.raises(ValueError, match="the checkpoint of something else: its rows"):
+            load(node, source, checkpoint=point, checkpoint_name=name)
+    assert load(node, rows_of, checkpoint=point, checkpoint_name="mine").skipped == 20
+    for option in ({"checkpoint_name": "mine"}, {"restart": True}):
+        with pytest.raises(ValueError, match="is for loads with a checkpoint"):
+            load(node, rows_of, **option)
+
+
+def test_what_must_not_be_written_twice_has_no_checkpoint(node: FakeNode, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"checkpoint": tmp_path / "point", "checkpoint_name": "mine"}
+    with pytest.raises(ValueError, match="needs a statement that may be executed twice"):
+        load(node, [(1, "a")], is_idempotent=False, **options)
+    with pytest.raises(ValueError, match="counters and checkpoint exclude each other"):
+        load(node, [(1,)], "UPDATE t SET n = n + ?", **options)
+    with pytest.raises(ValueError, match="counters and checkpoint exclude each other"):
+        load(node, [(1,)], counters=True, **options)
+    with pytest.raises(ValueError, match="checkpoint and failed_rows are one file"):
+        load(node, [(1, "a")], failed_rows=tmp_path / "x" / ".." / "point", **options)
+    assert node.count(Opcode.EXECUTE) == 0
+
+
+# -- rows and files that are damaged ---------------------------------------------------------------
+
+
+def test_each_bad_row_is_one_row(node: FakeNode, tmp_path: Path) -> None:
+    path, failed = tmp_path / "a.csv", tmp_path / "failed.jsonl"
+    damaged = b'1,a\n2,\xe9\n3,c,\n4,"d"x\n5,"e\ne"\nsix,f\n7,g\n8,"['
+    path.write_bytes(b"id,name\n" + damaged + b"\n9,i\n")
+    report = load(node, path, max_errors=None, failed_rows=failed)
+    assert sent(node) == {1, 5, 7}
+    assert (report.read, report.written, report.failed) == (8, 3, 5)
+    assert [str(one).removeprefix(f"{path}, ") for one in report.failures] == [
+        "line 3: byte 0xe9 is not UTF-8",
+        "line 4: 3 fields, but the header has 2",
+        "line 5: ',' expected after '\"'",
+        "line 8: column 'id': 'six' is not an integer",
+        "line 10: unexpected end of data",
+    ]
+    # They fail again until they are mended.
+    again = load(node, failed, max_errors=None)
+    assert (again.written, again.failed) == (0, 5)
+
+
+def test_deep_values_and_lone_surrogates_are_bad_rows(node: FakeNode, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    lines = ["[" * 100_000, '{"id": 1, "name": "\\ud800"}', '{"id": 2, "name": "b"}', '{"id": tru']
+    path.write_text("\n".join(lines))
+    report = load(node, path, max_errors=None, failed_rows=tmp_path / "failed")
+    assert (report.written, report.failed, sent(node)) == (1, 3, {2})
+
+
+PACKED: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": lambda data: gzip.compress(data, mtime=0),
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+}
+
+
+def packed(ending: str) -> Callable[[bytes], bytes]:
+    if ending in PACKED:
+        return PACKED[ending]
+    if ending == ".lz4":
+        made: Callable[[bytes], bytes] = pytest.importorskip("lz4.frame").compress
+        return made
+    made = pytest.importorskip("zstandard").ZstdCompressor().compress
+    return lambda data: bytes(made(data))
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+@pytest.mark.parametrize("ending", [".gz", ".bz2", ".xz", ".zst", ".lz4"])
+def test_files_that_were_cut_off_end_a_load(
+    node: FakeNode, tmp_path: Path, form: str, ending: str
+) -> None:
+    lines = [f"{n},{n * 7919 % 9973}" for n in range(200)]
+    if form == "jsonl":
+        lines = ["{" + f'"id": {n}' + "}" for n in range(200)]
+    data = packed(ending)("\n".join(["id,name" if form == "csv" else "", *lines, ""]).encode())
+    path = tmp_path / f"a.{form}{ending}"
+    path.write_bytes(data)
+    assert load(node, path, dry_run=True).read == 200
+    for part in (data[:-1], data[: len(data) * 2 // 3], b""):
+        path.write_bytes(part)
+        with pytest.raises((LoadError, ValueError), match=r"ended before|has no bytes") as caught:
+            load(node, path, max_errors=None)
+        if isinstance(caught.value, LoadError):
+            assert caught.value.report.failed == 0
+
+
+@pytest.mark.parametrize("ending", [".gz", ".bz2", ".xz", ".zst", ".lz4"])
+def test_files_of_several_streams_are_read_to_their_end(
+    node: FakeNode, tmp_path: Path, ending: str
+) -> None:
+    pack = packed(ending)
+    path = tmp_path / f"a.csv{ending}"
+    path.write_bytes(pack(b"id,name\n1,a\n") + pack(b"2,b\n") + pack(b"3,c\n"))
+    assert load(node, path).written == 3
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no pipes with names")
+@pytest.mark.parametrize("count", [1, 40_000])
+def test_a_pipe_is_opened_once(node: FakeNode, tmp_path: Path, count: int) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    text = "id,name\n" + "".join(f"{n},x\n" for n in range(count))
+    writer = threading.Thread(target=path.write_text, args=(text,))
+    writer.start()
+    report = load(node, path, format="csv", dry_run=True)
+    writer.join(WAIT)
+    assert (report.read, report.failed) == (count, 0)
+    with pytest.raises(ValueError, match="stands twice among the files"):
+        load(node, [path, path], format="csv")
+    with pytest.raises(ValueError, match="is a pipe, and Parquet is read from"):
+        load(node, path, format="parquet")
+
+
+def test_a_full_disk_is_an_error_with_a_report(node: FakeNode, tmp_path: Path) -> None:
+    path = csv_file(tmp_path / "a.csv", *range(25))
+    with pytest.raises(LoadError) as caught:
+        load(node, path, checkpoint=tmp_path / "nowhere" / "point")
+    assert caught.value.report.written == 10
+    if os.path.exists("/dev/full"):
+        path.write_text("id,name\n1\n")
+        with pytest.raises(LoadError, match="No space left") as caught:
+            load(node, path, max_errors=None, failed_rows="/dev/full")
+        assert caught.value.report.failed == 1
+
+
+# -- servers, and the cluster's own throttler ------------------------------------------------------
+
+
+def test_rows_whose_condition_is_not_met_are_not_written(node: FakeNode) -> None:
+    def answer(request: Request) -> Any:
+        assert request.values is not None
+        assert isinstance(request.values[0], bytes)
+        (number,) = struct.unpack(">i", request.values[0])
+        return rows([("[applied]", "boolean")], [(number % 2 == 0,)])
+
+    node.prime(Opcode.EXECUTE, answer)
+    report = load(node, [(n, "x") for n in range(25)], f"{INSERT} IF NOT EXISTS")
+    assert (report.written, report.not_applied, report.failed) == (13, 12, 0)
+    assert report.requests == 25  # none of them is in a batch with others
+    assert "12 rows were not applied" in str(report)
+    assert report.as_dict()["not_applied"] == 12
+
+
+def test_writes_that_fail_because_of_too_many_are_tried_again(node: FakeNode) -> None:
+    node.prime(Opcode.EXECUTE, error(ErrorCode.WRITE_FAILURE, failures={"127.0.0.1": 0}), times=5)
+    report = load(node, [(n, "x") for n in range(25)])
+    assert (report.written, report.failed) == (25, 0)
+    assert report.retries >= 5
+
+
+@pytest.mark.parametrize("queue", [0, 3])
+def test_a_load_waits_for_its_clusters_throttler(node: FakeNode, queue: int) -> None:
+    throttler = ConcurrencyLimitingThrottler(2, queue)
+    report = load(node, [(n, "x") for n in range(300)], throttler=throttler)
+    assert (report.written, report.failed, report.retries) == (300, 0, 0)
+    assert report.requests == 300
+    assert (throttler.under_way, throttler.waiting) == (0, 0)
+
+
+def test_a_throttler_that_never_has_room_is_an_error(
+    node: FakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Closed(ConcurrencyLimitingThrottler):
+        """Lets the connection's own requests pass, and no others."""
+
+        def may_begin(self) -> bool:
+            return False
+
+    monkeypatch.setattr(load_module, "MOST_WAITS", 3)
+    with pytest.raises(LoadError) as caught:
+        load(node, [(1, "x")], throttler=Closed(1, 0))
+    assert caught.value.report.written == 0

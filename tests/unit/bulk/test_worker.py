@@ -1,0 +1,62 @@
+"""The thread of a load."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from cassandra.bulk.worker import Worker
+from tests.unit.engine.faults import WAIT
+
+
+@pytest.fixture
+def worker() -> Iterator[Worker]:
+    made = Worker("a-worker")
+    yield made
+    made.shutdown()
+    for thread in threading.enumerate():
+        if thread.name == "a-worker":
+            thread.join(WAIT)
+
+
+def test_calls_are_made_in_order_and_give_what_they_give(worker: Worker) -> None:
+    names: list[str] = []
+
+    def call(number: int) -> int:
+        names.append(threading.current_thread().name)
+        return 10 // number
+
+    futures = [worker.submit(call, number) for number in (5, 0, 2)]
+    assert futures[0].result(WAIT) == 2
+    with pytest.raises(ZeroDivisionError):
+        futures[1].result(WAIT)
+    assert futures[2].result(WAIT) == 5
+    assert names == ["a-worker"] * 3
+
+
+def test_a_call_that_was_cancelled_is_not_made(worker: Worker) -> None:
+    may_go_on = threading.Event()
+    first = worker.submit(may_go_on.wait, WAIT)
+    second = worker.submit(pytest.fail)
+    assert second.cancel()
+    may_go_on.set()
+    assert first.result(WAIT)
+    assert worker.submit(int).result(WAIT) == 0
+
+
+def test_a_process_ends_although_a_call_does_not() -> None:
+    program = (
+        "import threading\n"
+        "from cassandra.bulk.worker import Worker\n"
+        "begun = threading.Event()\n"
+        "def hang():\n"
+        "    begun.set()\n"
+        "    threading.Event().wait()\n"
+        "Worker('x').submit(hang)\n"
+        "begun.wait()\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
