@@ -163,13 +163,15 @@ def _pairs(read_key: Reader, read: Reader, value: object) -> Any:
         raise TypeError(f"{value!r} is not an object of JSON, nor a list of pairs, as a map is")
     found = [(read_key(key), read(one)) for key, one in pairs]
     try:
-        return dict(found)
+        made = dict(found)
     except TypeError:  # keys that cannot be hashed
         return _Pairs(found)
+    # Keys that are equal in Python, as -0.0 and 0.0 are, are not for a server.
+    return made if len(made) == len(found) else _Pairs(found)
 
 
 class _Pairs(list[Any]):
-    """A map whose keys cannot be hashed."""
+    """A map whose keys cannot be hashed, or are equal in Python."""
 
     def items(self) -> list[Any]:
         """Return the pairs."""
