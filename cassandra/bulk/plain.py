@@ -19,6 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra.client.columnar import rows_message
 from cassandra.client.session import SessionBase
+from cassandra.cqltypes.containers import ListType, SetType, VectorType
+from cassandra.cqltypes.udt import UserType
+from cassandra.protocol.encrypted import is_encrypted
 from cassandra.protocol.handler import ProtocolHandler
 
 if TYPE_CHECKING:
@@ -65,7 +68,8 @@ _types_of_keyspace: Any = _DictForEachType()
 class PlainRows:
     """Decodes pages of one statement without the settings of the session.
 
-    A value of a user-defined type is a dict by the names of its fields, also in collections.
+    A value of a user-defined type is a dict by the names of its fields, also in collections. A set
+    is a list: elements that are equal in Python, as -0.0 and 0.0 are, are not for a server.
     """
 
     def __init__(self) -> None:
@@ -96,7 +100,29 @@ class PlainRows:
         # Pages of one statement share their metadata until the table is altered.
         if self._row_plan is None or metadata is not self._metadata:
             columns = metadata.for_user_types(_AS_DICTS).columns
-            self._codecs = [column.type.codec(vectors="list") for column in columns]
+            self._codecs = [_faithful(column.type).codec(vectors="list") for column in columns]
             self._row_plan = rows.RowPlan(metadata.names, self._codecs)
             self._metadata = metadata
         return self._row_plan
+
+
+def _faithful(cql_type: Any) -> Any:
+    """Return a type that is read as lists wherever `cql_type` has sets: both are coded alike."""
+    if is_encrypted(cql_type):
+        return cql_type  # it has a codec of its own
+    subtypes = tuple(map(_faithful, cql_type.subtypes or ()))
+    if issubclass(cql_type, SetType):
+        return ListType.apply_parameters(subtypes)
+    if all(new is old for new, old in zip(subtypes, cql_type.subtypes or (), strict=True)):
+        return cql_type
+    if issubclass(cql_type, UserType):
+        return UserType.make_udt_class(
+            cql_type.keyspace,
+            cql_type.typename,
+            cql_type.fieldnames or (),
+            subtypes,
+            cql_type.mapped_class,
+        )
+    if issubclass(cql_type, VectorType):
+        return VectorType.apply_parameters((*subtypes, cql_type.vector_size))
+    return cql_type.__base__.apply_parameters(subtypes, cql_type.fieldnames)

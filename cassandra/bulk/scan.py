@@ -248,7 +248,7 @@ class Frames:
         self._pyarrow = self._columnar.pyarrow_module("to_pandas")
         self._columnar.pandas_module()
         self._options = dict(options)
-        self._choices = {
+        self._choices: dict[str, Any] = {
             name: self._options.pop(name)
             for name in ("decimals", "varints", "durations")
             if name in options

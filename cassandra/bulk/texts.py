@@ -343,13 +343,16 @@ def _pairs(read_key: Reader, read: Reader, value: object) -> Any:
         made = dict(found)
     except TypeError:  # keys that cannot be hashed
         return _Pairs(found)
-    if len(made) < len(found):
-        raise ValueError(f"{shown(value)} has a key of the map twice")
-    return made
+    if len(made) == len(found):
+        return made
+    # Keys that are equal in Python, as -0.0 and 0.0 are, are not for a server.
+    if len({repr(key) for key, _ in found}) == len(found):
+        return _Pairs(found)
+    raise ValueError(f"{shown(value)} has a key of the map twice")
 
 
 class _Pairs(list[Any]):
-    """A map whose keys cannot be hashed."""
+    """A map whose keys cannot be hashed, or are equal in Python."""
 
     def items(self) -> list[Any]:
         """Return the pairs."""

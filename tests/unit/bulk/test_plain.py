@@ -14,9 +14,10 @@ import pytest
 from cassandra import aio
 from cassandra.bulk.csv_texts import csv_lines as python_csv_lines
 from cassandra.bulk.plain import PlainRows, plain_session
-from cassandra.bulk.texts import json_of, refuse_other, text_of
+from cassandra.bulk.texts import Formats, json_of, json_reader, refuse_other, text_of
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.cqltypes.codecs.base import from_functions
+from cassandra.cqltypes.parse import lookup_casstype
 from cassandra.protocol import LazyProtocolHandler, NumpyProtocolHandler, ProtocolHandler
 from cassandra.query import (
     dict_factory,
@@ -196,6 +197,28 @@ def test_further_pages_are_read_by_the_columns_that_they_have(nodes: FakeCluster
             for node in nodes.nodes:
                 node.prime("SELECT it", rows(columns, [row]))
             assert plain.tuples(session.execute("SELECT it")) == [row]
+
+
+def test_elements_that_are_equal_in_python_are_not_one(nodes: FakeCluster) -> None:
+    plain = PlainRows()
+    columns: Any = [
+        ("s", "set<double>"),
+        ("m", "map<double, int>"),
+        ("l", "list<tuple<set<double>, int>>"),
+    ]
+    zeros = [-0.0, 0.0]
+    row = (zeros, {-0.0: 1}, [(zeros, 1)])
+    with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
+        for node in nodes.nodes:
+            node.prime("SELECT it", rows(columns, [row]))
+        (found,) = plain.tuples(session.execute("SELECT it"))
+    assert repr(found[0]) == "[-0.0, 0.0]"
+    assert repr(found[2]) == "[([-0.0, 0.0], 1)]"
+
+
+def test_keys_that_are_equal_in_python_are_read() -> None:
+    read = json_reader(lookup_casstype("MapType(DoubleType, Int32Type)"), Formats())
+    assert repr(read('{"-0.0": 1, "0.0": 2}')) == "[(-0.0, 1), (0.0, 2)]"
 
 
 class Iterable_:
