@@ -38,7 +38,9 @@ def _decimal(rng: random.Random) -> Decimal:
     return Decimal(digits).scaleb(rng.choice((0, -1, -2, -20, 0)))
 
 
-def _moment(rng: random.Random) -> datetime.datetime:
+def _moment(rng: random.Random) -> datetime.datetime | int:
+    if rng.random() < 0.2:  # datetime has no such years
+        return rng.choice(((1 << 63) - 1, -(1 << 63), 253_402_300_800_000))
     millis = rng.choice((0, 1, -1, 1_711_113_022_222, rng.randrange(-(10**13), 10**14)))
     return EPOCH + datetime.timedelta(milliseconds=millis)
 
@@ -53,7 +55,7 @@ SCALARS: dict[str, Maker] = {
     "bigint": lambda rng: _edge(rng, 64),
     "blob": lambda rng: rng.randbytes(rng.choice((1, 2, 20))),
     "boolean": lambda rng: rng.random() < 0.5,
-    "date": lambda rng: Date(rng.choice((0, 1, -1, 20_000, rng.randrange(-700_000, 2_900_000)))),
+    "date": lambda rng: Date(rng.choice((0, 1, -1, 20_000, 2**31 - 1, -(2**31), rng.randrange(-700_000, 2_900_000)))),
     "decimal": _decimal,
     "double": _real,
     "duration": _duration,

@@ -48,6 +48,10 @@ def prepare(session: Session, seed: int) -> list[Any]:
     insert = session.prepare(schema.insert())
     for row in schema.rows(ROWS):
         session.execute(insert, row)
+    # A partition of which nothing is there but its static column.
+    names = ", ".join(f'"{one.name}"' for one in (*schema.partition, schema.static))
+    alone = session.prepare(f"INSERT INTO source ({names}) VALUES (?, ?, ?)")
+    session.execute(alone, [*(one.make(schema.rng) for one in schema.partition), "alone"])
     expected = content_of(session, "source")
     assert len(expected) > 1
     return expected
