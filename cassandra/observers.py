@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from cassandra._observer import ObserverBase
 
@@ -134,6 +135,21 @@ def overrides(observer: RequestObserver, name: str) -> bool:
     return own is not getattr(RequestObserver, name) or name in getattr(observer, "__dict__", ())
 
 
+class ProfileObservers(tuple["RequestObserver", ...]):
+    """The observers of a profile. The engine keeps here what it makes of them for each session."""
+
+    hooks: WeakKeyDictionary[Any, Any]
+
+    def __new__(cls, observers: Iterable[RequestObserver]) -> ProfileObservers:
+        made = super().__new__(cls, observers)
+        made.hooks = WeakKeyDictionary()
+        return made
+
+    def __reduce__(self) -> Any:
+        # What the engine keeps is of this process.
+        return ProfileObservers, (tuple(self),)
+
+
 def checked_observers(observers: object, whose: str) -> tuple[RequestObserver, ...]:
     """Return `observers` as a tuple.
 
@@ -160,7 +176,7 @@ def checked_observers(observers: object, whose: str) -> tuple[RequestObserver, .
                 f"{type(one).__name__}.{brief[0]} is called for observers of a cluster only: "
                 f"register it there, not for a {whose}"
             )
-    return found
+    return ProfileObservers(found) if found and whose == "profile" else found
 
 
 class ObservedRequest(observed.ObservedBase):
@@ -348,5 +364,6 @@ class ObservedRequest(observed.ObservedBase):
         if self.latency is not None:
             state = f"{self.latency * 1000:.1f} ms"
             if self.error is not None:
-                state += f", {type(self.error).__name__}: {self.error}"
+                # Without its text: this may be logged, and servers repeat parts of statements.
+                state += f", {type(self.error).__name__}"
         return f"<ObservedRequest: {self.description}, {state}>"

@@ -24,10 +24,12 @@ waiting.
 from __future__ import annotations
 
 import math
+import os
 from collections import OrderedDict, deque
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from cassandra._patterns import pattern
 from cassandra.errors import (
     OperationTimedOut,
     RequestThrottled,
@@ -84,8 +86,8 @@ class ThrottledRequest(Protocol):
 class RequestThrottler:
     """A queue of requests that wait for their turn. A subclass says when one may begin.
 
-    A throttler belongs to one cluster, whose engine calls it on its event loop. Its numbers may be
-    read in any thread.
+    A throttler belongs to one cluster, whose engine calls it on its event loop, until the cluster
+    is shut down. Its numbers may be read in any thread.
 
     :param max_queue_size: how many requests may wait.
     :raises ValueError: if it is negative.
@@ -100,22 +102,36 @@ class RequestThrottler:
         self.refused = 0
         """Requests that found the queue full."""
         self._loop: AbstractEventLoop | None = None
+        self._process = 0  # a forked child is another one
         self._is_draining = False
         # By caller: each round, every caller has one request begun.
         self._queues: OrderedDict[Any, deque[ThrottledRequest]] = OrderedDict()
 
     def attach(self, loop: AbstractEventLoop) -> None:
-        """Belong to the engine on `loop`.
+        """Belong to the engine on `loop` from now on, until `detach`.
 
         :param loop: the engine's loop.
-        :raises ValueError: if it belongs to another engine that runs.
+        :raises ValueError: if it belongs to another engine that runs, on the same loop or another.
         """
-        if self._loop is not None and self._loop is not loop and not self._loop.is_closed():
+        is_used = (
+            self._loop is not None and not self._loop.is_closed() and self._process == os.getpid()
+        )
+        if is_used:
             raise ValueError(f"{self!r} belongs to another cluster: make one for each")
         self._loop = loop
-        # Requests of the former loop are gone with it.
+        self._process = os.getpid()
+        self._begin_anew()
+
+    def detach(self) -> None:
+        """Belong to no engine: that of the cluster is closed. Another one may attach it."""
+        self._loop = None
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        # Requests of the former engine are gone with it.
         self._queues.clear()
         self.under_way = self.waiting = 0
+        self._is_draining = False
 
     # -- of the subclass ---------------------------------------------------------------------------
 
@@ -280,12 +296,14 @@ class RateLimitingThrottler(RequestThrottler):
         # At least one, or none would ever begin at less than one in a burst.
         return max(1.0, self.max_requests_per_second * self.burst)
 
-    def attach(self, loop: AbstractEventLoop) -> None:
-        super().attach(loop)
+    def _begin_anew(self) -> None:
+        super()._begin_anew()
         self._tokens = self._most
         # Clocks of two loops have nothing to do with each other.
         self._counted_at = None
-        self._timer = None
+        timer, self._timer = self._timer, None
+        if timer is not None and self._loop is None:
+            timer.cancel()
 
     def may_begin(self) -> bool:
         loop = self._loop
@@ -316,7 +334,12 @@ class AdaptiveThrottler(ConcurrencyLimitingThrottler):
 
     The limit rises by one for as many answers as it has room for, as long as it is used up, and
     falls to `backoff` of itself if a server is overloaded, a request times out, or answers take
-    `tolerance` times as long as the quickest ones do. It falls at most once in `patience` seconds.
+    `tolerance` times as long as they usually do. It falls at most once in `patience` seconds.
+
+    Like is compared with like: the latest answers to a statement with earlier ones to the same
+    statement, whatever its values are. A mixture of quick and slow answers is no overload: both the
+    median and the quickest tenth have to be slow, for longer than it takes to answer all that is
+    under way.
 
     :param initial: the limit to begin with.
     :param least: the lowest limit.
@@ -356,9 +379,15 @@ class AdaptiveThrottler(ConcurrencyLimitingThrottler):
         self.backoff = backoff
         self.patience = patience
         self._limit = float(initial)
-        self._fast: float | None = None  # seconds: what quick answers take
-        self._slow: float | None = None  # seconds: what answers take lately
         self._next_fall = 0.0
+        self._answers = 0
+        self._speeds: OrderedDict[Hashable, _Speed] = OrderedDict()
+
+    def _begin_anew(self) -> None:
+        super()._begin_anew()
+        # The clock of another loop, and perhaps other servers.
+        self._next_fall = 0.0
+        self._speeds.clear()
 
     def on_over(self, request: ThrottledRequest) -> None:
         error = request.error
@@ -369,16 +398,22 @@ class AdaptiveThrottler(ConcurrencyLimitingThrottler):
         latency = request.attempts[-1].latency if request.attempts else None
         if latency is None:
             return
-        # Of the quickest: follows down at once, and up slowly, as a cluster may have changed.
-        fast = self._fast
-        self._fast = latency if fast is None else min(latency, fast + (latency - fast) * 0.001)
-        slow = self._slow
-        self._slow = latency if slow is None else slow + (latency - slow) * 0.05
-        if self._slow > self._fast * self.tolerance and self._slow > _NOTICEABLE:
+        self._answers += 1
+        speed = self._speed_of(request)
+        if speed.is_slow_after(latency, self._answers, self.under_way + 1, self.tolerance):
             self._fall()
         # A limit that is not used up says nothing: it would rise while nobody is busy.
         elif self.under_way + 1 >= self.max_concurrent_requests:
             self._set(min(self._limit + 1 / self._limit, float(self.most)))
+
+    def _speed_of(self, request: ThrottledRequest) -> _Speed:
+        key = _likeness(request)
+        speed = self._speeds.get(key)
+        if speed is None:
+            if len(self._speeds) >= _MOST_STATEMENTS:
+                self._speeds.popitem(last=False)
+            speed = self._speeds[key] = _Speed()
+        return speed
 
     def _fall(self) -> None:
         assert self._loop is not None
@@ -393,9 +428,97 @@ class AdaptiveThrottler(ConcurrencyLimitingThrottler):
         self.max_concurrent_requests = int(limit)
 
 
+class _Speed:
+    """How long the answers to one statement take: lately, and usually.
+
+    Usual seconds follow down soon and up slowly, over some thousand answers: what is slow for good
+    becomes usual.
+    """
+
+    __slots__ = ("_count", "_is_slow", "_latest", "_most_under_way", "_quick_at", "_usual")
+
+    def __init__(self) -> None:
+        self._latest: deque[float] = deque(maxlen=_WINDOW)
+        self._count = 0
+        # Logarithms of seconds, so that a single pause does not outweigh hundreds of answers: of
+        # the quickest tenth, and of the median. None before the first measure.
+        self._usual: tuple[float, float] | None = None
+        # The throttler's answers when this statement was last found quick, and the most requests
+        # that were under way since.
+        self._quick_at = 0
+        self._most_under_way = 1
+        self._is_slow = False
+
+    def is_slow_after(self, latency: float, answers: int, under_way: int, tolerance: float) -> bool:
+        """Take an answer in, and return True if answers take too long.
+
+        :param latency: the seconds that it took.
+        :param answers: how many answers the throttler has seen, to all statements.
+        :param under_way: how many requests are under way.
+        :param tolerance: how many times the usual seconds are too long.
+        """
+        self._latest.append(latency)
+        self._count += 1
+        self._most_under_way = max(self._most_under_way, under_way)
+        if self._count % _STEP == 0 and self._count >= 2 * _STEP:
+            self._is_slow = self._measure(answers, tolerance)
+        return self._is_slow
+
+    def _measure(self, answers: int, tolerance: float) -> bool:
+        latest = sorted(self._latest)
+        count = len(latest)
+        now = (_logarithm(latest[count // 10]), _logarithm(latest[count // 2]))
+        usual = self._usual or now
+        limit = math.log(tolerance)
+        is_slow = all(late - early > limit for late, early in zip(now, usual, strict=True))
+        if not is_slow or now[1] <= _NOTICEABLE:
+            self._quick_at = answers
+            self._most_under_way = 1
+        up = _STEP / max(_MEMORY, _ROUNDS_OF_MEMORY * self._most_under_way)
+        low, middle = (
+            early + (late - early) * (_DOWN if late < early else up)
+            for late, early in zip(now, usual, strict=True)
+        )
+        self._usual = low, middle
+        # Requests that are sent together wait for each other: the last ones are slow each time.
+        return answers - self._quick_at > max(_ROUNDS * self._most_under_way, _LONG)
+
+
+def _logarithm(seconds: float) -> float:
+    return math.log(max(seconds, _SHORTEST))
+
+
+def _likeness(request: ThrottledRequest) -> Hashable:
+    """Return a key that requests share whose answers should take about the same time."""
+    body = getattr(request, "request_body", None)
+    body = getattr(body, "inner", body)
+    prepared = getattr(body, "prepared", None)
+    if prepared is not None:
+        query_id: Hashable = prepared.query_id
+        return query_id
+    if body is None:
+        return None
+    if hasattr(body, "count"):
+        return "BATCH", int(body.count).bit_length()
+    # Without most of its values. A short piece will do: this is a part of each request's time.
+    return _VALUES.sub("?", (body.statement_text() or "")[:_LONGEST_TEXT])
+
+
+_VALUES = pattern(r"'(?:[^']|'')*(?:'|\Z)|\b\d[\w.-]*")
+_LONGEST_TEXT = 300
+_MOST_STATEMENTS = 500
+_WINDOW = 50  # answers that are "lately"
+_STEP = 10  # answers from one measure to the next
+_ROUNDS = 3  # times that all requests under way are answered, or more:
+_LONG = 30  # answers
+_DOWN = 0.3  # weight of a measure in what is usual, if it is quicker
+_MEMORY = 2500  # answers to a statement until what is slow becomes usual, or more:
+_ROUNDS_OF_MEMORY = 50  # times that all requests under way are answered
+_SHORTEST = 1e-6  # seconds
+
 # A server, or the way to it, has more than it can do.
 _SIGNS = (OverloadedErrorMessage, IsBootstrappingErrorMessage, OperationTimedOut, WriteTimeout)
-_NOTICEABLE = 0.005  # seconds: below it, a slow answer says nothing about load
+_NOTICEABLE = math.log(0.005)  # of seconds: below it, a slow answer says nothing about load
 
 
 def _checked_int(name: str, value: object, least: int) -> int:

@@ -371,9 +371,16 @@ cdef class _Wave:
         cdef ReplicaMap replicas = <ReplicaMap> owners if type(owners) is ReplicaMap else None
         cdef dict numbers = {}
         cdef Py_ssize_t at, number, room
+        cdef bint is_sparse
         if replicas is not None and replicas._own is None:
             replicas = None
-        room = max(replicas._set_count, 1) if replicas is not None else self.part_count
+        # One key many times makes a wave of each of its rows: a place for each set of replicas would
+        # take rows x sets.
+        is_sparse = replicas is not None and self.part_count * 4 < replicas._set_count
+        if replicas is None or is_sparse:
+            room = self.part_count
+        else:
+            room = max(replicas._set_count, 1)
         self.filled = <Filled*> _room(room, sizeof(Filled))
         for at in range(self.part_count):
             number = -1
@@ -381,6 +388,8 @@ cdef class _Wave:
                 pass
             elif replicas is not None:
                 number = _owner(replicas, self.rows.rows[self.parts[at].first].token)
+                if is_sparse and number >= 0:
+                    number = numbers.setdefault(number, len(numbers))
             else:
                 number = self._other_owner(owners, &self.rows.rows[self.parts[at].first], numbers)
             if number >= room:

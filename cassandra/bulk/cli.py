@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from cassandra._connecting import add_connection_options, connection_settings, reason_of
 from cassandra.bulk.copy import CopyReport, copy
@@ -100,6 +100,8 @@ def _add_unload(parser: argparse.ArgumentParser) -> None:
     add("--columns", metavar="NAMES", help="columns to write: a,b,c")
     add("--format", choices=("csv", "jsonl", "parquet"), help="default: parquet")
     add("--compression", metavar="CODEC", help="gzip, or a codec of Parquet")
+    add("--decimals", metavar="PRECISION,SCALE", help="decimals of Parquet (default: texts)")
+    add("--varints", choices=("text", "int64"), help="varints of Parquet (default: text)")
 
 
 def _add_copy(parser: argparse.ArgumentParser) -> None:
@@ -192,7 +194,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _show(error.report, options)
         print(f"error: {error}", file=sys.stderr)
         return 1
-    except (DriverException, OSError, ValueError, TypeError) as error:
+    except (DriverException, OSError, *_MISTAKES) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt as error:
@@ -201,6 +203,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _show(report, options)
         print("stopped" + _how_to_go_on(options), file=sys.stderr)
         return 1
+
+
+# Of values and files, those that pyarrow raises included.
+_MISTAKES = (ValueError, TypeError, NotImplementedError, ArithmeticError, RuntimeError)
 
 
 def _how_to_go_on(options: argparse.Namespace) -> str:
@@ -223,7 +229,9 @@ def _load(options: argparse.Namespace) -> Run:
 
 
 def _unload(options: argparse.Namespace) -> Run:
-    wanted = _scan_options(options, "format", "compression")
+    wanted = _scan_options(options, "format", "compression", "varints")
+    if options.decimals is not None:
+        wanted["decimals"] = _decimals(options.decimals)
     if isinstance(options.columns, str):
         wanted["columns"] = [part.strip() for part in options.columns.split(",")]
 
@@ -296,6 +304,18 @@ def _load_options(options: argparse.Namespace) -> dict[str, Any]:
         found["consistency_level"] = _level(options.consistency_level)
     LoadOptions(**found)  # which checks them, before anything is connected
     return found
+
+
+def _decimals(text: str) -> Literal["text"] | tuple[int, int]:
+    if text == "text":
+        return "text"
+    precision, _, scale = text.partition(",")
+    try:
+        return int(precision), int(scale)
+    except ValueError:
+        raise ValueError(
+            f"--decimals is a precision and a scale, as 38,10, and not {text!r}"
+        ) from None
 
 
 def _level(name: str) -> int:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from cassandra.bulk.load import aload, load
 from cassandra.bulk.options import LoadOptions
+from cassandra.bulk.plain import PlainRows
 from cassandra.bulk.scan import AsyncScan, Scan
 from cassandra.bulk.target import full_name, table_of
-from cassandra.client.columnar import rows_message
-from cassandra.query.row_factories import tuple_factory
 from cassandra.sentinels import UNSET_VALUE
 from cassandra.util.cql_text import protect_name
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from cassandra.bulk.report import LoadReport
     from cassandra.bulk.scan import Page
     from cassandra.cluster.session import Session
+    from cassandra.metadata import Metadata
+    from cassandra.metadata.schema.elements import UserType
     from cassandra.metadata.schema.tables import TableMetadata
 
 __all__ = ["CopyReport", "acopy", "copy"]
@@ -172,6 +175,12 @@ class _Copy:
         target = table_of(other.cluster.metadata, other_table, other.keyspace)
         chosen = list(source.columns) if columns is None else list(columns)
         _check(source, target, chosen)
+        types = [source.columns[name].cql_type for name in chosen]
+        _check_fields(
+            _user_types(session.cluster.metadata, source.keyspace_name),
+            _user_types(other.cluster.metadata, target.keyspace_name),
+            types,
+        )
         key = [column.name for column in target.primary_key]
         self._names = [*key, *(name for name in chosen if name not in key)]
         self._partition = len(target.partition_key)
@@ -197,6 +206,7 @@ class _Copy:
             "cluster": other.cluster.metadata.cluster_name,
         }
         self._prepared: list[Any] = []
+        self._plain = PlainRows()
         self._report = CopyReport()
         self._begun = time.monotonic()
 
@@ -222,7 +232,7 @@ class _Copy:
 
         :param page: a result, whose page at hand is taken.
         """
-        rows = rows_message(page._message).decode(tuple_factory)
+        rows = self._plain.tuples(page)
         self._report.read += len(rows)
         found: list[list[Row]] = [[] for _ in self._prepared]
         for row in rows:
@@ -287,6 +297,44 @@ def _check(source: TableMetadata, target: TableMetadata, chosen: Sequence[str]) 
     for column in target.primary_key:
         if column.name not in chosen:
             raise ValueError(f"the key column {column.name!r} is not among the columns to copy")
+
+
+def _user_types(metadata: Metadata, keyspace: str) -> Mapping[str, UserType]:
+    found = metadata.keyspaces.get(keyspace)
+    return found.user_types if found is not None else {}
+
+
+def _check_fields(
+    source: Mapping[str, UserType], target: Mapping[str, UserType], types: Iterable[str]
+) -> None:
+    """Check that the user-defined types of the target have all fields, with the same types.
+
+    Their order may be another one: fields are written by their names.
+    """
+    seen: set[str] = set()
+    left = deque(types)
+    while left:
+        for quoted, bare in _NAME.findall(left.popleft()):
+            name = quoted.replace('""', '"') if quoted else bare
+            if name not in source or name in seen:
+                continue
+            seen.add(name)
+            mine, theirs = (
+                dict(zip(types[name].field_names, types[name].field_types, strict=True))
+                if name in types
+                else {}
+                for types in (source, target)
+            )
+            for field, cql_type in mine.items():
+                if theirs.get(field) != cql_type:
+                    raise ValueError(
+                        f"the field {field!r} of the type {name!r} is {cql_type} here and "
+                        f"{theirs.get(field, 'missing')} there"
+                    )
+            left += mine.values()
+
+
+_NAME = re.compile(r'"((?:[^"]|"")+)"|(\w+)')
 
 
 def _check_kept(source: TableMetadata, values: Sequence[str]) -> None:

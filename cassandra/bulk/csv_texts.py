@@ -26,9 +26,20 @@ def csv_lines(
     :param offset: where its rows begin.
     :param count: how many rows.
     :raises DecodeError: if a value cannot be decoded.
+    :raises TypeError: if a value has no text; it names the column.
     """
     rows = RowPlan(names, codecs).tuples(body, offset, count)
-    return "".join([csv_line(list(map(text_of, row))) for row in rows]).encode()
+    return "".join([csv_line(_texts_of(names, row)) for row in rows]).encode()
+
+
+def _texts_of(names: Sequence[str], row: Sequence[object]) -> list[str]:
+    texts: list[str] = []
+    try:
+        # One by one: the error has to say which of them it is.
+        texts.extend(map(text_of, row))
+    except TypeError as error:
+        raise TypeError(f'column "{names[len(texts)]}": {error}') from error
+    return texts
 
 
 def csv_line(texts: Sequence[str]) -> str:

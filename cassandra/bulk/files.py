@@ -129,6 +129,8 @@ def _parquet() -> Any:
 
 def _parquet_parts(path: str, reading: Reading) -> Iterator[Part]:
     parquet = _parquet()
+    import pyarrow
+
     _refuse_pipe(path)
 
     def made(table: Any, cut: int, first: int) -> Chunk:
@@ -143,7 +145,7 @@ def _parquet_parts(path: str, reading: Reading) -> Iterator[Part]:
         except _OF_ARROW as error:
             raise ValueError(f"{path} cannot be read as Parquet: {error}") from error
         names = file.schema_arrow.names
-        chosen(file.schema_arrow.empty_table(), reading, path)
+        chosen(pyarrow.Table.from_batches([], file.schema_arrow), reading, path)
         fields = {reading.field(column) for column in reading.columns}
         wanted = [name for name in names if name in fields]
         for table in _tables(path, file, wanted):

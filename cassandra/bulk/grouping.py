@@ -96,21 +96,17 @@ def _partition(
     return composite_key(found)
 
 
-def _waves(names: Sequence[bytes]) -> Iterator[Sequence[int]]:
-    left: Sequence[int] = range(len(names))
-    while left:
-        seen: set[bytes] = set()
-        wave: list[int] = []
-        later: list[int] = []
-        for row in left:
-            name = names[row]
-            if name in seen:
-                later.append(row)
-            else:
-                seen.add(name)
-                wave.append(row)
-        yield wave
-        left = later
+def _waves(names: Sequence[bytes]) -> list[list[int]]:
+    waves: list[list[int]] = []
+    counts: dict[bytes, int] = {}
+    for row, name in enumerate(names):
+        # The rows of a key go into one wave after the other.
+        wave = counts.get(name, 0)
+        counts[name] = wave + 1
+        if wave == len(waves):
+            waves.append([])
+        waves[wave].append(row)
+    return waves
 
 
 def _grouped(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -123,10 +124,17 @@ def weigh(ranges: Sequence[TokenRange], estimates: Iterable[Estimate]) -> list[f
             known[piece] = max(known.get(piece, 0), int(size * share))
     if not any(known.values()):
         return [float(one.width) for one in ranges]
+    # One pass over both, which are in the order of their tokens: a cluster of many nodes has many
+    # thousands of each.
+    pieces = deque(sorted((start, end, size) for (start, end), size in known.items() if size))
+    near: list[tuple[int, int, int]] = []  # begin before the end of the range, and reach into it
     weights = []
     for one in ranges:
+        near = [piece for piece in near if piece[1] > one.start]
+        while pieces and pieces[0][0] < one.end:
+            near.append(pieces.popleft())
         weight = 0.0
-        for (start, end), size in known.items():
+        for start, end, size in near:
             common = min(end, one.end) - max(start, one.start)
             if common > 0:
                 weight += size * (common / (end - start))

@@ -9,6 +9,7 @@ from collections.abc import (
     AsyncIterator,
     Callable,
     Generator,
+    Iterable,
     Iterator,
     Mapping,
     Sequence,
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 from cassandra._steps import adrive, drive
 from cassandra.bulk.checkpoint import Checkpoint
+from cassandra.bulk.plain import PlainRows, plain_session
 from cassandra.bulk.ranges import TokenRange
 from cassandra.bulk.retrying import delay_before_retry
 from cassandra.bulk.scan_plan import Fetch, PageQueue, ScanStatement, plan_steps
@@ -119,7 +121,7 @@ class _ScanBase:
 
     def _steps(self) -> Generator[Callable[[Any], Any], Any, ScanStatement]:
         return plan_steps(
-            self.session,
+            plain_session(self.session),
             self.table,
             self.columns,
             self.where,
@@ -155,7 +157,8 @@ class _ScanBase:
 
     def _send(self, statement: ScanStatement, queue: PageQueue, fetch: Fetch) -> None:
         # On asyncio `execute` itself returns at once.
-        send = getattr(self.session, "execute_async", None) or self.session.execute
+        session = plain_session(self.session)
+        send = getattr(session, "execute_async", None) or session.execute
         bound = statement.bind(queue.ranges[fetch.number], self.page_size, self.level)
         fetch.handle = send(bound, paging_state=fetch.state, **self._call)
 
@@ -179,6 +182,23 @@ def size_of(result: Page) -> int:
     """
     message = result._message
     return 0 if message is None or message.has_own_rows else len(message.rows_body[0])
+
+
+def rows_of(page: Page) -> Iterable[Any]:
+    """Return the rows of a page, as the row factory makes them.
+
+    :param page: a result whose page at hand is read.
+    :raises TypeError: if the factory makes something else of a page. Iterating over a frame, for
+        example, would give the names of its columns.
+    """
+    rows = page.current_rows
+    if isinstance(rows, Mapping) or not isinstance(rows, (Sequence, Iterator)):
+        raise TypeError(
+            f"the row factory makes a {type(rows).__name__} of a page, and not a list of rows: "
+            "take `current_rows` of each of the scan's pages(), or use another profile, or "
+            "`row_type`"
+        )
+    return rows
 
 
 class Batches:
@@ -217,6 +237,50 @@ class Batches:
         return self._pyarrow.Table.from_batches(batches, self.schema)
 
 
+class Frames:
+    """Makes a frame of pandas of pages, as `ResultSet.to_pandas` does.
+
+    :param options: those of `cassandra.cluster.ResultSet.to_pandas`.
+    """
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        self._columnar = columnar_module()
+        self._pyarrow = self._columnar.pyarrow_module("to_pandas")
+        self._columnar.pandas_module()
+        self._options = dict(options)
+        self._choices: dict[str, Any] = {
+            name: self._options.pop(name)
+            for name in ("decimals", "varints", "durations")
+            if name in options
+        }
+        self._layout: Any = None
+        self._pages: list[Any] = []
+
+    def add(self, result: Page) -> None:
+        """Take a page in.
+
+        :param result: the result whose page it is.
+        :raises ValueError: if its columns are not those of the first page.
+        """
+        message = rows_message(result._message)
+        plan, _ = column_plans(message, self._choices)
+        if self._layout is None:
+            self._layout = plan.layout
+        self._columnar.check_same(self._layout, plan.layout)
+        self._pages.append(message.columns(plan))
+
+    def frame(self) -> Any:
+        """Return the `pandas.DataFrame` of the pages.
+
+        :raises ValueError: if there was no page: a checkpoint says that all was read.
+        """
+        if self._layout is None:
+            raise ValueError("the checkpoint says that all was read already")
+        return self._columnar.pandas_of_arrow(
+            self._pyarrow, self._layout, self._pages, self._options
+        )
+
+
 class Scan(_ScanBase):
     """All rows of a table, read by ranges of tokens in parallel. Each iteration reads it anew.
 
@@ -227,7 +291,7 @@ class Scan(_ScanBase):
     def pages(self) -> Iterator[Any]:
         """Yield the pages, each a `ResultSet` of which only the page at hand is to be used."""
         steps = self._steps()
-        statement = drive(steps, lambda call: call(self.session))
+        statement = drive(steps, lambda call: call(plain_session(self.session)))
         queue = self._queue(statement)
         while True:
             for fetch in queue.to_send():
@@ -259,7 +323,7 @@ class Scan(_ScanBase):
 
     def __iter__(self) -> Iterator[Any]:
         for page in self.pages():
-            yield from page.current_rows
+            yield from rows_of(page)
 
     def arrow_batches(self, **options: Any) -> Iterator[Any]:
         """Return an iterator of `pyarrow.RecordBatch`, one for each page.
@@ -299,9 +363,13 @@ class Scan(_ScanBase):
     def to_pandas(self, **options: Any) -> Any:
         """Return the whole table as a `pandas.DataFrame`.
 
-        :param options: keywords of ``pyarrow.Table.to_pandas``.
+        :param options: those of `cassandra.cluster.ResultSet.to_pandas`: ``decimals``, ``varints``
+            and ``durations``, and keywords of ``pyarrow.Table.to_pandas``.
         """
-        return self.to_arrow().to_pandas(**options)
+        maker = Frames(options)
+        for page in self.pages():
+            maker.add(page)
+        return maker.frame()
 
     def to_polars(self, **options: Any) -> Any:
         """Return the whole table as a `polars.DataFrame`.
@@ -316,7 +384,8 @@ class Scan(_ScanBase):
         """Return the ranges that it reads, in the order of their tokens."""
         if self.ranges is not None:
             return list(self.ranges)
-        return list(drive(self._steps(), lambda call: call(self.session)).ranges)
+        steps = self._steps()
+        return list(drive(steps, lambda call: call(plain_session(self.session))).ranges)
 
 
 class AsyncScan(_ScanBase):
@@ -327,7 +396,8 @@ class AsyncScan(_ScanBase):
 
     async def pages(self) -> AsyncGenerator[Any, None]:
         """Yield the pages, each a `ResultSet` of which only the page at hand is to be used."""
-        statement = await adrive(self._steps(), lambda call: call(self.session))
+        steps = self._steps()
+        statement = await adrive(steps, lambda call: call(plain_session(self.session)))
         queue = self._queue(statement)
         try:
             while True:
@@ -365,7 +435,7 @@ class AsyncScan(_ScanBase):
         # Closed with this one, if the caller leaves early.
         async with aclosing(self.pages()) as pages:
             async for page in pages:
-                for row in page.current_rows:
+                for row in rows_of(page):
                     yield row
 
     def arrow_batches(self, **options: Any) -> AsyncIterator[Any]:
@@ -387,9 +457,13 @@ class AsyncScan(_ScanBase):
     async def to_pandas(self, **options: Any) -> Any:
         """Return the whole table as a `pandas.DataFrame`.
 
-        :param options: keywords of ``pyarrow.Table.to_pandas``.
+        :param options: those of `cassandra.cluster.ResultSet.to_pandas`: ``decimals``, ``varints``
+            and ``durations``, and keywords of ``pyarrow.Table.to_pandas``.
         """
-        return (await self.to_arrow()).to_pandas(**options)
+        maker = Frames(options)
+        async for page in self.pages():
+            maker.add(page)
+        return maker.frame()
 
     async def to_polars(self, **options: Any) -> Any:
         """Return the whole table as a `polars.DataFrame`.
@@ -417,7 +491,8 @@ def count(session: Session, table: str, where: str | None = None, **options: Any
     _refuse_checkpoint(options)
     # The servers count: each range gives one row with its number.
     pages = Scan(session, table, "count(*)", where, options).pages()  # type: ignore[arg-type]
-    return sum(page.all_tuples()[0][0] for page in pages)
+    rows = PlainRows()
+    return sum(rows.tuples(page)[0][0] for page in pages)
 
 
 async def acount(
@@ -432,7 +507,9 @@ async def acount(
     """
     _refuse_checkpoint(options)
     scan = AsyncScan(session, table, "count(*)", where, options)  # type: ignore[arg-type]
+    rows = PlainRows()
     total = 0
-    async for page in scan.pages():
-        total += page.all_tuples()[0][0]
+    async with aclosing(scan.pages()) as pages:
+        async for page in pages:
+            total += rows.tuples(page)[0][0]
     return total

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra.bulk.checkpoint import Checkpoint
+from cassandra.bulk.plain import PlainRows
 from cassandra.bulk.ranges import (
     FIRST,
     LAST,
@@ -18,11 +19,13 @@ from cassandra.bulk.ranges import (
     weigh,
 )
 from cassandra.bulk.target import table_of
+from cassandra.consistency import ConsistencyLevel
 from cassandra.errors import (
     DriverException,
 )
 from cassandra.metadata.placement.tokens import Murmur3Token
-from cassandra.util.cql_text import escape_name
+from cassandra.query.statement import SimpleStatement
+from cassandra.util.cql_text import cql_string, escape_name
 
 if TYPE_CHECKING:
     from cassandra.metadata.host import Host
@@ -34,7 +37,7 @@ __all__ = ["Fetch", "PageQueue", "ScanStatement"]
 
 _ESTIMATES = (
     "SELECT range_start, range_end, mean_partition_size, partitions_count "
-    "FROM system.size_estimates WHERE keyspace_name = %s AND table_name = %s"
+    "FROM system.size_estimates WHERE keyspace_name = {} AND table_name = {}"
 )
 BYTES_OF_A_RANGE = 32 << 20
 
@@ -104,12 +107,19 @@ def plan_steps(
     table = table_of(metadata, name, session.keyspace, with_views=True)
     keyspace, own = table.keyspace_name, table.name
     token_map = metadata.token_map
-    has_tokens = token_map is not None and token_map.token_class is Murmur3Token
+    has_tokens = (
+        token_map is not None
+        and token_map.token_class is Murmur3Token
+        # Rows of virtual tables are computed by the node that is asked, and have no place in the
+        # ring: their tokens are those of another partitioner.
+        and not metadata.keyspaces[keyspace].virtual
+    )
     query = _query_of(table, columns, where, has_tokens)
     prepared = yield lambda on: on.prepare(query)
     if not has_tokens:
         return ScanStatement(prepared, [TokenRange(FIRST, LAST)], False, parameters)
     estimates: list[Estimate] = []
+    rows = PlainRows()
     for host in metadata.all_hosts():
         if host.is_up is False:
             continue
@@ -119,7 +129,7 @@ def plan_steps(
             continue  # the ring alone will do
         estimates += [
             Estimate(int(start), int(end), int(mean) * int(count))
-            for start, end, mean, count in answer.all_tuples()
+            for start, end, mean, count in rows.tuples(answer)
             if start is not None and end is not None and mean and count
         ]
     ranges = ring_ranges(metadata, keyspace)
@@ -156,8 +166,16 @@ def _query_of(
 
 
 def _estimates_of(host: Host, keyspace: str, table: str) -> Callable[[Any], Any]:
+    # With literals of our own, since the session's encoder may be the application's. In one page at
+    # one node: neither the session's page size nor the profile's consistency level apply.
+    statement = SimpleStatement(
+        _ESTIMATES.format(cql_string(keyspace), cql_string(table)),
+        consistency_level=ConsistencyLevel.ONE,
+        fetch_size=None,
+        is_idempotent=True,
+    )
     # Each node knows its own ranges only.
-    return lambda session: session.execute(_ESTIMATES, (keyspace, table), timeout=10.0, host=host)
+    return lambda session: session.execute(statement, timeout=10.0, host=host)
 
 
 class Fetch:
@@ -184,7 +202,8 @@ class PageQueue:
 
     :param ranges: the ranges of the scan.
     :param concurrency: pages in flight, or waiting to be taken, at most.
-    :param max_bytes: bytes of such pages at most, by the mean of the pages so far.
+    :param max_bytes: bytes of such pages at most, by the sizes of the latest pages. A single page
+        is always asked for, and in order the next one.
     :param in_order: whether ranges are taken one after the other.
     """
 
@@ -197,7 +216,8 @@ class PageQueue:
         self._in_order = in_order
         self._flying: deque[Fetch] = deque()
         self._waiting = deque(Fetch(number, None) for number in range(len(ranges)))
-        self._pages = self._bytes = 0
+        # What a page is likely to take: it follows larger pages at once, and smaller ones slowly.
+        self._page_bytes = 0.0
         # Of ranges that are not finished, the place after the last page that was used.
         self.places: dict[int, bytes] = {}
         self.finished: set[int] = set()
@@ -206,15 +226,29 @@ class PageQueue:
         """Yield the pages to ask for now; each counts as in flight from then on."""
         while self._waiting:
             flying = len(self._flying)
-            mean = self._bytes / self._pages if self._pages else 0
-            if flying and (flying >= self._concurrency or (flying + 1) * mean > self._max_bytes):
+            is_full = flying >= self._concurrency or (
+                (flying + 1) * self._page_bytes > self._max_bytes
+            )
+            if flying and is_full and not self._is_next_in_order(self._waiting[0]):
                 return
             fetch = self._waiting.popleft()
             self._flying.append(fetch)
             yield fetch
 
+    def _is_next_in_order(self, fetch: Fetch) -> bool:
+        """Return True if all pages in flight come after this one, and the order counts.
+
+        It is asked for whatever the limits are: nothing can be taken before it, so that no room
+        would become free.
+        """
+        return self._in_order and all(fetch.number < other.number for other in self._flying)
+
     def oldest(self) -> Fetch | None:
-        """Return the page to wait for; None at the end."""
+        """Return the page to wait for; None at the end.
+
+        In order, that is the next page of the lowest range that is not finished: `to_send` has
+        asked for it.
+        """
         if not self._flying:
             return None
         if self._in_order:
@@ -229,8 +263,7 @@ class PageQueue:
         :param size: its bytes.
         """
         self._flying.remove(fetch)
-        self._pages += 1
-        self._bytes += size
+        self._page_bytes = max(size, self._page_bytes + (size - self._page_bytes) / 8)
         if state is not None:
             # Before further ranges: what is begun ends first.
             self._waiting.appendleft(Fetch(fetch.number, state))

@@ -22,6 +22,9 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
+from cassandra.util.daterange import DateRange
+from cassandra.util.geometry import LineString, Point, Polygon
+from cassandra.util.sortedset import SortedSet
 from cassandra.util.temporal import Date, Duration, MillisTimestamp, Time
 
 __all__ = [
@@ -31,6 +34,7 @@ __all__ = [
     "json_of",
     "json_reader",
     "parsed_json",
+    "refuse_other",
     "shown",
     "text_of",
     "text_reader",
@@ -339,13 +343,16 @@ def _pairs(read_key: Reader, read: Reader, value: object) -> Any:
         made = dict(found)
     except TypeError:  # keys that cannot be hashed
         return _Pairs(found)
-    if len(made) < len(found):
-        raise ValueError(f"{shown(value)} has a key of the map twice")
-    return made
+    if len(made) == len(found):
+        return made
+    # Keys that are equal in Python, as -0.0 and 0.0 are, are not for a server.
+    if len({repr(key) for key, _ in found}) == len(found):
+        return _Pairs(found)
+    raise ValueError(f"{shown(value)} has a key of the map twice")
 
 
 class _Pairs(list[Any]):
-    """A map whose keys cannot be hashed."""
+    """A map whose keys cannot be hashed, or are equal in Python."""
 
     def items(self) -> list[Any]:
         """Return the pairs."""
@@ -599,19 +606,22 @@ def text_of(value: object, null: str = "") -> str:
 
     :param value: of any CQL type.
     :param null: the text for null.
+    :raises TypeError: if the value has no text that could be read again.
     """
     if value is None:
         return null
     if isinstance(value, str):
         return value
-    made = json_of(value)
+    made = json_of(value, refuse_other)
     return made if isinstance(made, str) else json.dumps(made, ensure_ascii=False)
 
 
-def json_of(value: Any) -> Any:
+def json_of(value: Any, other: Callable[[Any], Any] = str) -> Any:
     """Return a value as JSON has it; texts for all that JSON does not have.
 
     :param value: of any CQL type.
+    :param other: is called with a value of no CQL type, and returns what stands for it, or raises:
+        see `refuse_other`.
     """
     if value is None or isinstance(value, (str, bool, int)):
         return value
@@ -624,16 +634,39 @@ def json_of(value: Any) -> Any:
         return _in_utc(value).isoformat(" ")
     if isinstance(value, Date):
         return _date_text(value)
+    if isinstance(value, _WRITTEN_BY_STR):
+        return str(value)
     if isinstance(value, Mapping) or hasattr(value, "items"):
-        return {_json_key(key): json_of(one) for key, one in value.items()}
+        return {_json_key(key, other): json_of(one, other) for key, one in value.items()}
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return {name: json_of(one) for name, one in zip(value._fields, value, strict=True)}
-    if isinstance(value, Iterable):
-        return [json_of(one) for one in value]
-    return str(value)
+        fields = zip(value._fields, value, strict=True)
+        return {name: json_of(one, other) for name, one in fields}
+    if isinstance(value, _ELEMENTS) or (other is str and isinstance(value, Iterable)):
+        return [json_of(one, other) for one in value]
+    return other(value)
 
 
-def _json_key(key: object) -> str:
+def refuse_other(value: object) -> Any:
+    """Raise TypeError for a value that no reader of CSV or JSON would understand.
+
+    :param value: of no CQL type.
+    :raises TypeError: always.
+    """
+    cls = type(value)
+    raise TypeError(
+        f"a value of the class {cls.__module__}.{cls.__qualname__} cannot be written as CSV or JSON"
+    )
+
+
+def _json_key(key: object, other: Callable[[Any], Any]) -> str:
     # Names of JSON are texts; readers of maps know what their keys are.
-    made = json_of(key)
+    made = json_of(key, other)
     return made if isinstance(made, str) else json.dumps(made, ensure_ascii=False)
+
+
+# Their classes write themselves as `text_reader`, or a server, reads them.
+_WRITTEN_BY_STR = (
+    *(Date, Time, Duration, Decimal, UUID),
+    *(Point, LineString, Polygon, DateRange),
+)
+_ELEMENTS = (list, tuple, set, frozenset, SortedSet)

@@ -11,12 +11,13 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from cassandra.bulk.checkpoint import write_json
+from cassandra.bulk.plain import PlainRows
 from cassandra.bulk.scan import AsyncScan, Batches, Scan, size_of
-from cassandra.bulk.texts import json_of
-from cassandra.client.columnar import rows_message
+from cassandra.bulk.texts import json_of, refuse_other
+from cassandra.client.columnar import columnar_module, rows_message
 
 if TYPE_CHECKING:
     from cassandra.aio.session import Session as AsyncSession
@@ -27,6 +28,8 @@ else:
     from cassandra._impl import csv_texts
 
 __all__ = ["UnloadReport", "aunload", "unload"]
+
+T = TypeVar("T")
 
 FORMATS = ("parquet", "csv", "jsonl")
 MANIFEST = "manifest.json"
@@ -74,24 +77,44 @@ class _Writer:
     """Writes pages into files, each under a temporary name until it is complete."""
 
     def __init__(
-        self, target: str | Path, format: str, compression: str | None, file_bytes: int
+        self,
+        target: str | Path,
+        format: str,
+        compression: str | None,
+        file_bytes: int,
+        choices: dict[str, Any],
     ) -> None:
         if format not in FORMATS:
             raise ValueError(f"format is one of {', '.join(FORMATS)}, not {format!r}")
         if format != "parquet" and compression not in (None, "gzip"):
             raise ValueError(f"compression of {format} is None or 'gzip', not {compression!r}")
+        chosen = {name: value for name, value in choices.items() if value != "text"}
+        if chosen and format != "parquet":
+            raise ValueError(
+                f"{next(iter(chosen))} is an option of Parquet: {format} has numbers as texts"
+            )
+        # Parquet has no type for months beside days and nanoseconds, but structs, which load reads.
+        self._batches: Batches | None = None
+        if format == "parquet":
+            _check_parquet(compression, chosen)
+            self._batches = Batches({**chosen, "durations": "struct"})
         self.folder = Path(target)
+        self._is_new = not self.folder.exists()
         self.folder.mkdir(parents=True, exist_ok=True)
         # Files of an earlier unload would look like a part of this one.
         if any(self.folder.iterdir()):
-            raise FileExistsError(f"the folder {os.fspath(self.folder)!r} is not empty")
+            raise FileExistsError(
+                f"the folder {os.fspath(self.folder)!r} is not empty"
+                + ("" if (self.folder / MANIFEST).exists() else f", and has no {MANIFEST}")
+            )
         self.report = UnloadReport()
         self.rows_of: dict[str, int] = {}
         self._format = format
         self._compression = compression
         self._file_bytes = file_bytes
-        self._batches = Batches({}) if format == "parquet" else None
+        self._plain = PlainRows()
         self._begun = time.monotonic()
+        self._is_over = False
         self._path: Path | None = None
         self._rows = self._written = 0
         self._stack = ExitStack()
@@ -111,6 +134,12 @@ class _Writer:
             self._end_file()
 
     def _open(self, result: Page) -> None:
+        names = result.column_names or []
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise ValueError(
+                f"more than one column is called {twice!r}: give others a name by AS in `columns`"
+            )
         # Parquet compresses its own pages, and so its files have no further ending.
         ending = self._format + (".gz" if self._compression == "gzip" and not self._batches else "")
         self._path = self.folder / f"part-{len(self.report.files):05}.{ending}"
@@ -130,7 +159,8 @@ class _Writer:
         def write(page: Page) -> int:
             message = rows_message(page._message)
             # From the bytes of the page to text, without a Python object for each value.
-            file.write(csv_texts.csv_lines(names, message.metadata.codecs, *message.rows_body))
+            codecs = self._plain.codecs(page)
+            file.write(csv_texts.csv_lines(names, codecs, *message.rows_body))
             return message.row_count
 
         return write
@@ -139,9 +169,9 @@ class _Writer:
         names = result.column_names or []
 
         def write(page: Page) -> int:
-            rows = page.current_rows
+            rows = self._plain.tuples(page)
             for row in rows:
-                content = dict(zip(names, map(json_of, row), strict=True))
+                content = _json_row(names, row)
                 file.write((json.dumps(content, ensure_ascii=False) + "\n").encode())
             return len(rows)
 
@@ -194,11 +224,61 @@ class _Writer:
         }
         # The last step: a folder with a manifest is complete.
         write_json(self.folder / MANIFEST, content, indent=1)
+        self._is_over = True
         return report
 
     def abandon(self) -> None:
-        """Close the file at hand, which is not complete."""
-        self._stack.close()
+        """Remove the file at hand, which is not complete, and the folder if nothing else is there.
+
+        What fails early can then be tried again as it is.
+        """
+        if self._is_over:
+            return
+        try:
+            self._stack.close()
+        finally:
+            if self._path is not None:
+                Path(f"{self._path}.tmp").unlink(missing_ok=True)
+            if self._is_new and not any(self.folder.iterdir()):
+                self.folder.rmdir()
+
+
+def _check_parquet(compression: str | None, numbers: dict[str, Any]) -> None:
+    """Check what would be wrong with the first page only when it has come."""
+    columnar = columnar_module()
+    pyarrow = columnar.pyarrow_module("unload to Parquet")
+    columnar.ColumnOptions(**numbers).checked()
+    if compression in (None, "none", "NONE"):
+        return
+    try:
+        is_there = pyarrow.Codec.is_available(compression)
+    except (ValueError, TypeError):
+        is_there = False
+    if not is_there:
+        raise ValueError(f"pyarrow has no compression {compression!r} here")
+
+
+async def _in_thread(call: Callable[..., T], *arguments: Any) -> T:
+    """Call a function in a thread, and wait for it even if the task is cancelled meanwhile.
+
+    A file must not be closed while it is written to.
+    """
+    working = asyncio.ensure_future(asyncio.to_thread(call, *arguments))
+    try:
+        return await asyncio.shield(working)
+    except asyncio.CancelledError:
+        await asyncio.wait([working])
+        raise
+
+
+def _json_row(names: Sequence[str], row: Sequence[object]) -> dict[str, Any]:
+    content: dict[str, Any] = {}
+    try:
+        for name, value in zip(names, row, strict=True):
+            content[name] = json_of(value, refuse_other)
+    except TypeError as error:
+        raise TypeError(f'column "{names[len(content)]}": {error}') from error
+    return content
 
 
 def unload(
@@ -211,6 +291,8 @@ def unload(
     where: str | None = None,
     compression: str | None = None,
     file_bytes: int = BYTES_OF_A_FILE,
+    decimals: Literal["text"] | tuple[int, int] = "text",
+    varints: Literal["text", "int64"] = "text",
     **options: Any,
 ) -> UnloadReport:
     """Write a table into the files of a folder.
@@ -223,10 +305,17 @@ def unload(
     :param where: a condition in CQL; None for all rows.
     :param compression: "gzip" for CSV and JSON lines, a codec of pyarrow for Parquet.
     :param file_bytes: bytes of the servers' pages after which a further file is begun.
+    :param decimals: for Parquet, "text" or (precision, scale). A value that does not fit exactly is
+        a `DecodeError`.
+    :param varints: for Parquet, "text" or "int64".
     :param options: see `cassandra.bulk.scan.ScanOptions`.
+    :raises ValueError: for a format, a compression or numbers that do not go together.
+    :raises FileExistsError: if the folder is not empty.
+    :raises TypeError: if a value has no text in CSV or JSON.
     """
     scan = Scan(session, table, columns, where, _of_tuples(options))  # type: ignore[arg-type]
-    writer = _Writer(target, format, compression, file_bytes)
+    numbers = {"decimals": decimals, "varints": varints}
+    writer = _Writer(target, format, compression, file_bytes, numbers)
     try:
         for page in scan.pages():
             writer.add(page)
@@ -245,6 +334,8 @@ async def aunload(
     where: str | None = None,
     compression: str | None = None,
     file_bytes: int = BYTES_OF_A_FILE,
+    decimals: Literal["text"] | tuple[int, int] = "text",
+    varints: Literal["text", "int64"] = "text",
     **options: Any,
 ) -> UnloadReport:
     """Write a table into the files of a folder, on asyncio; files are written in a thread.
@@ -257,17 +348,24 @@ async def aunload(
     :param where: a condition in CQL; None for all rows.
     :param compression: "gzip" for CSV and JSON lines, a codec of pyarrow for Parquet.
     :param file_bytes: bytes of the servers' pages after which a further file is begun.
+    :param decimals: for Parquet, "text" or (precision, scale). A value that does not fit exactly is
+        a `DecodeError`.
+    :param varints: for Parquet, "text" or "int64".
     :param options: see `cassandra.bulk.scan.ScanOptions`.
+    :raises ValueError: for a format, a compression or numbers that do not go together.
+    :raises FileExistsError: if the folder is not empty.
+    :raises TypeError: if a value has no text in CSV or JSON.
     """
     scan = AsyncScan(session, table, columns, where, _of_tuples(options))  # type: ignore[arg-type]
-    writer = _Writer(target, format, compression, file_bytes)
+    numbers = {"decimals": decimals, "varints": varints}
+    writer = _Writer(target, format, compression, file_bytes, numbers)
     try:
         async with aclosing(scan.pages()) as pages:
             async for page in pages:
                 # Writing to a disk may block, and compression takes its time: the loop goes on
                 # meanwhile.
-                await asyncio.to_thread(writer.add, page)
-        return await asyncio.to_thread(writer.end, table)
+                await _in_thread(writer.add, page)
+        return await _in_thread(writer.end, table)
     finally:
         writer.abandon()
 

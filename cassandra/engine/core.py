@@ -7,7 +7,7 @@ Each part names its task, and takes the parts that it uses: none but a session s
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra.engine.background import Background
@@ -72,8 +72,6 @@ class Core(Observers):
         self.time = loop.time
         self.timers = happy_path.TimerWheel(loop, environment.clock)
         self.throttler = settings.request_throttler
-        if self.throttler is not None:
-            self.throttler.attach(loop)
         # The classes that programs have registered. Replaced, never changed: row plans remember
         # which mapping they were made with.
         self.user_types: Mapping[str, Mapping[str, type]] = {}
@@ -126,6 +124,9 @@ class Core(Observers):
             settings, metadata, self.hosts, self.control.on_topology_change, self.random
         )
         self._wire()
+        # The last step, so that no failure above leaves it attached.
+        if self.throttler is not None:
+            self.throttler.attach(loop)
 
     def _watched_routes(self) -> RouteWatch | None:
         routes = self.settings.client_routes
@@ -210,7 +211,9 @@ class Core(Observers):
         self.sessions.stop_following()
         self.schema.close()
         self.hosts.close()
+        sessions = list(self.sessions)
         self.sessions.close()
+        self._let_throttler_go(sessions)
         self.timers.close()
         self.connector.close()
         # After the parts: tasks that they start while they close are cancelled here, too.
@@ -219,6 +222,14 @@ class Core(Observers):
         # Transports that were told to close do so in the loop's next turns.
         await asyncio.sleep(0)
         await asyncio.sleep(0)
+
+    def _let_throttler_go(self, sessions: Iterable[EngineSession]) -> None:
+        """Have the throttler belong to no cluster; requests that end later are not told to it."""
+        throttler, self.throttler = self.throttler, None
+        for session in sessions:
+            session.follow_observers()
+        if throttler is not None:
+            throttler.detach()
 
     def _on_observers_changed(self) -> None:
         for session in list(self.sessions):

@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterable, Sequence
 from contextvars import Context, copy_context
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 from cassandra._forks import renewed
 from cassandra._threads import Lock, new_thread
 from cassandra.engine.callers import current_caller
 from cassandra.engine.failures import reraise_on_loop
-from cassandra.observers import BRIEF_EVENTS, ObservedRequest, overrides
+from cassandra.observers import BRIEF_EVENTS, ObservedRequest, ProfileObservers, overrides
 from cassandra.util.intervals import OncePerInterval
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ class _Late:
 class _Watched:
     """An observer, whose faults are kept from requests and from other observers."""
 
-    __slots__ = ("_errors", "_hooks", "_late", "clock", "observer")
+    __slots__ = ("__weakref__", "_errors", "_events", "_hooks", "_late", "clock", "observer")
 
     def __init__(
         self, observer: RequestObserver, clock: Callable[[], float] = time.monotonic
@@ -136,16 +137,24 @@ class _Watched:
         self.observer = observer
         self._errors = OncePerInterval(_LOG_INTERVAL)
         self._late: _Late | None = None
-        # Shared by all who tell this observer, so that all notice if it is slow.
-        self._hooks = {
-            name: Hook(self, name)
-            for name in (*_EVENTS, *BRIEF_EVENTS)
-            if overrides(observer, name)
-        }
+        self._events = frozenset(
+            name for name in (*_EVENTS, *BRIEF_EVENTS) if overrides(observer, name)
+        )
+        # Shared by all who tell this observer, so that all notice if it is slow. Weak, because each
+        # hook holds this object: an observer that nobody tells any more is let go at once.
+        self._hooks: WeakValueDictionary[str, Hook] = WeakValueDictionary()
 
     def hook(self, name: str) -> Hook | None:
         """Return the hook for an event; None if the observer does not want to know of it."""
-        return self._hooks.get(name)
+        if name not in self._events:
+            return None
+        hook = self._hooks.get(name)
+        if hook is None:
+            hook = Hook(self, name)
+            if self._late is not None:
+                hook.call = partial(self._late.put, hook, hook.call)
+            hook = self._hooks.setdefault(name, hook)
+        return hook
 
     def on_error(self, name: str, error: BaseException) -> None:
         """The observer has raised."""
@@ -172,14 +181,14 @@ class _Watched:
             seconds,
         )
         self._late = late = _Late(self)
-        for hook in self._hooks.values():
+        for hook in list(self._hooks.values()):
             hook.call = partial(late.put, hook, hook.call)
 
 
 class Hook:
     """One method of an observer. `call` tells the observer, now or later."""
 
-    __slots__ = ("_name", "_watched", "call", "slow_after")
+    __slots__ = ("__weakref__", "_name", "_watched", "call", "slow_after")
 
     def __init__(self, watched: _Watched, name: str) -> None:
         self.slow_after = SLOW
@@ -264,8 +273,9 @@ class Observers(bases.CoreBase):
         self.on_failure: FailureObserver | None = None
         self._brief: dict[str, tuple[Callable[..., object], ...]] = {}
         self._own: tuple[RequestObserver, ...] = ()
-        # With their observers, so that no other object gets the id.
-        self._by_id: dict[int, _Watched] = {}
+        # They hold their observers, so that no other object gets the id meanwhile. Whoever tells an
+        # observer holds its guard: those that nobody tells are forgotten.
+        self._by_id: WeakValueDictionary[int, _Watched] = WeakValueDictionary()
 
     def observe_latencies(self, observer: LatencyObserver) -> None:
         """Call `observer` for each result, and each error that the host had to work for."""
@@ -330,15 +340,16 @@ class ObservedSession(bases.EngineBase):
     `attends` is True if requests have to be told to them, or to the throttler: one look for both.
     """
 
-    __slots__ = ("_of_profiles", "hooks", "observers", "throttle")
+    __slots__ = ("_generation", "hooks", "observers", "throttle")
 
     core: Core
     hooks: Hooks | None
     throttle: RequestThrottler | None
     attends: bool
     observers: tuple[RequestObserver, ...]
-    # By the ids of the observers, which `_Watched` holds.
-    _of_profiles: dict[tuple[int, ...], Hooks | None]
+    # Stands for the session and the observers that it and the cluster have now: the observers of a
+    # profile keep their hooks by it.
+    _generation: _Generation
 
     def observe(self, *observers: RequestObserver) -> None:
         """Tell these, and only these beside the cluster's, of requests from now on."""
@@ -347,7 +358,7 @@ class ObservedSession(bases.EngineBase):
 
     def follow_observers(self) -> None:
         """The observers of the session or the cluster have changed."""
-        self._of_profiles = {}
+        self._generation = _Generation()
         self.hooks = self.core.hooks_of(self.observers)
         self.throttle = self.core.throttler
         self.attends = self.hooks is not None or self.throttle is not None
@@ -370,9 +381,25 @@ class ObservedSession(bases.EngineBase):
         """
         hooks = self.hooks
         if own:
-            known = self._of_profiles
-            key = tuple(map(id, own))
-            if key not in known:
-                known[key] = self.core.hooks_of((*self.observers, *own))
-            hooks = known[key]
+            hooks = self._hooks_beside(own)
         return ObservedRequest(request, hooks) if hooks is not None else None
+
+    def _hooks_beside(self, own: Sequence[RequestObserver]) -> Hooks | None:
+        """Return the hooks of the session's observers and those of a profile."""
+        # Kept with the profile's observers, and not here: a profile that is made for a call would
+        # never be let go.
+        kept = own.hooks if isinstance(own, ProfileObservers) else None
+        generation = self._generation
+        if kept is not None and generation in kept:
+            found: Hooks | None = kept[generation]
+            return found
+        hooks = self.core.hooks_of((*self.observers, *own))
+        if kept is not None:
+            kept[generation] = hooks
+        return hooks
+
+
+class _Generation:
+    """A key that nothing but its session holds."""
+
+    __slots__ = ("__weakref__",)

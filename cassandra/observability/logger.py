@@ -21,7 +21,7 @@ import random
 from typing import Any
 
 from cassandra.consistency import consistency_value_to_name
-from cassandra.observability.texts import without_values
+from cassandra.observability.texts import error_text, without_values
 from cassandra.observers import ObservedRequest, RequestObserver
 from cassandra.policies.encryption import ColDesc
 from cassandra.query.bound import BoundStatement
@@ -45,7 +45,8 @@ class RequestLogger(RequestObserver):
         are not failed.
     :param sample: the share of all requests that is logged as INFO, from 0 to 1.
     :param values: True to log values, shortened. Those of encrypted columns never are. The values
-        in a text count too: without this it is logged with ? in their place.
+        in a text count too: without this it is logged with ? in their place, and errors without
+        the server's own words, which may repeat them.
     :param structured: True makes the message itself JSON.
     :param longest_text: characters of a statement's text.
     :param longest_value: characters of a value.
@@ -134,7 +135,12 @@ class RequestLogger(RequestObserver):
         if request.speculations:
             fields["speculations"] = request.speculations
         if request.error is not None:
-            fields["error"] = f"{type(request.error).__name__}: {_first_line(request.error)}"
+            # Servers repeat parts of statements in their texts.
+            fields["error"] = (
+                f"{type(request.error).__name__}: {_first_line(request.error)}"
+                if self.values
+                else error_text(request.error)
+            )
         if self.values:
             found = self._values(request.statement)
             if found:

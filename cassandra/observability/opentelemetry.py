@@ -14,29 +14,16 @@ Cassandra (https://opentelemetry.io/docs/specs/semconv/database/cassandra/).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opentelemetry import context, metrics, trace
 from opentelemetry.trace import Span, SpanKind, StatusCode
 
+from cassandra._bounded import Bounded
 from cassandra._version import __version__
 from cassandra.consistency import ConsistencyLevel
-from cassandra.errors import (
-    AlreadyExists,
-    ConfigurationException,
-    FunctionFailure,
-    InvalidRequest,
-    ReadFailure,
-    ReadTimeout,
-    Unauthorized,
-    Unavailable,
-    WriteFailure,
-    WriteTimeout,
-)
-from cassandra.observability.texts import Shape, shape_of
+from cassandra.observability.texts import Shape, code_of, error_text, shape_of
 from cassandra.observers import ObservedRequest, RequestObserver
-from cassandra.protocol.messages.errors import ErrorMessage
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
@@ -74,7 +61,9 @@ class OpenTelemetryObserver(RequestObserver):
     :param spans: False for metrics alone.
     :param metrics: False for spans alone.
     :param query_text: False leaves ``db.query.text`` out. Values are never in it: literals are
-        replaced by ``?``, except in texts of prepared statements, which the program wrote.
+        replaced by ``?``, except in texts of prepared statements, which the program wrote. Nor are
+        they in the status of a span: it has an error's class, code and fields, without the server's
+        own words, which may repeat them.
     """
 
     def __init__(
@@ -179,10 +168,10 @@ def _finish(span: Span, request: ObservedRequest, known: _KnownHost | None) -> N
     error = request.error
     if error is not None:
         span.set_attribute("error.type", _kind(error))
-        code = _code(error)
+        code = code_of(error)
         if code is not None:
             span.set_attribute("db.response.status_code", code)
-        span.set_status(StatusCode.ERROR, f"{type(error).__name__}: {error}")
+        span.set_status(StatusCode.ERROR, error_text(error))
 
 
 def _of_metric(
@@ -191,7 +180,7 @@ def _of_metric(
     attributes: dict[str, Any] = {**common, **known.address} if known is not None else {**common}
     if error is not None:
         attributes["error.type"] = _kind(error)
-        code = _code(error)
+        code = code_of(error)
         if code is not None:
             attributes["db.response.status_code"] = code
     return attributes
@@ -220,8 +209,19 @@ class _Start(NamedTuple):
     common: dict[str, Any]
 
 
-@lru_cache(maxsize=1000)
+_starts: Bounded[tuple[tuple[Any, ...], bool], _Start] = Bounded(1000, 1 << 23)
+
+
 def _at_start(traits: tuple[Any, ...], has_text: bool) -> _Start:
+    start = _starts.get((traits, has_text))
+    if start is None:
+        start = _make_start(traits, has_text)
+        # Texts of statements may be megabytes.
+        _starts.keep((traits, has_text), start, 2000 + 3 * len(traits[0] or ""))
+    return start
+
+
+def _make_start(traits: tuple[Any, ...], has_text: bool) -> _Start:
     text, is_prepared, keyspace, level, is_idempotent, batch_size, page_size, page_number = traits
     shape = _BATCH if text is None else shape_of(text, is_prepared)
     common = _of_shape(shape, keyspace)
@@ -246,26 +246,11 @@ def _at_start(traits: tuple[Any, ...], has_text: bool) -> _Start:
 
 _BATCH = Shape("BATCH", None, None, "")
 
-# Errors that are not messages of the protocol: native_protocol_v5.spec, section 9.
-_CODES: tuple[tuple[type[BaseException], str], ...] = (
-    (Unavailable, "0x1000"),
-    (WriteTimeout, "0x1100"),
-    (ReadTimeout, "0x1200"),
-    (ReadFailure, "0x1300"),
-    (FunctionFailure, "0x1400"),
-    (WriteFailure, "0x1500"),
-    (Unauthorized, "0x2100"),
-    (AlreadyExists, "0x2400"),
-    (ConfigurationException, "0x2300"),
-    (InvalidRequest, "0x2200"),
-)
-
 
 def _level(level: int) -> str:
     return _LEVELS.get(level, str(level))
 
 
-@lru_cache(maxsize=1000)
 def _of_shape(shape: Shape, keyspace: str | None) -> dict[str, Any]:
     """Return a statement's attributes of spans and durations; not to be changed."""
     found = {"db.system.name": _SYSTEM, "db.operation.name": shape.operation}
@@ -338,10 +323,3 @@ def _kind(error: BaseException) -> str:
         if kind.__module__ == "builtins"
         else f"{kind.__module__}.{kind.__qualname__}"
     )
-
-
-def _code(error: BaseException) -> str | None:
-    """Return the server's error code, as the protocol's specification writes it."""
-    if isinstance(error, ErrorMessage):
-        return f"0x{error.code:04x}"
-    return next((code for kind, code in _CODES if isinstance(error, kind)), None)

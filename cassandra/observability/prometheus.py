@@ -11,14 +11,16 @@
    prometheus_client.REGISTRY.register(ClusterCollector(cluster))
    prometheus_client.start_http_server(8000)
 
-Names begin with ``cassandra_driver_``. ``docs/_static/grafana.json`` is a dashboard of them.
+One registry takes collectors of several clusters, which the label ``cluster`` tells apart. Names
+begin with ``cassandra_driver_``. ``docs/_static/grafana.json`` is a dashboard of them.
 """
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prometheus_client.core import (
     CounterMetricFamily,
@@ -26,11 +28,13 @@ from prometheus_client.core import (
     HistogramMetricFamily,
     Metric,
 )
-from prometheus_client.registry import Collector
+from prometheus_client.registry import Collector, CollectorRegistry
 
 from cassandra.observability.counters import BUCKETS, ClusterGauges, Histogram, RequestCounters
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from cassandra.metadata.host import Host
 
 __all__ = ["ClusterCollector"]
@@ -45,7 +49,8 @@ class ClusterCollector(Collector):
     kept by it.
 
     :param cluster: a `cassandra.cluster.Cluster` or `cassandra.aio.Cluster`.
-    :param name: the value of the label ``cluster``; None for the cluster's own name.
+    :param name: the value of the label ``cluster``; None for the cluster's own name. The second
+        cluster of a name in one registry has ``-2`` behind it.
     :param buckets: the upper ends of the buckets of latencies, in seconds.
     :raises ValueError: if the buckets do not rise.
     """
@@ -64,60 +69,129 @@ class ClusterCollector(Collector):
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
-        """Return the metrics of now."""
-        cluster = self._cluster()
+        """Return the metrics of now.
+
+        Of several collectors in one registry, the first one returns the metrics of all their
+        clusters, and the others return nothing: a page may declare each metric once.
+        """
+        # Not a generator: the registry that calls it has to be found among the callers.
+        collectors = _collectors_beside(self)
+        return iter(()) if collectors[0] is not self else _metrics(_sources(collectors))
+
+
+class _Source(NamedTuple):
+    """The counters and the gauges of one cluster.
+
+    :param name: the value of the label ``cluster``.
+    :param counters: of its requests.
+    :param gauges: its state now.
+    """
+
+    name: str
+    counters: RequestCounters
+    gauges: ClusterGauges
+
+
+def _collectors_beside(collector: ClusterCollector) -> list[ClusterCollector]:
+    """Return the collectors of the registry that collects now, in the order of registration."""
+    # A registry does not say to a collector which one it is.
+    frame: FrameType | None = sys._getframe(2)
+    for _ in range(_MOST_FRAMES):
+        if frame is None:
+            break
+        registry = frame.f_locals.get("self")
+        if isinstance(registry, CollectorRegistry):
+            registered = list(getattr(registry, "_collector_to_names", ()))
+            found = [one for one in registered if isinstance(one, ClusterCollector)]
+            return found if collector in found else [collector]
+        frame = frame.f_back
+    return [collector]
+
+
+_MOST_FRAMES = 5  # of subclasses and wrappers
+
+
+def _sources(collectors: Sequence[ClusterCollector]) -> list[_Source]:
+    sources: list[_Source] = []
+    names: set[str] = set()
+    for collector in collectors:
+        cluster = collector._cluster()
         if cluster is None:
-            return
-        name = self._name or cluster.metadata.cluster_name or ""
-        yield from self._totals(name)
+            continue
+        name = plain = collector._name or cluster.metadata.cluster_name or ""
+        # Two samples with the same labels would make the page invalid.
+        number = 1
+        while name in names:
+            number += 1
+            name = f"{plain}-{number}"
+        names.add(name)
+        counters = collector.counters
         gauges = ClusterGauges.of(cluster)
-        for host in set(self.counters.hosts) - {one.host for one in gauges.hosts}:
-            self.counters.forget(host)
-        yield from self._by_host(name)
-        yield from _gauges(name, gauges)
+        for host in set(counters.hosts) - {one.host for one in gauges.hosts}:
+            counters.forget(host)
+        sources.append(_Source(name, counters, gauges))
+    return sources
 
-    def _totals(self, name: str) -> Iterator[Metric]:
-        requests = _counter("requests", "Requests that are over, by outcome", "cluster", "outcome")
-        for outcome, count in list(self.counters.requests.items()):
-            requests.add_metric([name, outcome], count)
-        yield requests
-        durations = HistogramMetricFamily(
-            "cassandra_driver_request_duration_seconds",
-            "Time of whole requests, with all attempts and waits",
-            labels=["cluster"],
-        )
-        _add(durations, [name], self.counters.durations)
-        yield durations
 
-    def _by_host(self, name: str) -> Iterator[Metric]:
-        hosts = [(_labels(name, host), one) for host, one in self.counters.hosts.items()]
-        latencies = HistogramMetricFamily(
-            "cassandra_driver_attempt_duration_seconds",
-            "Time from sending an attempt to its answer",
-            labels=_HOST,
-        )
+def _metrics(sources: Sequence[_Source]) -> Iterator[Metric]:
+    if sources:
+        yield from _totals(sources)
+        yield from _by_host(sources)
+        yield from _gauges(sources)
+
+
+def _totals(sources: Sequence[_Source]) -> Iterator[Metric]:
+    requests = _counter("requests", "Requests that are over, by outcome", "cluster", "outcome")
+    for source in sources:
+        for outcome, count in list(source.counters.requests.items()):
+            requests.add_metric([source.name, outcome], count)
+    yield requests
+    durations = HistogramMetricFamily(
+        "cassandra_driver_request_duration_seconds",
+        "Time of whole requests, with all attempts and waits",
+        labels=["cluster"],
+    )
+    for source in sources:
+        _add(durations, [source.name], source.counters.durations)
+    yield durations
+
+
+def _by_host(sources: Sequence[_Source]) -> Iterator[Metric]:
+    hosts = [
+        (_labels(source.name, host), one)
+        for source in sources
+        for host, one in source.counters.hosts.items()
+    ]
+    latencies = HistogramMetricFamily(
+        "cassandra_driver_attempt_duration_seconds",
+        "Time from sending an attempt to its answer",
+        labels=_HOST,
+    )
+    for labels, one in hosts:
+        _add(latencies, labels, one.latencies)
+    yield latencies
+    errors = _counter("errors", "Attempts that failed, by error", *_HOST, "error")
+    for labels, one in hosts:
+        for error, count in list(one.errors.items()):
+            errors.add_metric([*labels, error], count)
+    yield errors
+    for attribute, metric, text in (
+        ("attempts", "attempts", "Attempts that were sent"),
+        ("retries", "retries", "Failed attempts that were followed by another one"),
+        ("speculations", "speculative_executions", "Speculative executions"),
+        ("bytes_out", "sent_bytes", "Bytes of requests, before compression"),
+        ("bytes_in", "received_bytes", "Bytes of answers, after decompression"),
+    ):
+        family = _counter(metric, text, *_HOST)
         for labels, one in hosts:
-            _add(latencies, labels, one.latencies)
-        yield latencies
-        errors = _counter("errors", "Attempts that failed, by error", *_HOST, "error")
-        for labels, one in hosts:
-            for error, count in list(one.errors.items()):
-                errors.add_metric([*labels, error], count)
-        yield errors
-        for attribute, metric, text in (
-            ("attempts", "attempts", "Attempts that were sent"),
-            ("retries", "retries", "Failed attempts that were followed by another one"),
-            ("speculations", "speculative_executions", "Speculative executions"),
-            ("bytes_out", "sent_bytes", "Bytes of requests, before compression"),
-            ("bytes_in", "received_bytes", "Bytes of answers, after decompression"),
-        ):
-            family = _counter(metric, text, *_HOST)
-            for labels, one in hosts:
-                family.add_metric(labels, getattr(one, attribute))
-            yield family
+            family.add_metric(labels, getattr(one, attribute))
+        yield family
 
 
-def _gauges(name: str, gauges: ClusterGauges) -> Iterator[Metric]:
+def _gauges(sources: Sequence[_Source]) -> Iterator[Metric]:
+    hosts = [
+        (_labels(source.name, one.host), one) for source in sources for one in source.gauges.hosts
+    ]
     for attribute, metric, text in (
         ("is_up", "host_up", "1 if the host is known to be up"),
         ("connections", "connections", "Open connections"),
@@ -127,8 +201,8 @@ def _gauges(name: str, gauges: ClusterGauges) -> Iterator[Metric]:
         ("waiting", "waiting_requests", "Requests that wait for a free stream"),
     ):
         family = _gauge(metric, text, *_HOST)
-        for one in gauges.hosts:
-            family.add_metric(_labels(name, one.host), float(getattr(one, attribute)))
+        for labels, one in hosts:
+            family.add_metric(labels, float(getattr(one, attribute)))
         yield family
     for attribute, metric, text in (
         ("sessions", "sessions", "Open sessions"),
@@ -138,7 +212,8 @@ def _gauges(name: str, gauges: ClusterGauges) -> Iterator[Metric]:
         ("throttled", "throttled_requests", "Requests that wait for the throttler"),
     ):
         family = _gauge(metric, text, "cluster")
-        family.add_metric([name], float(getattr(gauges, attribute)))
+        for source in sources:
+            family.add_metric([source.name], float(getattr(source.gauges, attribute)))
         yield family
     for attribute, metric, text in (
         ("refused", "refused_requests", "Requests that found the throttler's queue full"),
@@ -146,17 +221,19 @@ def _gauges(name: str, gauges: ClusterGauges) -> Iterator[Metric]:
         ("failed_schema_reads", "failed_schema_reads", "Those of them that failed"),
     ):
         grown = _counter(metric, text, "cluster")
-        grown.add_metric([name], getattr(gauges, attribute))
+        for source in sources:
+            grown.add_metric([source.name], getattr(source.gauges, attribute))
         yield grown
     tries = _counter("reconnection_attempts", "Tries to reach a host that was down", *_HOST)
-    for one in gauges.hosts:
-        tries.add_metric(_labels(name, one.host), one.reconnections)
+    for labels, one in hosts:
+        tries.add_metric(labels, one.reconnections)
     yield tries
     found = _counter(
         "tablet_lookups", "Requests to tables with tablets, by outcome", "cluster", "outcome"
     )
-    found.add_metric([name, "hit"], gauges.tablet_hits)
-    found.add_metric([name, "miss"], gauges.tablet_misses)
+    for source in sources:
+        found.add_metric([source.name, "hit"], source.gauges.tablet_hits)
+        found.add_metric([source.name, "miss"], source.gauges.tablet_misses)
     yield found
 
 

@@ -1,18 +1,53 @@
-"""Query texts as others may see them: without values, and as an operation on a table."""
+"""Texts as others may see them: queries without values, operations on tables, and errors.
+
+Logs and spans are read by more people than a table is. A server repeats parts of a statement in the
+texts of its errors, a password included. Errors are therefore described by what the driver knows of
+them: their class, the server's code, and their fields.
+"""
 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
+from cassandra._bounded import Bounded
 from cassandra._patterns import pattern
+from cassandra.consistency import consistency_value_to_name
+from cassandra.errors import (
+    AlreadyExists,
+    AuthenticationFailed,
+    ConfigurationException,
+    ConnectionBusy,
+    ConnectionException,
+    FunctionFailure,
+    InvalidRequest,
+    NoConnectionsAvailable,
+    NoHostAvailable,
+    OperationTimedOut,
+    QueryExhausted,
+    RateLimitReached,
+    ReadFailure,
+    ReadTimeout,
+    RequestExecutionException,
+    RequestThrottled,
+    RequestValidationException,
+    Unauthorized,
+    Unavailable,
+    UnsupportedOperation,
+    WriteFailure,
+    WriteTimeout,
+    WriteType,
+)
+from cassandra.protocol.messages.errors import ErrorMessage
 
-__all__ = ["Shape", "shape_of", "without_values"]
+__all__ = ["Shape", "code_of", "error_text", "shape_of", "without_values"]
 
 _TOKENS = r"""
-      (?P<space> (?: \s | --[^\n]* | //[^\n]* | /\*.*?(?:\*/|\Z) )+ )
-    | (?P<value> '(?:[^']|'')*(?:'|\Z) | \$\$.*?(?:\$\$|\Z) )
+      (?P<misquoted> (?<==) \s*"(?:[^"]|"")*(?:"|\Z) )
+    | (?P<space> (?: \s | --[^\n]* | //[^\n]* | /\*.*?(?:\*/|\Z) )+ )
+    | (?P<open> '(?:[^']|'')*\Z | \$\$(?:(?!\$\$).)*\Z )
+    | (?P<value> '(?:[^']|'')*'\w* | \$\$.*?\$\$ )
     | (?P<name> "(?:[^"]|"")*(?:"|\Z) )
     | (?P<uuid> \b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b )
     | (?P<number> (?<![\w"])[-+]?\b\d[\w.]*(?:[eE][-+]?\d+)? )
@@ -39,6 +74,7 @@ _TABLE = rf"""
 _LONGEST = 1 << 14
 
 _tokens = pattern(_TOKENS, re.VERBOSE | re.DOTALL)
+_quote = pattern(r"'|\$\$", 0)
 _table = pattern(_TABLE, re.VERBOSE | re.DOTALL | re.IGNORECASE)
 
 
@@ -68,29 +104,44 @@ def without_values(text: str) -> str:
     """Return a query's text with ? in place of each literal, and without comments.
 
     Strings, numbers, blobs, UUIDs and durations are literals; names, also those in double quotes,
-    stay. White space becomes one space.
+    stay. White space becomes one space. Where quotes are missing, or are of the wrong kind
+    (``PASSWORD = "secret"``), more is left out.
 
     :param text: the text; of one that is longer than 16,384 characters, the beginning.
     """
-    cut = text[:_LONGEST]
-    found = _tokens.sub(_replaced, cut).strip()
-    return found if len(text) <= _LONGEST else found + "..."
+    if len(text) > _LONGEST:
+        return _tokens.sub(_replaced, text[:_LONGEST]).strip() + "..."
+    if any(match.lastgroup == "open" for match in _tokens.finditer(text)):
+        # A quote is missing, or was not doubled: what looks like words may be a part of a value.
+        text = text[: _quote.search(text).start()] + "'"  # type: ignore[union-attr]  # there is one
+    return _tokens.sub(_replaced, text).strip()
 
 
 def _replaced(match: re.Match[str]) -> str:
     kind = match.lastgroup
     if kind == "name":
         return match.group()
-    return " " if kind == "space" else "?"
+    return " " if kind == "space" else " ?" if kind == "misquoted" else "?"
 
 
-@lru_cache(maxsize=1000)
 def shape_of(text: str, has_markers: bool = False) -> Shape:
     """Return the shape of a query's text.
 
     :param text: the text.
     :param has_markers: True for a prepared statement: its text is shown as it is.
     """
+    shape = _shapes.get((text, has_markers))
+    if shape is None:
+        shape = _shape_of(text, has_markers)
+        # Its texts are at most as long as the whole one, which may be megabytes.
+        shape = _shapes.keep((text, has_markers), shape, 1000 + 3 * len(text))
+    return shape
+
+
+_shapes: Bounded[tuple[str, bool], Shape] = Bounded(1000, 1 << 23)
+
+
+def _shape_of(text: str, has_markers: bool) -> Shape:
     bare = without_values(text)
     words = bare.split(None, 1)
     operation = words[0].upper().rstrip(";") if words else ""
@@ -108,3 +159,109 @@ def _unquoted(name: str) -> str:
     name = name.strip()
     # Names without quotes are folded by the server.
     return name[1:-1].replace('""', '"') if name.startswith('"') else name.lower()
+
+
+# -- errors ----------------------------------------------------------------------------------------
+
+# Errors that are not messages of the protocol: native_protocol_v5.spec, section 9.
+_CODES: tuple[tuple[type[BaseException], str], ...] = (
+    (Unavailable, "0x1000"),
+    (WriteTimeout, "0x1100"),
+    (ReadTimeout, "0x1200"),
+    (ReadFailure, "0x1300"),
+    (FunctionFailure, "0x1400"),
+    (WriteFailure, "0x1500"),
+    (Unauthorized, "0x2100"),
+    (AlreadyExists, "0x2400"),
+    (ConfigurationException, "0x2300"),
+    (InvalidRequest, "0x2200"),
+    (AuthenticationFailed, "0x0100"),
+)
+# Their texts are the server's, or have the server's in them.
+_OF_SERVER = (
+    ErrorMessage,
+    RequestExecutionException,
+    RequestValidationException,
+    AuthenticationFailed,
+)
+# Their texts are the driver's, about hosts and connections.
+_OF_DRIVER = (
+    ConnectionBusy,
+    ConnectionException,
+    NoConnectionsAvailable,
+    QueryExhausted,
+    RequestThrottled,
+    UnsupportedOperation,
+)
+_FIELDS = (
+    *("consistency", "required_replicas", "alive_replicas"),
+    *("required_responses", "received_responses", "failures", "data_retrieved", "write_type"),
+    *("keyspace", "table", "function", "op_type", "rejected_by_coordinator"),
+    *("last_host", "timeout", "in_flight"),
+)
+_MOST_HOSTS = 5
+_LONGEST_ERROR = 500
+
+
+def code_of(error: BaseException) -> str | None:
+    """Return the server's code of an error, as the protocol's specification writes it.
+
+    :param error: the error.
+    :returns: None if the error is not a server's.
+    """
+    if isinstance(error, ErrorMessage):
+        return f"0x{error.code & 0xFFFFFFFF:04x}"
+    if isinstance(error, RateLimitReached):
+        return None  # an extension, which has no fixed code
+    return next((code for cls, code in _CODES if isinstance(error, cls)), None)
+
+
+def error_text(error: BaseException) -> str:
+    """Return the description of an error in one line, without values of a statement.
+
+    The server's own words are left out, since they may repeat parts of the statement; so are the
+    words of errors that are neither the server's nor the driver's.
+
+    :param error: the error of a request.
+    """
+    shown = f"{type(error).__name__}: {_about(error)}".rstrip(": ")
+    return shown if len(shown) <= _LONGEST_ERROR else f"{shown[: _LONGEST_ERROR - 3]}..."
+
+
+def _about(error: BaseException) -> str:
+    if isinstance(error, NoHostAvailable):
+        return _of_hosts(error)
+    if isinstance(error, (*_OF_SERVER, OperationTimedOut)):
+        # The kinds of errors have names in the protocol, which are the driver's own texts.
+        parts = [error.summary] if isinstance(error, ErrorMessage) else []
+        code = code_of(error)
+        if code is not None:
+            parts.append(f"code={code}")
+        for name in _FIELDS:
+            value = getattr(error, name, None)
+            if value is not None:
+                parts.append(f"{name}={_field(name, value)}")
+        return ", ".join(parts)
+    if isinstance(error, OSError):
+        return error.strerror or ""
+    return str(error).split("\n", 1)[0] if isinstance(error, _OF_DRIVER) else ""
+
+
+def _of_hosts(error: NoHostAvailable) -> str:
+    errors: Any = error.errors
+    if not isinstance(errors, Mapping) or not errors:
+        # Without an error of a host, the text is the driver's.
+        return str(error.args[0]).split("\n", 1)[0] if error.args else ""
+    shown = [
+        f"{host}: {error_text(one) if isinstance(one, BaseException) else type(one).__name__}"
+        for host, one in list(errors.items())[:_MOST_HOSTS]
+    ]
+    return "; ".join(shown) + ("; ..." if len(errors) > _MOST_HOSTS else "")
+
+
+def _field(name: str, value: object) -> object:
+    if name == "consistency":
+        return consistency_value_to_name(value)  # type: ignore[arg-type]
+    if name == "write_type":
+        return WriteType.value_to_name.get(value, value)  # type: ignore[call-overload]
+    return value

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import gc
 import logging
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Any
 
 import pytest
 
+import cassandra.engine.observers as observers_module
 from cassandra import ConsistencyLevel, aio
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.concurrent import execute_concurrent_with_args
@@ -487,6 +491,57 @@ def test_observers_of_session_profile_and_cluster(connect: Face, node: FakeNode)
         session.cluster.remove_request_observer(late)
     with pytest.raises(ValueError, match="is not registered"):
         session.session.remove_request_observer(of_session)
+
+
+@pytest.mark.parametrize("place", ["cluster", "session", "profile"])
+def test_observers_are_let_go(connect: Face, node: FakeNode, place: str) -> None:
+    class Ending(RequestObserver):
+        def on_end(self, request: ObservedRequest) -> None:
+            ended.append(request.query_string)
+
+    ended: list[Any] = []
+    session = connect(node)
+    left = []
+    for _ in range(30):
+        observer = Ending()
+        left.append(weakref.ref(observer))
+        if place == "profile":
+            profile = ExecutionProfile(request_observers=[observer])
+            for _ in range(2):
+                session.execute(QUERY, execution_profile=profile)
+            del profile
+        else:
+            owner = session.cluster if place == "cluster" else session.session
+            owner.add_request_observer(observer)
+            session.execute(QUERY)
+            owner.remove_request_observer(observer)
+        del observer
+    assert len(ended) == (60 if place == "profile" else 30)
+    # The last one may be a part of the latest request still.
+    session.execute(QUERY)
+    gc.collect()
+    assert [one() for one in left] == [None] * 30
+    assert not session.session._engine.core._by_id
+
+
+def test_observers_of_a_profile_are_looked_at_once_for_each_session(
+    connect: Face, node: FakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+    hooks_of = observers_module.Observers.hooks_of
+
+    def counting(self: Any, observers: Any) -> Any:
+        made.append(tuple(observers))
+        return hooks_of(self, made[-1])
+
+    profile = ExecutionProfile(request_observers=[Recorder()])
+    session = connect(node, execution_profiles={"own": profile})
+    monkeypatch.setattr(observers_module.Observers, "hooks_of", counting)
+    for _ in range(3):
+        session.execute(QUERY, execution_profile="own")
+    assert made == [profile.request_observers]
+    # A copy has the observers, and nothing of what the engine keeps.
+    assert copy.copy(profile.request_observers) == profile.request_observers
 
 
 def test_nothing_is_made_for_requests_that_nobody_observes(connect: Face, node: FakeNode) -> None:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import random
 import threading
+from collections import deque
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+import cassandra.throttling as throttling_module
 from cassandra import aio
 from cassandra.cluster import Cluster
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.errors import (
+    ConnectionShutdown,
     InvalidRequest,
+    NoHostAvailable,
     OperationTimedOut,
     RequestThrottled,
     SessionShutdown,
@@ -73,6 +79,7 @@ class Asked:
         self.error: BaseException | None = None
         self.session: object = None
         self.attempts: list[Any] = []
+        self.request_body: Any = None
 
     def ask(self) -> Asked:
         if self.throttler.admit(self):
@@ -250,6 +257,88 @@ def test_a_limit_that_falls_when_answers_slow_down() -> None:
     assert throttler.max_concurrent_requests < 60
 
 
+def named(throttler: RequestThrottler, text: str) -> Asked:
+    asked = Asked(throttler)
+    asked.request_body = SimpleNamespace(statement_text=lambda: text)
+    return asked
+
+
+@pytest.mark.parametrize("is_one_statement", [True, False])
+@pytest.mark.parametrize("share", [0.1, 0.2, 0.35, 0.5, 0.65, 0.75, 0.85, 0.95])
+def test_a_mixture_of_quick_and_slow_answers_is_no_overload(
+    is_one_statement: bool, share: float
+) -> None:
+    throttler, clock = attached(AdaptiveThrottler(100, 10, 200))
+    generator = random.Random(share)
+    for number in range(20_000):
+        clock.turn(0.01)
+        is_slow = generator.random() < share
+        text = f"SELECT v FROM {'slow' if is_slow else 'quick'} WHERE k = {number}"
+        asked = named(throttler, "SELECT same" if is_one_statement else text).ask()
+        asked.end(0.05 if is_slow else 0.001)
+        assert throttler.max_concurrent_requests == 100
+
+
+def test_requests_that_are_sent_together_are_no_overload() -> None:
+    throttler, clock = attached(AdaptiveThrottler(400, 10, 500))
+    for _ in range(30):
+        asked = [Asked(throttler).ask() for _ in range(400)]
+        for number, one in enumerate(asked):
+            clock.turn(0.001)
+            one.end(0.001 * (number + 1))
+    assert throttler.max_concurrent_requests >= 400
+
+
+def test_an_overload_lowers_the_limit_until_answers_are_quick_again() -> None:
+    throttler, clock = attached(AdaptiveThrottler(100, 10, 200, patience=0.5))
+    flying: deque[tuple[float, Asked]] = deque()
+    served = 0.0
+
+    def one_more(capacity: float) -> None:
+        # A server that answers so many in a second, one after the other.
+        nonlocal served
+        served = max(served, clock.now) + 1 / capacity
+        flying.append((clock.now, Asked(throttler).ask()))
+
+    def answered() -> None:
+        begun, asked = flying.popleft()
+        clock.turn(max(served - clock.now - len(flying) / capacity, 0))
+        asked.end(clock.now - begun)
+
+    capacity = 10_000.0
+    for _ in range(2000):
+        one_more(capacity)
+        answered()
+    assert throttler.max_concurrent_requests == 100
+    capacity = 1000.0
+    limits = []
+    for _ in range(20_000):
+        while len(flying) < throttler.max_concurrent_requests:
+            one_more(capacity)
+        answered()
+        limits.append(throttler.max_concurrent_requests)
+    assert min(limits) < 40
+    # It serves as many as before: none of its time is wasted.
+    assert min(limits) >= 10
+
+
+def test_statements_are_known_by_their_shape_and_few_are_kept() -> None:
+    likeness = throttling_module._likeness
+    throttler: Any = None
+    assert likeness(named(throttler, "SELECT a WHERE k = 1")) == likeness(
+        named(throttler, "SELECT a WHERE k = 27")
+    )
+    assert likeness(named(throttler, "SELECT a WHERE k = 'x y'")) != likeness(
+        named(throttler, "SELECT b WHERE k = 'x'")
+    )
+    throttler, _ = attached(AdaptiveThrottler())
+    for number in range(2000):
+        named(throttler, f"SELECT {'x' * 5000}{number}").ask().end(0.001)
+        named(throttler, f"SELECT a{number} {'x' * 5000}").ask().end(0.001)
+    assert len(throttler._speeds) <= 500
+    assert max(len(key) for key in throttler._speeds) <= 300
+
+
 def test_errors_of_the_program_say_nothing_of_load() -> None:
     throttler, clock = attached(AdaptiveThrottler(100, 10, 1000))
     clock.turn(1)
@@ -281,10 +370,34 @@ def test_wrong_limits(make: Any, kind: type[Exception], message: str) -> None:
         make()
 
 
-def test_a_throttler_belongs_to_one_cluster() -> None:
-    throttler, _ = attached(ConcurrencyLimitingThrottler(1))
-    with pytest.raises(ValueError, match="belongs to another cluster"):
-        throttler.attach(Clock())
+def test_a_throttler_belongs_to_one_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    throttler, clock = attached(ConcurrencyLimitingThrottler(1))
+    asked = Asked(throttler).ask()
+    for loop in (Clock(), clock):
+        with pytest.raises(ValueError, match="belongs to another cluster"):
+            throttler.attach(loop)
+    assert throttler.under_way == 1
+    asked.end()
+    throttler.detach()
+    throttler.attach(clock)
+    # In a forked child the other cluster is of no use.
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    throttler.attach(Clock())
+
+
+def test_the_timer_ends_with_the_cluster() -> None:
+    cancelled: list[Any] = []
+
+    class Timed(Clock):
+        def call_later(self, delay: float, call: Any) -> Any:
+            return SimpleNamespace(cancel=lambda: cancelled.append(call))
+
+    throttler = RateLimitingThrottler(0.1)
+    throttler.attach(Timed())  # type: ignore[arg-type]
+    for _ in range(2):
+        Asked(throttler).ask()
+    throttler.detach()
+    assert len(cancelled) == 1
 
 
 # -- on the faces ----------------------------------------------------------------------------------
@@ -338,6 +451,40 @@ def test_more_than_may_wait_are_refused_by_name() -> None:
         held.open()
         for future in waiting:
             future.result()
+
+
+async def test_a_second_cluster_of_the_loop_is_refused() -> None:
+    throttler = RateLimitingThrottler(1000, burst=0.01)
+    with FakeNode() as node:
+        first = aio.Cluster([node.address], port=node.port, request_throttler=throttler)
+        second = aio.Cluster([node.address], port=node.port, request_throttler=throttler)
+        session = await first.connect()
+        asked = [session.execute("SELECT 1") for _ in range(20)]
+        with pytest.raises(ValueError, match="belongs to another cluster: make one for each"):
+            await second.connect()
+        assert throttler.waiting > 0
+        await asyncio.gather(*asked)
+        assert (throttler.under_way, throttler.waiting) == (0, 0)
+        waiting = [session.execute("SELECT 1") for _ in range(20)]
+        await first.shutdown()
+        ended = await asyncio.gather(*waiting, return_exceptions=True)
+        assert any(isinstance(one, ConnectionShutdown) for one in ended)
+        assert (throttler.under_way, throttler.waiting, throttler._timer) == (0, 0, None)
+        # It is free now.
+        await (await second.connect()).execute("SELECT 1")
+        assert (throttler.under_way, throttler.waiting) == (0, 0)
+        await second.shutdown()
+
+
+def test_a_cluster_that_cannot_connect_leaves_the_throttler() -> None:
+    throttler = ConcurrencyLimitingThrottler(1)
+    with FakeNode() as node:
+        node.refuse_connections()
+        with pytest.raises(NoHostAvailable), blocking(node, throttler) as cluster:
+            cluster.connect()
+        node.accept_connections()
+        with blocking(node, throttler) as cluster:
+            cluster.connect().execute("SELECT 1")
 
 
 async def test_tasks_that_are_cancelled_leave_the_queue() -> None:

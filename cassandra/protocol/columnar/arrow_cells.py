@@ -2,19 +2,23 @@
 
 This is for types that pyarrow converts to the wrong objects, or not at all. It makes no list of
 UUIDs, it makes bytes of UUIDs in a struct, and it makes `datetime.time`, which has no nanoseconds,
-of times. Here they become `uuid.UUID` and `cassandra.util.Time`. It also makes `datetime.datetime`
-of days and moments in structs and maps, which has only the years 1 to 9999; here they become
-`pandas.Timestamp`. The containers are those of pyarrow: an array for a list, a list of pairs for a
-map, a dict for a struct. Columns without such values are left to pyarrow.
+of times. Here they become `uuid.UUID` and `cassandra.util.Time`. Decimals and varints are strings
+in Arrow, as no type of Arrow holds all of them; here they become `decimal.Decimal` and `int`.
+pyarrow also makes `datetime.datetime` of days and moments in structs and maps, which has only the
+years 1 to 9999; here they become `pandas.Timestamp`. The containers are those of pyarrow: an array
+for a list, a list of pairs for a map, a dict for a struct. Columns without such values are left to
+pyarrow.
 """
 
 from __future__ import annotations
 
 import itertools
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from cassandra.cqltypes.codecs.big_numbers import int_of_digits
 from cassandra.protocol.columnar.layouts import Layout
 from cassandra.util.temporal import Time
 
@@ -23,12 +27,22 @@ if TYPE_CHECKING:
 
 __all__ = ["bounds", "cells", "is_ours", "with_nulls"]
 
-_OURS = frozenset({"time", "bytes"})
+_OURS = frozenset({"time", "bytes", "decimal", "varint"})
+
+
+def _varint(text: str) -> int:
+    # `int` refuses texts of some thousand digits.
+    return -int_of_digits(text[1:]) if text.startswith("-") else int_of_digits(text)
+
+
+_NUMBERS: dict[str, Callable[[str], Any]] = {"decimal": Decimal, "varint": _varint}
 _MOMENTS = frozenset({"tdD", "tsm:UTC"})
 
 
 def is_ours(layout: Layout) -> bool:
     """Return True if values of `layout` contain a type that pyarrow converts wrongly."""
+    if layout.kind in _NUMBERS:
+        return True
     is_struct = layout.format == "+s"
     return any(
         child.kind in _OURS or (is_struct and child.format in _MOMENTS) or is_ours(child)
@@ -65,6 +79,9 @@ def cells(array: pyarrow.Array, layout: Layout) -> list[Any]:
         return [
             None if value is None else uuid.UUID(bytes=value) for value in array.storage.to_pylist()
         ]
+    number = _NUMBERS.get(layout.kind)
+    if number is not None:
+        return [None if value is None else number(value) for value in array.to_pylist()]
     if layout.kind == "time":
         return [None if value is None else Time(value) for value in array.cast("int64").to_pylist()]
     if not is_ours(layout):

@@ -94,17 +94,26 @@ def test_groups_stay_below_the_servers_warnings(twins: Twins) -> None:
     assert rows_of(twins, huge, by="partition") == [[[0], [1]]]
 
 
+def test_one_key_many_times_takes_a_wave_for_each_row(twins: Twins) -> None:
+    # With the square of their number this would take minutes.
+    count = 20_000
+    rows = block(twins, [(1, 1, n) for n in range(count)])
+    found = rows_of(twins, rows, by="partition")
+    assert found == [[[row]] for row in range(count)]
+
+
 def test_rows_of_a_partition_are_parted_in_their_order(twins: Twins) -> None:
     rows = block(twins, [(0, n, 0) for n in range(10)], size=1000)
     assert rows_of(twins, rows, by="partition") == [[[0, 1, 2], [3, 4, 5], [6, 7, 8], [9]]]
 
 
-def test_both_make_the_same_requests(compiled: Twins) -> None:
+@pytest.mark.parametrize("host_count", [3, 60])
+def test_both_make_the_same_requests(compiled: Twins, host_count: int) -> None:
     """Of the same rows, with a ring and without, and keys of one and of several columns."""
     python = Twins("python")
-    texts = [[str(n * 1000) for n in range(host, 60, 3)] for host in range(3)]
+    texts = [[str(n * 1000) for n in range(host, 60, host_count)] for host in range(host_count)]
     texts = [[str((int(one) - 30_000) * 2**48) for one in own] for own in texts]
-    hosts = ["a", "b", "c"]
+    hosts = [f"host {number}" for number in range(host_count)]
     rings = [
         twins.ring.simple_map(twins.ring.TokenRing(texts), hosts, 2, 2)
         for twins in (python, compiled)

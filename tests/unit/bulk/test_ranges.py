@@ -152,3 +152,36 @@ def test_keys_of_random_tokens() -> None:
     for token in (rng.randint(FIRST + 1, LAST) for _ in range(500)):
         assert Murmur3Token.hash_fn(key_of_token(token)) == token
         assert TokenRange(FIRST, token).routing_key == key_of_token(token)
+
+
+def test_weights_are_the_sums_of_what_ranges_and_estimates_have_in_common() -> None:
+    generator = random.Random(5)
+    for _ in range(200):
+        bounds = sorted({FIRST, LAST, *(generator.randrange(-100, 100) for _ in range(9))})
+        ranges = [TokenRange(start, end) for start, end in itertools.pairwise(bounds)]
+        estimates = []
+        for _ in range(generator.randrange(1, 12)):
+            start, end = sorted(generator.sample(range(-120, 120), 2))
+            estimates.append(Estimate(start, end, generator.randrange(1, 1000)))
+        known = {(one.start, one.end): 0 for one in estimates}
+        for one in estimates:
+            known[one.start, one.end] = max(known[one.start, one.end], one.bytes)
+        expected = [
+            sum(
+                size * max(min(end, one.end) - max(start, one.start), 0) / (end - start)
+                for (start, end), size in known.items()
+            )
+            for one in ranges
+        ]
+        assert weigh(ranges, estimates) == pytest.approx(expected)
+
+
+def test_many_ranges_and_many_estimates_are_joined_in_one_pass() -> None:
+    # With the product of their numbers this would take minutes.
+    count = 20_000
+    step = (LAST - FIRST) // count
+    bounds = [FIRST + number * step for number in range(count)] + [LAST]
+    ranges = [TokenRange(start, end) for start, end in itertools.pairwise(bounds)]
+    weights = weigh(ranges, [Estimate(one.start, one.end, 7) for one in ranges])
+    assert weights == [7.0] * count
+    assert len(split_ranges(ranges, weights, count)) == count

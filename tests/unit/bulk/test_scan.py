@@ -146,6 +146,17 @@ def test_a_range_is_asked_of_a_replica(nodes: FakeCluster) -> None:
             assert [at.rpartition(":")[0] for at in owners[asked]] == [node.address]
 
 
+def test_a_virtual_table_is_one_range_without_tokens(nodes: FakeCluster) -> None:
+    query = QUERY.partition(" WHERE")[0]
+    for node in nodes.nodes:
+        node.prime_prepare(query, [], COLUMNS)
+    nodes.prime(query, rows(COLUMNS, EXPECTED[:5]))
+    with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
+        cluster.metadata.keyspaces["a"].virtual = True
+        assert [tuple(row) for row in session.scan("a.t0", splits=9)] == EXPECTED[:5]
+        assert len(session.scan("a.t0").token_ranges()) == 1
+
+
 def test_an_error_that_will_stay_ends_the_scan(nodes: FakeCluster) -> None:
     nodes.prime(QUERY, error(ErrorCode.INVALID, "no such thing"))
     with (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,62 @@ def test_in_order_the_first_range_is_taken_to_its_end() -> None:
     queue.arrived(first, b"next", 10)
     (again,) = queue.to_send()
     assert queue.oldest() is again
+
+
+def test_in_order_the_next_page_is_asked_for_whatever_the_limits_are() -> None:
+    queue = PageQueue(RANGES, 2, 100, True)
+    first, second = queue.to_send()
+    queue.arrived(first, b"1", 90)
+    # There is room for no page more, but this one comes before that of the second range.
+    (again,) = queue.to_send()
+    assert (again.number, again.state) == (0, b"1")
+    assert queue.oldest() is again
+    queue.arrived(again, b"2", 90)
+    (last,) = queue.to_send()
+    queue.arrived(last, None, 90)
+    assert list(queue.to_send()) == []
+    assert queue.oldest() is second
+
+
+def test_in_order_pages_have_the_order_of_their_ranges() -> None:
+    generator = random.Random(3)
+    for _ in range(300):
+        count = generator.randrange(1, 9)
+        left = [generator.randrange(5) for _ in range(count)]
+        queue = PageQueue(
+            [TokenRange(number, number + 1) for number in range(count)],
+            generator.randrange(1, 5),
+            generator.choice((1, 100, 1000)),
+            True,
+        )
+        taken = []
+        for _ in range(sum(left) + count):
+            list(queue.to_send())
+            fetch = queue.oldest()
+            assert fetch is not None
+            left[fetch.number] -= 1
+            is_last = left[fetch.number] < 0
+            queue.arrived(fetch, None if is_last else b"x", generator.choice((1, 50, 500)))
+            taken.append(fetch.number)
+        assert queue.oldest() is None
+        assert taken == sorted(taken)
+        assert set(taken) == set(range(count))
+
+
+def test_a_large_page_makes_room_scarce_at_once() -> None:
+    ranges = [TokenRange(number, number + 1) for number in range(200)]
+    queue = PageQueue(ranges, 8, 1000, False)
+    for _ in range(100):
+        list(queue.to_send())
+        fetch = queue.oldest()
+        assert fetch is not None
+        queue.arrived(fetch, None, 10)
+    assert len(queue.rest()) == 7
+    while len(queue.rest()) > 1:
+        fetch = queue.oldest()
+        assert fetch is not None
+        queue.arrived(fetch, None, 600)
+        assert list(queue.to_send()) == []
 
 
 def test_bytes_bound_what_is_in_flight_but_one_page_always_is() -> None:

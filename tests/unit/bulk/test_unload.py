@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import datetime
 import decimal
 import gzip
 import json
+import threading
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,11 +16,12 @@ from typing import Any
 
 import pytest
 
+import cassandra.bulk.unload as unload_module
 from cassandra import aio
 from cassandra.bulk.texts import json_of, text_of
 from cassandra.cluster import Cluster
 from cassandra.errors import InvalidRequest
-from cassandra.testing.fake import ErrorCode, FakeCluster, error
+from cassandra.testing.fake import Answer, ErrorCode, FakeCluster, Request, error, rows
 from cassandra.util import Date, SortedSet, Time
 from tests.unit.bulk.test_scan import EXPECTED, QUERY, Table, no_fault, nodes, settings
 
@@ -120,3 +123,139 @@ def test_texts(value: Any, text: str) -> None:
 def test_maps_and_null_in_json() -> None:
     assert json_of({uuid.UUID(int=1): {"a": b"\1"}}) == {str(uuid.UUID(int=1)): {"a": "0x01"}}
     assert json_of(None) is None
+
+
+NUMBERS = [("id", "int"), ("c0", "decimal"), ("t", "duration"), ("v", "varint")]
+
+
+def numbers(nodes: FakeCluster) -> None:
+    row = (1, decimal.Decimal("1.10"), (1, 2, 3), 10**30)
+
+    def answer(request: Request) -> Answer:
+        start = int.from_bytes(request.values[0], "big", signed=True)  # type: ignore[arg-type]
+        return rows(NUMBERS, [row] if start == -(1 << 63) else [], keyspace="a", table="t0")
+
+    for node in nodes.nodes:
+        node.prime_prepare(QUERY, [("a", "bigint"), ("b", "bigint")], NUMBERS)
+        node.prime(QUERY, answer)
+
+
+@pytest.mark.parametrize("options", [{}, {"decimals": (10, 2)}])
+def test_durations_and_decimals_of_parquet(
+    session: Any, nodes: FakeCluster, tmp_path: Path, options: dict[str, Any]
+) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    numbers(nodes)
+    (path,) = session.unload("a.t0", tmp_path / "out", **options).files
+    table = parquet.read_table(path)
+    assert table.to_pylist() == [
+        {
+            "id": 1,
+            "c0": decimal.Decimal("1.10") if options else "1.10",
+            "t": {"months": 1, "days": 2, "nanoseconds": 3},
+            "v": str(10**30),
+        }
+    ]
+
+
+def test_decimals_of_a_frame_are_numbers(session: Any, nodes: FakeCluster) -> None:
+    pytest.importorskip("pyarrow")
+    pytest.importorskip("pandas")
+    numbers(nodes)
+    frame = session.scan("a.t0").to_pandas()
+    assert frame["c0"].sum() == decimal.Decimal("1.10")
+    assert frame["v"].tolist() == [10**30]
+    frame = session.scan("a.t0").to_pandas(decimals=(20, 3))
+    assert [str(one) for one in frame["c0"]] == ["1.100"]
+    with pytest.raises(ValueError, match="decimals has a precision"):
+        session.scan("a.t0").to_pandas(decimals=(0, 3))
+
+
+async def test_decimals_of_a_frame_are_numbers_on_asyncio(nodes: FakeCluster) -> None:
+    pytest.importorskip("pyarrow")
+    pytest.importorskip("pandas")
+    numbers(nodes)
+    async with aio.Cluster(**settings(nodes)) as cluster, await cluster.connect() as session:
+        frame = await session.scan("a.t0").to_pandas()
+        assert frame["c0"].tolist() == [decimal.Decimal("1.10")]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"compression": "rar"}, "pyarrow has no compression 'rar'"),
+        ({"decimals": (99, 1)}, "precision of 1 to 76"),
+        ({"varints": "int8"}, "varints is 'text' or 'int64'"),
+        ({"decimals": (9, 1), "format": "csv"}, "decimals is an option of Parquet: csv has"),
+    ],
+)
+def test_what_parquet_does_not_have_is_refused_before_anything_is_asked(
+    session: Any, tmp_path: Path, options: dict[str, Any], message: str
+) -> None:
+    pytest.importorskip("pyarrow")
+    with pytest.raises(ValueError, match=message):
+        session.unload("a.t0", tmp_path / "out", **options)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_an_unload_that_fails_can_be_tried_again(
+    session: Any, nodes: FakeCluster, tmp_path: Path, form: str
+) -> None:
+    pytest.importorskip("pyarrow")
+    table = Table(lambda asked: error(ErrorCode.INVALID, "no") if asked == 30 else None)
+    nodes.prime(QUERY, table)
+    with pytest.raises(InvalidRequest):
+        session.unload("a.t0", tmp_path / "out", format=form, page_size=20)
+    assert not (tmp_path / "out").exists()
+    assert session.unload("a.t0", tmp_path / "out", format=form).rows == len(EXPECTED)
+    with pytest.raises(FileExistsError, match=r"is not empty$"):
+        session.unload("a.t0", tmp_path / "out", format=form)
+    (tmp_path / "out" / "manifest.json").unlink()
+    with pytest.raises(FileExistsError, match=r"is not empty, and has no manifest\.json"):
+        session.unload("a.t0", tmp_path / "out", format=form)
+
+
+def test_two_columns_of_one_name_are_refused(
+    session: Any, nodes: FakeCluster, tmp_path: Path
+) -> None:
+    columns = [("id", "int"), ("id", "int")]
+    for node in nodes.nodes:
+        node.prime_prepare(QUERY, [("a", "bigint"), ("b", "bigint")], columns)
+        node.prime(QUERY, rows(columns, [(1, 2)], keyspace="a", table="t0"))
+    with pytest.raises(ValueError, match="more than one column is called 'id'"):
+        session.unload("a.t0", tmp_path / "out", format="jsonl")
+    assert not (tmp_path / "out").exists()
+
+
+async def test_a_file_is_not_closed_while_it_is_written_to(
+    nodes: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes.prime(QUERY, Table(no_fault))
+    begun, goes_on = asyncio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+    events: list[str] = []
+    add, abandon = unload_module._Writer.add, unload_module._Writer.abandon
+
+    def slow_add(self: Any, result: Any) -> None:
+        loop.call_soon_threadsafe(begun.set)
+        assert goes_on.wait(30)
+        add(self, result)
+        events.append("written")
+
+    def noted_abandon(self: Any) -> None:
+        events.append("closed")
+        abandon(self)
+
+    monkeypatch.setattr(unload_module._Writer, "add", slow_add)
+    monkeypatch.setattr(unload_module._Writer, "abandon", noted_abandon)
+    async with aio.Cluster(**settings(nodes)) as cluster, await cluster.connect() as session:
+        unloading = asyncio.ensure_future(session.unload("a.t0", tmp_path / "out", format="csv"))
+        await begun.wait()
+        unloading.cancel()
+        await asyncio.sleep(0)
+        goes_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await unloading
+    assert events == ["written", "closed"]
+    assert not (tmp_path / "out").exists()

@@ -323,6 +323,8 @@ async def test_options_go_through(face: Face) -> None:
         face.result(message_of(columns, rows)), "to_pandas", decimals=(20, 4), varints="int64"
     )
     assert frame["d"].tolist() == [Decimal("1.2500")]
+    frame = await face.make(face.result(message_of(columns, rows)), "to_pandas")
+    assert (frame["d"].tolist(), frame["v"].tolist()) == ([Decimal("1.25")], [5])
     with pytest.raises(TypeError):
         await face.make(face.result(message_of(columns, rows)), "to_arrow", decimal="text")
     with pytest.raises(ValueError, match="varints"):
@@ -530,3 +532,25 @@ def test_integers_with_nulls_are_not_rounded() -> None:
 
 def int64(number: int) -> bytes:
     return number.to_bytes(8, "big", signed=True)
+
+
+async def test_decimals_and_varints_of_frames_are_numbers_also_nested(face: Face) -> None:
+    """Of any size: Python's own `int` refuses texts of some thousand digits."""
+    large = 10**6000 + 7
+    body = large.to_bytes(large.bit_length() // 8 + 1, "big")
+    minus = (-large).to_bytes(large.bit_length() // 8 + 1, "big", signed=True)
+    columns = {
+        "v": t.IntegerType,
+        "l": list_of(t.IntegerType),
+        "m": map_of(t.UTF8Type, t.DecimalType),
+    }
+    many = int32(3) + value(body) + value(minus) + int32(-1)
+    decimals = int32(1) + value(b"k") + value(int32(2) + b"\x7d")
+    rows: list[list[bytes | None]] = [[minus, many, decimals], [None, None, None]]
+    frame = await face.make(face.result(message_of(columns, rows)), "to_pandas")
+    assert frame["v"].tolist() == [-large, None]
+    assert [None if cell is None else list(cell) for cell in frame["l"]] == [
+        [large, -large, None],
+        None,
+    ]
+    assert frame["m"].tolist() == [[("k", Decimal("1.25"))], None]

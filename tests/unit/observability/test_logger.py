@@ -13,7 +13,7 @@ import pytest
 from cassandra import aio
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.column_encryption.policies import AES256ColumnEncryptionPolicy
-from cassandra.errors import InvalidRequest, ReadTimeout
+from cassandra.errors import DriverException, InvalidRequest, ReadTimeout
 from cassandra.observability.logger import RequestLogger
 from cassandra.policies import ColDesc, RetryPolicy
 from cassandra.query import BatchStatement, SimpleStatement
@@ -108,7 +108,7 @@ def test_failed_requests_are_logged_with_their_attempts(
         (record,) = told(caplog)
         assert record.levelname == "ERROR"
         line = record.getMessage()
-        assert "ReadTimeout: Error from server" in line
+        assert "ReadTimeout: code=0x1200, consistency=LOCAL_ONE, required_responses=1" in line
         assert "keyspace ks, LOCAL_ONE" in line
         assert f"{nodes[0].address}:{nodes.port} 0." in line
         assert "ReadTimeout (retry next host)" in line
@@ -116,6 +116,38 @@ def test_failed_requests_are_logged_with_their_attempts(
         fields: Any = vars(record)["request"]
         assert fields["retries"] == 1
         assert [one["decision"] for one in fields["attempts"]] == ["retry next host", "rethrow"]
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (ErrorCode.INVALID, 'Invalid STRING constant (hunter2) for "n" of type int'),
+        (
+            ErrorCode.SYNTAX_ERROR,
+            "line 1:56 mismatched input 'truee' (...= 'hunter2' AND [LOGIN] = truee)",
+        ),
+        (ErrorCode.SERVER_ERROR, "java.lang.RuntimeException: hunter2"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["text", "prepared"])
+@pytest.mark.parametrize("structured", [True, False])
+def test_errors_are_logged_without_the_server_s_words(
+    node: FakeNode,
+    caplog: pytest.LogCaptureFixture,
+    code: Any,
+    said: str,
+    kind: str,
+    structured: bool,
+) -> None:
+    node.prime(QUERY, error(code, said))
+    with connected(node, RequestLogger(structured=structured)) as cluster:
+        session = cluster.connect()
+        statement: Any = session.prepare(QUERY) if kind == "prepared" else QUERY
+        with pytest.raises(DriverException, match="hunter2"):
+            session.execute(statement)
+    (record,) = told(caplog)
+    assert f"code=0x{int(code):04x}" in record.getMessage()
+    assert "hunter2" not in record.getMessage() + repr(vars(record))
 
 
 def test_failures_may_be_left_to_the_program(

@@ -18,7 +18,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from cassandra import ConsistencyLevel, aio
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
-from cassandra.errors import InvalidRequest, OperationTimedOut, ReadTimeout
+from cassandra.errors import DriverException, InvalidRequest, OperationTimedOut, ReadTimeout
 from cassandra.observability.opentelemetry import OpenTelemetryObserver
 from cassandra.policies import RetryPolicy
 from cassandra.policies.speculation import ConstantSpeculativeExecutionPolicy
@@ -254,6 +254,19 @@ def test_errors(
     (point,) = telemetry.points
     assert point.attributes["error.type"] == name
     assert point.attributes.get("db.response.status_code") == code
+
+
+def test_a_status_has_none_of_the_server_s_words(node: FakeNode, telemetry: Telemetry) -> None:
+    text = "CREATE ROLE bob WITH PASSWORD = 'hunter2' AND LOGIN = truee"
+    said = "line 1:56 no viable alternative at input 'AND' (...= 'hunter2' AND ...)"
+    node.prime(text, error(ErrorCode.SYNTAX_ERROR, said))
+    with connected(node, telemetry.observer) as cluster:
+        session = cluster.connect()
+        with pytest.raises(DriverException, match="hunter2"):
+            session.execute(text)
+    span = telemetry.span
+    assert "code=0x2000" in span.status.description
+    assert "hunter2" not in span.to_json()
 
 
 class OnceMore(RetryPolicy):

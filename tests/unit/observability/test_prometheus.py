@@ -11,6 +11,10 @@ from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.openmetrics import exposition as openmetrics
+from prometheus_client.openmetrics.parser import (
+    text_string_to_metric_families as parse_openmetrics,
+)
 from prometheus_client.parser import text_string_to_metric_families
 
 from cassandra.cluster import Cluster
@@ -129,3 +133,66 @@ def test_each_metric_of_the_page_is_on_the_dashboard(shown: str) -> None:
     text = DASHBOARD.read_text()
     for family in text_string_to_metric_families(shown):
         assert family.name in text, f"{family.name} is on no panel"
+
+
+def opened(registry: CollectorRegistry) -> dict[str, Any]:
+    """Return the families of the registry's page in OpenMetrics, whose parser is strict."""
+    text = openmetrics.generate_latest(registry).decode()  # type: ignore[no-untyped-call]
+    declared = re.findall(r"^# TYPE (\S+)", text, re.MULTILINE)
+    assert sorted(declared) == sorted(set(declared))
+    plain = re.findall(r"^# TYPE (\S+)", page(registry), re.MULTILINE)
+    assert sorted(plain) == sorted(set(plain))
+    families = parse_openmetrics(text)  # type: ignore[no-untyped-call]
+    return {family.name: family for family in families}
+
+
+def clusters_on(families: dict[str, Any], name: str = "cassandra_driver_requests") -> set[str]:
+    return {sample.labels["cluster"] for sample in families[name].samples}
+
+
+def test_clusters_of_one_registry_share_their_metrics() -> None:
+    class Wrapped(ClusterCollector):
+        def collect(self) -> Any:
+            yield from super().collect()
+
+    registry, other = CollectorRegistry(), CollectorRegistry(auto_describe=True)
+    with FakeNode() as node:
+        with (
+            Cluster([node.address], port=node.port) as first,
+            Cluster([node.address], port=node.port) as second,
+            Cluster([node.address], port=node.port) as third,
+        ):
+            collectors = [
+                ClusterCollector(first),
+                ClusterCollector(second),
+                Wrapped(third, name="third"),
+            ]
+            for collector in collectors:
+                registry.register(collector)
+            other.register(collectors[1])
+            for number, cluster in enumerate((first, second, third)):
+                session = cluster.connect()
+                for _ in range(number + 1):
+                    session.execute("SELECT 1")
+            name = first.metadata.cluster_name
+            families = opened(registry)
+            for family in ("requests", "host_up", "sessions", "attempt_duration_seconds"):
+                assert clusters_on(families, f"cassandra_driver_{family}") == {
+                    name,
+                    f"{name}-2",
+                    "third",
+                }
+            counts = {
+                sample.labels["cluster"]: sample.value
+                for sample in families["cassandra_driver_requests"].samples
+                if sample.name.endswith("_total")
+            }
+            assert counts == {name: 1.0, f"{name}-2": 2.0, "third": 3.0}
+            # Each registry has the clusters that were registered there.
+            assert clusters_on(opened(other)) == {name}
+            registry.unregister(collectors[0])
+            assert clusters_on(opened(registry)) == {name, "third"}
+            # Asked by nobody's registry, a collector has its own cluster.
+            found = {one.name: one for one in collectors[1].collect()}
+            assert clusters_on(found) == {name}
+        assert clusters_on(opened(registry)) == {name, "third"}

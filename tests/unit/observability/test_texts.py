@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from cassandra.observability.texts import shape_of, without_values
+from cassandra import errors
+from cassandra.observability import texts
+from cassandra.observability.texts import code_of, error_text, shape_of, without_values
+from cassandra.protocol.messages.errors import (
+    OverloadedErrorMessage,
+    ServerError,
+    SyntaxException,
+)
 
 
 @pytest.mark.parametrize(
@@ -31,6 +40,18 @@ from cassandra.observability.texts import shape_of, without_values
         ("SELECT k -- 'secret\nFROM t // 1\nWHERE /* 'x */ k = ?", "SELECT k FROM t WHERE k = ?"),
         ("UPDATE t SET l = [1, 2] WHERE k = %s", "UPDATE t SET l = [?, ?] WHERE k = %s"),
         ("SELECT  *\n\tFROM t", "SELECT * FROM t"),
+        (
+            'CREATE ROLE b WITH PASSWORD = "secret" AND LOGIN = x',
+            "CREATE ROLE b WITH PASSWORD = ? AND LOGIN = x",
+        ),
+        ('CREATE ROLE b WITH PASSWORD="secret', "CREATE ROLE b WITH PASSWORD= ?"),
+        ("CREATE ROLE b WITH PASSWORD = 'it's secret'", "CREATE ROLE b WITH PASSWORD = ?"),
+        ("CREATE ROLE b WITH PASSWORD = $$secret", "CREATE ROLE b WITH PASSWORD = ?"),
+        ("SELECT k FROM t WHERE a = 'it's' AND b = 'x'", "SELECT k FROM t WHERE a = ?"),
+        (
+            "SELECT k FROM t WHERE a = 'x'secret AND b = 'y'",
+            "SELECT k FROM t WHERE a = ? AND b = ?",
+        ),
         ("", ""),
     ],
 )
@@ -86,3 +107,67 @@ def test_a_prepared_statement_s_text_is_shown_as_it_is() -> None:
     text = "SELECT a FROM t WHERE k = ? AND kind = 'fixed'"
     assert shape_of(text, has_markers=True).text == text
     assert shape_of(text).text == "SELECT a FROM t WHERE k = ? AND kind = ?"
+
+
+SECRET = "hunter2"
+SAID = f"line 1:56 no viable alternative at input 'AND' (...= '{SECRET}' AND ...)"
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (SyntaxException(0x2000, SAID), "SyntaxException: Syntax error in CQL query, code=0x2000"),
+        (ServerError(0, SAID), "ServerError: Server error, code=0x0000"),
+        (OverloadedErrorMessage(0x1001, SAID), "code=0x1001"),
+        (errors.InvalidRequest(SAID), "InvalidRequest: code=0x2200"),
+        (errors.Unauthorized(SAID), "Unauthorized: code=0x2100"),
+        (errors.ConfigurationException(SAID), "ConfigurationException: code=0x2300"),
+        (errors.AuthenticationFailed(SAID), "AuthenticationFailed: code=0x0100"),
+        (
+            errors.FunctionFailure(SAID, "ks", "f", ["int"]),
+            "FunctionFailure: code=0x1400, keyspace=ks, function=f",
+        ),
+        (
+            errors.WriteTimeout(SAID, write_type=0, consistency=1, required_responses=2),
+            "WriteTimeout: code=0x1100, consistency=ONE, required_responses=2, write_type=SIMPLE",
+        ),
+        (errors.OperationTimedOut({"h": SAID}, "h", 2.5, 7), "OperationTimedOut: last_host=h, "),
+        (
+            errors.NoHostAvailable("none", {"h": errors.InvalidRequest(SAID), "i": SAID}),
+            "NoHostAvailable: h: InvalidRequest: code=0x2200; i: str",
+        ),
+        (
+            errors.refused_everywhere("none", {"h": ServerError(0, SAID)}, ServerError(0, SAID)),
+            "ServerErrorEverywhere: h: ServerError: Server error, code=0x0000",
+        ),
+        (ValueError(SECRET), "ValueError"),
+        (errors.DecodeError(SECRET), "DecodeError"),
+        (errors.ConnectionShutdown("h is gone\nfor good", "h"), "ConnectionShutdown: h is gone"),
+        (ConnectionRefusedError(111, "Connection refused"), "ConnectionRefusedError: Connection"),
+        (errors.NoHostAvailable("no host to try", {}), "NoHostAvailable: no host to try"),
+    ],
+)
+def test_errors_are_described_without_values(error: Any, text: str) -> None:
+    found = error_text(error)
+    assert SECRET not in found
+    assert text in found
+    assert "\n" not in found
+
+
+def test_codes() -> None:
+    assert code_of(ServerError(0, "")) == "0x0000"
+    assert code_of(errors.RateLimitReached(1)) is None
+    assert code_of(KeyError()) is None
+
+
+def test_long_errors_are_cut() -> None:
+    many = {f"host {n} {'x' * 200}": errors.InvalidRequest("") for n in range(9)}
+    assert len(error_text(errors.NoHostAvailable("none", many))) == 500
+
+
+def test_shapes_of_long_texts_are_not_kept_without_bound() -> None:
+    texts._shapes.clear()
+    for n in range(200):
+        shape_of(f"INSERT INTO t (k) VALUES ('{n:0100000d}')")
+    assert 0 < texts._shapes.held <= texts._shapes.most_bytes
+    texts._shapes.clear()

@@ -1,0 +1,50 @@
+"""``python -m tests.bulk.killed WORK ...``: work on tables that a test kills in the middle."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from cassandra.bulk import chunks
+from cassandra.bulk.copy import copy
+from cassandra.cluster import Cluster, Session
+
+# Small pieces, so that there is a middle.
+PAGES: dict[str, Any] = {"page_size": 25, "splits": 8, "concurrency": 2}
+chunks.CHUNK_ROWS = chunks.TEXT_ROWS = chunks.OBJECT_ROWS = 50
+
+
+def work(session: Session, kind: str, keyspace: str, folder: Path) -> None:
+    """Do the work from its checkpoint, or from the beginning.
+
+    :param session: a session.
+    :param kind: "scan", "copy", "unload" or "load".
+    :param keyspace: has the tables ``source`` and ``target``.
+    :param folder: has, or gets, the files.
+    """
+    source, target = f"{keyspace}.source", f"{keyspace}.target"
+    point = folder / "point"
+    if kind == "scan":
+        with open(folder / "rows", "a", encoding="utf-8") as file:
+            # An earlier run may have ended in the middle of a line.
+            file.write("\n")
+            for page in session.scan(source, checkpoint=point, **PAGES).pages():
+                file.write("".join(f"{k}\t{v}\n" for k, v in page.current_rows))
+                file.flush()
+    elif kind == "copy":
+        copy(session, source, session, target, checkpoint=point, **PAGES)
+    elif kind == "unload":
+        session.unload(source, folder / "out", format="csv", file_bytes=2000, **PAGES)
+    else:
+        session.load(target, folder / "in.csv", checkpoint=point, concurrency=2, progress=False)
+
+
+def main() -> None:
+    kind, host, port, keyspace, folder = sys.argv[1:]
+    with Cluster([host], port=int(port)) as cluster, cluster.connect() as session:
+        work(session, kind, keyspace, Path(folder))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,209 @@
+"""Made-up tables with values of every CQL type, by a seed."""
+
+from __future__ import annotations
+
+import datetime
+import random
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
+from ipaddress import IPv4Address, IPv6Address
+from typing import Any, NamedTuple
+
+from cassandra.util import Date, Duration, Time
+
+__all__ = ["SCALARS", "Column", "Schema"]
+
+EPOCH = datetime.datetime(1970, 1, 1)
+LETTERS = "abc ,;\"'\\{}[]:\t\n\réß漢\U0001f600%?0"
+Maker = Callable[[random.Random], Any]
+
+
+def _text(rng: random.Random, letters: str = LETTERS) -> str:
+    # Null and the empty text are one in CSV: here there is none.
+    return "".join(rng.choice(letters) for _ in range(rng.choice((1, 1, 3, 20))))
+
+
+def _edge(rng: random.Random, bits: int) -> int:
+    most = 1 << (bits - 1)
+    return rng.choice((0, 1, -1, most - 1, -most, rng.randrange(-most, most)))
+
+
+def _real(rng: random.Random) -> float:
+    return rng.choice((0.0, -0.0, 1.5, -2.25, float("inf"), float("-inf"), rng.uniform(-9, 9)))
+
+
+def _decimal(rng: random.Random) -> Decimal:
+    digits = rng.choice((0, 1, -10, 12345678901234567890, rng.randrange(-(10**30), 10**30)))
+    return Decimal(digits).scaleb(rng.choice((0, -1, -2, -20, 0)))
+
+
+def _moment(rng: random.Random) -> datetime.datetime | int:
+    if rng.random() < 0.2:  # datetime has no such years
+        return rng.choice(((1 << 63) - 1, -(1 << 63), 253_402_300_800_000))
+    millis = rng.choice((0, 1, -1, 1_711_113_022_222, rng.randrange(-(10**13), 10**14)))
+    return EPOCH + datetime.timedelta(milliseconds=millis)
+
+
+def _duration(rng: random.Random) -> Duration:
+    sign = rng.choice((1, -1))
+    return Duration(*(sign * rng.choice((0, 1, 17, 10**6)) for _ in range(3)))
+
+
+SCALARS: dict[str, Maker] = {
+    "ascii": lambda rng: _text(rng, "abc ,\"'\\\n"),
+    "bigint": lambda rng: _edge(rng, 64),
+    "blob": lambda rng: rng.randbytes(rng.choice((1, 2, 20))),
+    "boolean": lambda rng: rng.random() < 0.5,
+    "date": lambda rng: Date(rng.choice((0, 1, -1, 20_000, 2**31 - 1, -(2**31), rng.randrange(-700_000, 2_900_000)))),
+    "decimal": _decimal,
+    "double": _real,
+    "duration": _duration,
+    "float": lambda rng: rng.choice((0.0, -0.0, 1.5, float("inf"), 0.1)),
+    "inet": lambda rng: str(
+        rng.choice((IPv4Address(rng.getrandbits(32)), IPv6Address(rng.getrandbits(128))))
+    ),
+    "int": lambda rng: _edge(rng, 32),
+    "smallint": lambda rng: _edge(rng, 16),
+    "text": _text,
+    "time": lambda rng: Time(rng.choice((0, 1, 86_399_999_999_999, rng.randrange(86_400 * 10**9)))),
+    "timestamp": _moment,
+    "timeuuid": lambda rng: uuid.UUID(int=rng.getrandbits(128) & ~(0xF << 76) | 0x1 << 76),
+    "tinyint": lambda rng: _edge(rng, 8),
+    "uuid": lambda rng: uuid.UUID(int=rng.getrandbits(128), version=4),
+    "varint": lambda rng: rng.choice((0, -1, 10**30, -(10**30), rng.getrandbits(70))),
+}  # fmt: skip
+# Not in keys of maps and elements of sets.
+UNORDERED = frozenset({"duration"})
+
+
+class Column(NamedTuple):
+    """A column, or a field: its type in CQL, and what makes values of it."""
+
+    name: str
+    cql_type: str
+    make: Maker
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+class Schema:
+    """Two tables of the same columns, ``source`` and ``target``, and the types that they use.
+
+    :param seed: makes the same schema, and the same rows, each time.
+    :param keyspace: the keyspace that it is for.
+    """
+
+    FIELDS = ("Zip Code", "class", "_x", "plain", "def", "a.b", "ü")
+
+    def __init__(self, seed: int, keyspace: str) -> None:
+        self.rng = rng = random.Random(seed)
+        self.keyspace = keyspace
+        self.types: dict[str, list[Column]] = {}
+        for name in ("inner", "Outer type"):
+            fields = rng.sample(self.FIELDS, 3)
+            self.types[name] = [self._column(field, 1) for field in fields]
+        keys = [kind for kind in SCALARS if kind not in UNORDERED]
+        rng.shuffle(keys)
+        self.partition = [Column("p", keys[0], SCALARS[keys[0]]), Column("P 2", "int", SCALARS["int"])]  # fmt: skip  # noqa: E501
+        self.clustering = [Column("c", keys[1], SCALARS[keys[1]])]
+        kinds = list(SCALARS)
+        rng.shuffle(kinds)
+        self.values = [Column(f"v {at}", kind, SCALARS[kind]) for at, kind in enumerate(kinds)]
+        self.values += [self._column(f"n{at}", 2, is_nested=True) for at in range(8)]
+        self.static = Column("s", "text", SCALARS["text"])
+
+    @property
+    def columns(self) -> list[Column]:
+        """All of them, those of the key first."""
+        return [*self.partition, *self.clustering, self.static, *self.values]
+
+    def _column(self, name: str, depth: int, is_nested: bool = False) -> Column:
+        return Column(name, *self._type(depth, is_nested))
+
+    def _type(
+        self, depth: int, is_nested: bool = False, is_ordered: bool = False
+    ) -> tuple[str, Maker]:
+        """Return a type and its maker of values, with as many types inside as `depth` allows."""
+        rng = self.rng
+        if not depth or (not is_nested and rng.random() < 0.4):
+            kind = rng.choice([one for one in SCALARS if not is_ordered or one not in UNORDERED])
+            return kind, SCALARS[kind]
+        shapes = ["list", "map", "set", "tuple", "vector"]
+        known = [name for name, fields in self.types.items() if not is_ordered]
+        shape = rng.choice([*shapes, *known])
+        if shape in known:
+            fields = self.types[shape]
+            return f"frozen<{_quoted(shape)}>", lambda rng: {
+                field.name: field.make(rng) if rng.random() < 0.8 else None for field in fields
+            }
+        if shape == "tuple":
+            inner = [self._type(depth - 1, is_ordered=is_ordered) for _ in range(3)]
+            return f"frozen<tuple<{', '.join(one for one, _ in inner)}>>", lambda rng: tuple(
+                make(rng) if rng.random() < 0.8 else None for _, make in inner
+            )
+        if shape == "vector":
+            kind = rng.choice(["float", "int", "bigint", "text"])
+            make = SCALARS[kind]
+            return f"vector<{kind}, 3>", lambda rng: [make(rng) for _ in range(3)]
+        key, make_key = self._type(depth - 1, is_ordered=is_ordered or shape != "list")
+        if shape == "map":
+            value, make_value = self._type(depth - 1, is_ordered=is_ordered)
+            # Pairs: keys may be dicts, which have no hash.
+            return f"frozen<map<{key}, {value}>>", lambda rng: _Pairs(
+                (one, make_value(rng)) for one in _different(make_key(rng) for _ in _some(rng))
+            )
+        return f"frozen<{shape}<{key}>>", lambda rng: [make_key(rng) for _ in _some(rng)]
+
+    def statements(self) -> list[str]:
+        """Return what makes the types and the tables."""
+        found = []
+        for name, fields in self.types.items():
+            parts = ", ".join(f"{_quoted(field.name)} {field.cql_type}" for field in fields)
+            found.append(f"CREATE TYPE {_quoted(name)} ({parts})")
+        partition = ", ".join(_quoted(one.name) for one in self.partition)
+        clustering = ", ".join(_quoted(one.name) for one in self.clustering)
+        for table in ("source", "target"):
+            parts = ", ".join(
+                f"{_quoted(one.name)} {one.cql_type}" + (" static" if one is self.static else "")
+                for one in self.columns
+            )
+            found.append(
+                f"CREATE TABLE {table} ({parts}, PRIMARY KEY (({partition}), {clustering}))"
+            )
+        return found
+
+    def insert(self) -> str:
+        """Return the statement that writes a row."""
+        names = ", ".join(_quoted(one.name) for one in self.columns)
+        return f"INSERT INTO source ({names}) VALUES ({', '.join('?' * len(self.columns))})"
+
+    def rows(self, count: int) -> list[Sequence[Any]]:
+        """Return rows, of which some values are null."""
+        rng = self.rng
+        key = len(self.partition) + len(self.clustering)
+        return [
+            [
+                column.make(rng) if at < key or rng.random() < 0.8 else None
+                for at, column in enumerate(self.columns)
+            ]
+            for _ in range(count)
+        ]
+
+
+def _some(rng: random.Random) -> range:
+    return range(rng.choice((1, 1, 2, 5)))
+
+
+def _different(values: Iterable[Any]) -> list[Any]:
+    return list({repr(value): value for value in values}.values())
+
+
+class _Pairs(list[Any]):
+    """A map whose keys may lack a hash."""
+
+    def items(self) -> list[Any]:
+        """Return the pairs."""
+        return self

@@ -1,0 +1,153 @@
+"""Work that is killed at some moment goes on from its checkpoint: no row is lost or altered."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import os
+import random
+import subprocess
+import sys
+from collections import Counter
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from cassandra.cluster import Session
+from cassandra.concurrent import execute_concurrent_with_args
+from cassandra.testing import LocalCluster
+from tests.bulk.killed import PAGES
+from tests.waiting import until
+
+pytestmark = pytest.mark.integration
+
+COUNT = 3000
+SEEDS = range(int(os.environ.get("TURBOCQL_BULK_SEEDS", "20")))
+ROWS = [(number, f"text {number}, 'ß'\n") for number in range(COUNT)]
+MOST_RUNS = 60
+A_MINUTE = 60.0
+
+
+class Work:
+    """Runs ``tests.bulk.killed`` until it is done, and kills it at random moments before."""
+
+    def __init__(self, node: LocalCluster, kind: str, keyspace: str, folder: Path) -> None:
+        host, port = node.contact_points[0], str(node.port)
+        self._command = [sys.executable, "-m", "tests.bulk.killed", kind, host, port, keyspace, str(folder)]  # fmt: skip  # noqa: E501
+        self._folder = folder
+        self.kills = 0
+
+    def _state(self) -> object:
+        # Each step replaces, or makes, a file.
+        return sorted((one.name, one.stat().st_ino) for one in self._folder.rglob("*"))
+
+    def run(self, changes: int | None) -> bool:
+        """Run it, and kill it after so many changes of its files; return True if it was done.
+
+        :param changes: None lets it go on to its end.
+        """
+        process = subprocess.Popen(self._command, cwd=Path(__file__).parents[2])
+        try:
+            if changes is None:
+                assert process.wait(A_MINUTE) == 0
+                return True
+            for _ in range(changes):
+                before = self._safe_state()
+                until(partial(self._goes_on, process, before), A_MINUTE)
+            if process.poll() is not None:
+                assert process.returncode == 0
+                return True
+            process.kill()
+            process.wait(A_MINUTE)
+            self.kills += 1
+            return False
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait(A_MINUTE)
+
+    def _goes_on(self, process: subprocess.Popen[bytes], before: object) -> bool:
+        return process.poll() is not None or self._safe_state() != before
+
+    def _safe_state(self) -> object:
+        try:
+            return self._state()
+        except FileNotFoundError:  # it is being replaced
+            return None
+
+    def run_to_the_end(self, rng: random.Random) -> None:
+        """Run it again and again, until it is done."""
+        for number in itertools.count():
+            assert number < MOST_RUNS
+            # In the end nobody kills it: also the machine that is slowest comes to it.
+            if self.run(rng.randrange(1, 40) if number < MOST_RUNS // 2 else None):
+                return
+
+
+@pytest.fixture
+def tables(session: Session) -> Session:
+    for table in ("source", "target"):
+        session.execute(f"CREATE TABLE {table} (k int PRIMARY KEY, v text)")
+    insert = session.prepare("INSERT INTO source (k, v) VALUES (?, ?)")
+    execute_concurrent_with_args(session, insert, ROWS)
+    return session
+
+
+def rows_of(session: Session, table: str) -> list[tuple[int, str]]:
+    return sorted(map(tuple, session.execute(f"SELECT k, v FROM {table}")))
+
+
+def written(folder: Path) -> None:
+    with open(folder / "in.csv", "w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([("k", "v"), *ROWS])
+
+
+@pytest.mark.parametrize("seed", SEEDS[:5])
+@pytest.mark.parametrize("kind", ["copy", "load"])
+def test_what_is_written_is_the_whole(
+    tables: Session, node: LocalCluster, tmp_path: Path, kind: str, seed: int
+) -> None:
+    written(tmp_path)
+    work = Work(node, kind, tables.keyspace or "", tmp_path)
+    work.run_to_the_end(random.Random(seed))
+    assert work.kills
+    assert rows_of(tables, "target") == ROWS
+
+
+@pytest.mark.parametrize("seed", SEEDS[:5])
+def test_what_is_scanned_is_the_whole_and_at_most_a_page_comes_again(
+    tables: Session, node: LocalCluster, tmp_path: Path, seed: int
+) -> None:
+    work = Work(node, "scan", tables.keyspace or "", tmp_path)
+    work.run_to_the_end(random.Random(seed))
+    assert work.kills
+    counts = Counter(
+        int(line.split("\t")[0])
+        for line in (tmp_path / "rows").read_text(encoding="utf-8").splitlines()
+        if "\ttext " in line
+    )
+    assert set(counts) == set(range(COUNT))
+    assert sum(counts.values()) - COUNT <= work.kills * PAGES["page_size"]
+
+
+@pytest.mark.parametrize("seed", SEEDS[:5])
+def test_an_unload_that_was_killed_has_no_manifest_and_whole_files(
+    tables: Session, node: LocalCluster, tmp_path: Path, seed: int
+) -> None:
+    work = Work(node, "unload", tables.keyspace or "", tmp_path)
+    if work.run(random.Random(seed).randrange(2, 40)):
+        assert (tmp_path / "out" / "manifest.json").exists()
+        return
+    assert not (tmp_path / "out" / "manifest.json").exists()
+    found = []
+    for path in (tmp_path / "out").glob("*.csv"):
+        with open(path, newline="", encoding="utf-8") as file:
+            found += [(int(row["k"]), row["v"]) for row in csv.DictReader(file)]
+    assert len(found) == len(set(found))
+    assert set(found) <= set(ROWS)
+    with pytest.raises(FileExistsError, match="is not empty"):
+        tables.unload("source", tmp_path / "out", format="csv")
+    tables.unload("source", tmp_path / "again", format="csv")
+    tables.load("target", tmp_path / "again", format="csv", progress=False)
+    assert rows_of(tables, "target") == ROWS

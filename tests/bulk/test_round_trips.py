@@ -1,0 +1,123 @@
+"""``load(unload(table))`` is the table, for every type, format and API, whatever is set."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.bulk.copy import acopy, copy
+from cassandra.cluster import Cluster, Session
+from cassandra.testing import LocalCluster
+from tests.bulk.conftest import (
+    FACTORIES,
+    HANDLERS,
+    Shut,
+    content_of,
+    difference,
+    settings_of,
+    spoil,
+)
+from tests.bulk.schemas import Schema
+
+pytestmark = pytest.mark.integration
+
+FIRST = int(os.environ.get("TURBOCQL_BULK_FIRST_SEED", "0"))
+SEEDS = range(FIRST, FIRST + int(os.environ.get("TURBOCQL_BULK_SEEDS", "20")))
+ROWS = 40
+FORMS: list[dict[str, Any]] = [
+    {"format": "csv"},
+    {"format": "csv", "compression": "gzip"},
+    {"format": "jsonl"},
+    {"format": "jsonl", "compression": "gzip"},
+    {"format": "parquet"},
+    {"format": "parquet", "compression": "zstd"},
+]
+
+
+def prepare(session: Session, seed: int) -> list[Any]:
+    """Make the tables of a seed, and return the rows of the source."""
+    assert session.keyspace is not None
+    schema = Schema(seed, session.keyspace)
+    for text in schema.statements():
+        session.execute(text)
+    insert = session.prepare(schema.insert())
+    for row in schema.rows(ROWS):
+        session.execute(insert, row)
+    # A partition of which nothing is there but its static column.
+    names = ", ".join(f'"{one.name}"' for one in (*schema.partition, schema.static))
+    alone = session.prepare(f"INSERT INTO source ({names}) VALUES (?, ?, ?)")
+    session.execute(alone, [*(one.make(schema.rng) for one in schema.partition), "alone"])
+    expected = content_of(session, "source")
+    assert len(expected) > 1
+    return expected
+
+
+def names_of(session: Session) -> tuple[str, str]:
+    return f"{session.keyspace}.source", f"{session.keyspace}.target"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_blocking(session: Session, node: LocalCluster, tmp_path: Path, seed: int) -> None:
+    expected = prepare(session, seed)
+    source, target = names_of(session)
+    chosen = itertools.islice(itertools.cycle(itertools.product(HANDLERS, FACTORIES)), seed, None)
+    for number, (form, (handler, factory)) in enumerate(zip(FORMS, chosen, strict=False)):
+        with Cluster(**settings_of(node, factory)) as cluster, cluster.connect() as other:
+            spoil(other, handler)
+            for name in ("inner", "Outer type"):
+                cluster.register_user_type(session.keyspace or "", name, Shut)
+            folder = tmp_path / str(number)
+            report = other.unload(source, folder, page_size=7, splits=3, **form)
+            assert report.rows == len(expected) == other.count(source, splits=3)
+            other.load(target, folder, format=form["format"], progress=False)
+            assert not difference(session, expected, content_of(session, "target")), (form, handler)
+            session.execute("TRUNCATE target")
+            copy(other, source, other, target, page_size=7, splits=3)
+            assert not difference(session, expected, content_of(session, "target")), (
+                "copy",
+                handler,
+            )
+            session.execute("TRUNCATE target")
+
+
+@pytest.mark.parametrize("seed", SEEDS[::4])
+async def test_asyncio(session: Session, node: LocalCluster, tmp_path: Path, seed: int) -> None:
+    expected = prepare(session, seed)
+    source, target = names_of(session)
+    chosen = itertools.islice(itertools.cycle(itertools.product(HANDLERS, FACTORIES)), seed, None)
+    for number, (form, (handler, factory)) in enumerate(zip(FORMS, chosen, strict=False)):
+        async with (
+            aio.Cluster(**settings_of(node, factory)) as cluster,
+            await cluster.connect() as other,
+        ):
+            spoil(other, handler)
+            for name in ("inner", "Outer type"):
+                await cluster.register_user_type(session.keyspace or "", name, Shut)
+            folder = tmp_path / str(number)
+            report = await other.unload(source, folder, page_size=7, splits=3, **form)
+            assert report.rows == len(expected) == await other.count(source, splits=3)
+            await other.load(target, folder, format=form["format"], progress=False)
+            assert not difference(session, expected, content_of(session, "target")), (form, handler)
+            session.execute("TRUNCATE target")
+            await acopy(other, source, other, target, page_size=7, splits=3)
+            assert not difference(session, expected, content_of(session, "target")), (
+                "copy",
+                handler,
+            )
+            session.execute("TRUNCATE target")
+
+
+def test_every_virtual_table_can_be_counted_scanned_and_unloaded(
+    session: Session, tmp_path: Path
+) -> None:
+    for table in ("system_views.settings", "system_virtual_schema.columns"):
+        count = session.count(table)
+        assert count > 10
+        assert len(list(session.scan(table))) == count
+        for form in ("csv", "jsonl", "parquet"):
+            assert session.unload(table, tmp_path / table / form, format=form).rows == count

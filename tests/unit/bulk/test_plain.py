@@ -1,0 +1,245 @@
+"""What bulk code reads does not depend on what the application has set on its session."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.bulk.csv_texts import csv_lines as python_csv_lines
+from cassandra.bulk.plain import PlainRows, plain_session
+from cassandra.bulk.texts import Formats, json_of, json_reader, refuse_other, text_of
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.cqltypes.codecs.base import from_functions
+from cassandra.cqltypes.parse import lookup_casstype
+from cassandra.protocol import LazyProtocolHandler, NumpyProtocolHandler, ProtocolHandler
+from cassandra.query import (
+    dict_factory,
+    named_tuple_factory,
+    ordered_dict_factory,
+    tuple_factory,
+)
+from cassandra.testing.fake import Answer, FakeCluster, Request, Udt, paged, rows
+from tests.conftest import Twins
+from tests.unit.bulk.test_scan import QUERY, settings
+from tests.unit.metadata.schema.rows import schema
+
+INNER = Udt("a", "inner", (("def", "int"),))
+ADDRESS = Udt("a", "address", (("Zip Code", "int"), ("class", "text"), ("_x", INNER)))
+COLUMNS: list[tuple[str, str | Udt]] = [
+    ("id", "int"),
+    ("home", ADDRESS),
+    ("way", "vector<float, 2>"),
+]
+HOME = {"Zip Code": 7, "class": "c", "_x": {"def": 5}}
+ROWS = [(n, HOME if n % 2 else None, [1.5, n]) for n in range(10)]
+ESTIMATES = [
+    ("range_start", "text"),
+    ("range_end", "text"),
+    ("mean_partition_size", "bigint"),
+    ("partitions_count", "bigint"),
+]
+
+
+class Address:
+    """A class of an application that keeps its fields for itself."""
+
+    __slots__ = ()
+
+    def __init__(self, **fields: Any) -> None:
+        assert fields["class"] == "c"
+
+
+class OwnHandler(ProtocolHandler):
+    """A handler that reads the answers in a way of its own."""
+
+    @classmethod
+    def decode_message(cls, *arguments: Any, **named: Any) -> Any:
+        message = super().decode_message(*arguments, **named)
+        message.parsed_rows = [("own",)]
+        return message
+
+
+def frame_factory(names: Any, _: Any) -> Any:
+    """Make columns by name, as a factory of frames does."""
+    return {name: [] for name in names}
+
+
+def answer(request: Request) -> Answer:
+    # All rows are in the first range.
+    start = int.from_bytes(request.values[0], "big", signed=True)  # type: ignore[arg-type]
+    return paged(COLUMNS, ROWS if start == -(1 << 63) else [], keyspace="a", table="t0")
+
+
+@pytest.fixture
+def nodes() -> Iterator[FakeCluster]:
+    with FakeCluster(2) as running:
+        for node in running.nodes:
+            node.schema = schema("a")
+            node.prime_prepare(QUERY, [("a", "bigint"), ("b", "bigint")], COLUMNS)
+            count = QUERY.replace('"id", "c0"', "count(*)")
+            node.prime_prepare(count, [("a", "bigint"), ("b", "bigint")], [("count", "bigint")])
+            node.prime(QUERY, answer)
+            node.prime(count, rows([("count", "bigint")], [(1,)]))
+            estimates = [("-5000", "0", 1 << 30, 10), ("0", "5000", 1 << 30, 10)]
+            node.prime(re.compile("^SELECT range_start, .*'t0'$"), paged(ESTIMATES, estimates))
+            names = rows([("field_names", "list<text>")], [([name for name, _ in ADDRESS.fields],)])
+            node.prime(re.compile("^SELECT field_names .*'address'$"), names)
+        yield running
+
+
+HANDLERS = [ProtocolHandler, LazyProtocolHandler, NumpyProtocolHandler, OwnHandler]
+FACTORIES = [tuple_factory, dict_factory, named_tuple_factory, ordered_dict_factory, frame_factory]
+
+
+def hostile(nodes: FakeCluster, factory: Callable[..., Any]) -> dict[str, Any]:
+    profile = ExecutionProfile(row_factory=factory)
+    return {**settings(nodes), "execution_profiles": {EXEC_PROFILE_DEFAULT: profile}}
+
+
+def set_up(session: Any, handler: Any) -> None:
+    session.client_protocol_handler = handler
+    session.default_vector_type = "array"
+    session.default_fetch_size = 1
+    session.encoder.mapping[str] = lambda value: "'not what was meant'"
+
+
+def check(folder: Path) -> None:
+    lines = (folder / "jsonl" / "part-00000.jsonl").read_text().splitlines()
+    expected = [{"id": n, "home": home, "way": list(way)} for n, home, way in ROWS]
+    assert [json.loads(line) for line in lines] == expected
+    with open(folder / "csv" / "part-00000.csv", newline="") as file:
+        found = list(csv.DictReader(file))
+    assert [
+        (int(row["id"]), json.loads(row["home"] or "null"), json.loads(row["way"])) for row in found
+    ] == ROWS
+
+
+@pytest.mark.parametrize("handler", HANDLERS)
+@pytest.mark.parametrize("factory", FACTORIES)
+def test_files_have_what_is_stored(
+    nodes: FakeCluster, tmp_path: Path, handler: Any, factory: Any
+) -> None:
+    with Cluster(**hostile(nodes, factory)) as cluster, cluster.connect() as session:
+        set_up(session, handler)
+        cluster.register_user_type("a", "address", Address)
+        for form in ("csv", "jsonl"):
+            assert session.unload("a.t0", tmp_path / form, format=form).rows == len(ROWS)
+        ranges = session.scan("a.t0").token_ranges()
+        assert session.count("a.t0") == len(ranges)
+        assert sum(page._message.row_count for page in session.scan("a.t0").pages()) == len(ROWS)
+        assert session.client_protocol_handler is handler
+    # By all of the estimates: a range for each 32 MiB of 20 GiB.
+    assert len(ranges) > 600
+    check(tmp_path)
+
+
+@pytest.mark.parametrize("handler", HANDLERS)
+async def test_files_have_what_is_stored_on_asyncio(
+    nodes: FakeCluster, tmp_path: Path, handler: Any
+) -> None:
+    async with (
+        aio.Cluster(**hostile(nodes, dict_factory)) as cluster,
+        await cluster.connect() as session,
+    ):
+        set_up(session, handler)
+        await cluster.register_user_type("a", "address", Address)
+        for form in ("csv", "jsonl"):
+            report = await session.unload("a.t0", tmp_path / form, format=form)
+            assert report.rows == len(ROWS)
+        assert await session.count("a.t0", splits=4) > 1
+    check(tmp_path)
+
+
+@pytest.mark.parametrize("handler", HANDLERS)
+def test_rows_of_a_scan_are_those_of_the_row_factory(nodes: FakeCluster, handler: Any) -> None:
+    with Cluster(**hostile(nodes, dict_factory)) as cluster, cluster.connect() as session:
+        session.client_protocol_handler = handler
+        found = sorted(session.scan("a.t0"), key=lambda row: row["id"])
+        assert [(row["id"], list(row["way"])) for row in found] == [(n, w) for n, _, w in ROWS]
+
+
+def test_a_factory_that_makes_no_rows_is_refused_by_iteration(nodes: FakeCluster) -> None:
+    with Cluster(**hostile(nodes, frame_factory)) as cluster, cluster.connect() as session:
+        with pytest.raises(TypeError, match="makes a dict of a page, and not a list of rows"):
+            list(session.scan("a.t0"))
+        assert [page.current_rows for page in session.scan("a.t0").pages()]
+
+
+async def test_a_factory_that_makes_no_rows_is_refused_by_iteration_on_asyncio(
+    nodes: FakeCluster,
+) -> None:
+    async with (
+        aio.Cluster(**hostile(nodes, frame_factory)) as cluster,
+        await cluster.connect() as session,
+    ):
+        with pytest.raises(TypeError, match="makes a dict of a page, and not a list of rows"):
+            [row async for row in session.scan("a.t0")]
+
+
+def test_a_session_without_a_handler_of_its_own_is_used_as_it_is(nodes: FakeCluster) -> None:
+    with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
+        assert plain_session(session) is session
+        stand_in = object()
+        assert plain_session(stand_in) is stand_in
+
+
+def test_further_pages_are_read_by_the_columns_that_they_have(nodes: FakeCluster) -> None:
+    plain = PlainRows()
+    with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
+        for columns, row in (([("a", "int")], (1,)), ([("a", "text"), ("b", "int")], ("x", 2))):
+            for node in nodes.nodes:
+                node.prime("SELECT it", rows(columns, [row]))
+            assert plain.tuples(session.execute("SELECT it")) == [row]
+
+
+def test_elements_that_are_equal_in_python_are_not_one(nodes: FakeCluster) -> None:
+    plain = PlainRows()
+    columns: Any = [
+        ("s", "set<double>"),
+        ("m", "map<double, int>"),
+        ("l", "list<tuple<set<double>, int>>"),
+    ]
+    zeros = [-0.0, 0.0]
+    row = (zeros, {-0.0: 1}, [(zeros, 1)])
+    with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
+        for node in nodes.nodes:
+            node.prime("SELECT it", rows(columns, [row]))
+        (found,) = plain.tuples(session.execute("SELECT it"))
+    assert repr(found[0]) == "[-0.0, 0.0]"
+    assert repr(found[2]) == "[([-0.0, 0.0], 1)]"
+
+
+def test_keys_that_are_equal_in_python_are_read() -> None:
+    read = json_reader(lookup_casstype("MapType(DoubleType, Int32Type)"), Formats())
+    assert repr(read('{"-0.0": 1, "0.0": 2}')) == "[(-0.0, 1), (0.0, 2)]"
+
+
+class Iterable_:
+    """Not a value of CQL, though it can be iterated over."""
+
+    def __iter__(self) -> Iterator[int]:
+        return iter([1])
+
+
+@pytest.mark.parametrize("value", [object(), Iterable_(), 1j, range(3)])
+def test_what_no_reader_would_understand_is_refused(value: Any) -> None:
+    for nested in (value, [value], {"a": [value]}, (1, value)):
+        with pytest.raises(TypeError, match="cannot be written as CSV or JSON"):
+            text_of(nested)
+        with pytest.raises(TypeError, match=type(value).__name__):
+            json_of(nested, refuse_other)
+
+
+def test_the_error_names_the_column(twins: Twins) -> None:
+    codec = from_functions("own", encode=bytes, decode=lambda data: object())
+    body = b"\0\0\0\1x\0\0\0\1y"
+    for csv_lines in (python_csv_lines, twins.csv_texts.csv_lines):
+        with pytest.raises(TypeError, match=r'column "b": .*builtins\.object'):
+            csv_lines(["a", "b"], [twins.codecs.text("text"), codec], body, 0, 1)
