@@ -22,7 +22,7 @@ from cassandra.client.session import SessionBase
 from cassandra.cqltypes.containers import ListType, SetType, VectorType
 from cassandra.cqltypes.udt import UserType
 from cassandra.protocol.encrypted import is_encrypted
-from cassandra.protocol.handler import ProtocolHandler
+from cassandra.protocol.handler import ProtocolHandler, encrypting_handler
 
 if TYPE_CHECKING:
     from cassandra.bulk.scan import Page
@@ -44,8 +44,10 @@ def plain_session(session: Any) -> Any:
     """
     if not isinstance(session, SessionBase) or session.client_protocol_handler is ProtocolHandler:
         return session
+    # A handler may decrypt by a policy that the cluster does not have.
+    policy = getattr(session.client_protocol_handler, "column_encryption_policy", None)
     view = copy.copy(session)
-    view.client_protocol_handler = ProtocolHandler
+    view.client_protocol_handler = encrypting_handler(ProtocolHandler, policy)
     return view
 
 
