@@ -55,7 +55,9 @@ SCALARS: dict[str, Maker] = {
     "bigint": lambda rng: _edge(rng, 64),
     "blob": lambda rng: rng.randbytes(rng.choice((1, 2, 20))),
     "boolean": lambda rng: rng.random() < 0.5,
-    "date": lambda rng: Date(rng.choice((0, 1, -1, 20_000, 2**31 - 1, -(2**31), rng.randrange(-700_000, 2_900_000)))),
+    "date": lambda rng: Date(
+        rng.choice((0, 1, -1, 20_000, 2**31 - 1, -(2**31), rng.randrange(-700_000, 2_900_000)))
+    ),
     "decimal": _decimal,
     "double": _real,
     "duration": _duration,
