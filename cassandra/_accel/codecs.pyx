@@ -295,7 +295,7 @@ cdef inline bint is_null(Codec codec, object value) except -1:
     return value is None or (turbocql_maybe_missing(value) and is_missing(value, codec.cql_name))
 
 
-cdef inline int write_bytes(Codec codec, wbuf* out, object value) except -1:
+cdef int write_bytes(Codec codec, wbuf* out, object value) except -1:
     cdef Py_ssize_t at
     cdef Py_ssize_t size
     cdef uint8_t* p

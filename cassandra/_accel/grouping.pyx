@@ -374,8 +374,8 @@ cdef class _Wave:
         cdef bint is_sparse
         if replicas is not None and replicas._own is None:
             replicas = None
-        # One key many times makes a wave of each of its rows: a place for each set of replicas would
-        # take rows x sets.
+        # One key many times makes a wave of each of its rows: a place for each set of replicas
+        # would take rows x sets.
         is_sparse = replicas is not None and self.part_count * 4 < replicas._set_count
         if replicas is None or is_sparse:
             room = self.part_count
