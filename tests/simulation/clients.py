@@ -425,6 +425,21 @@ class Clients:
             self.users[:] = others
             await user.cluster.shutdown()
 
+    async def do_share_throttler(self, user: User, line: Line) -> None:
+        throttler = user.cluster.request_throttler
+        if throttler is None:
+            return
+        cluster = self.life.make_cluster(throttler)
+        self.clusters.append(cluster)
+        try:
+            await cluster.connect()
+        except ValueError:
+            pass  # it belongs to one cluster
+        else:
+            self.life.violate("two clusters share a throttler")
+        finally:
+            await cluster.shutdown()
+
     async def connect(self, cluster: Any, keyspace: str) -> None:
         """Open one more session."""
         session = await cluster.connect(keyspace, self.life.plan.settings["wait_for_all"])
