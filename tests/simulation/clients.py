@@ -131,7 +131,10 @@ class Clients:
     def check_error(self, label: str, error: BaseException) -> None:
         """See that an application may get an error."""
         # It may if the node forgot the statement again, right after it was prepared.
-        if isinstance(error, PreparedQueryNotFound) and "which has just prepared" not in str(error):
+        notes = getattr(error, "__notes__", ())
+        if isinstance(error, PreparedQueryNotFound) and not any(
+            "just prepared" in n for n in notes
+        ):
             self.life.violate(f"{label} was not prepared again: {error}")
 
     def options(self, line: Line) -> dict[str, Any]:
