@@ -9,6 +9,7 @@
 * `life`: puts a plan into a world, lives it, and hands over what was seen.
 * `judge`: says what must never be so.
 * `shrink`: leaves lines out of a plan that fails, as long as it fails.
+* `known`: plans that once failed.
 * `mutants`: mistakes that are put into the driver, to see that lives find them.
 
 Of two packages on PyPI that simulate asyncio, neither serves here: simloom (0.5) runs on Python

@@ -1,7 +1,7 @@
 """Live many lives: ``python -m tests.simulation --seeds 200``.
 
 * ``--seeds N`` how many. ``--seed S`` the first one; by default they are drawn, and named.
-* ``--fixed N`` lives the seeds 0 to N - 1 before.
+* ``--fixed N`` lives the seeds 0 to N - 1 before, and plans that once failed.
 * ``--impl python`` or ``c``: the implementation; by default that which the driver takes.
 * ``--replay S`` lives one seed, and shows its log. ``--shrink S`` makes its plan small, and prints
   it as a test.
@@ -64,12 +64,30 @@ def lived(seed: int, mutant: str | None = None) -> tuple[int, list[str], float]:
     return seed, violations, time.process_time() - began
 
 
-def _run(seeds: Iterable[int], jobs: int) -> int:
+def _live_known() -> int:
+    """Live the plans that once failed; return how many do so again."""
+    from tests.simulation.known import KNOWN
+    from tests.simulation.life import live
+
+    failures = 0
+    for name, plan in KNOWN.items():
+        violations = live(plan).violations
+        if violations:
+            failures += 1
+            print(f"known plan, {name}: {len(violations)} violations")
+            for violation in violations[:3]:
+                print(f"    {violation}")
+    return failures
+
+
+def _run(seeds: Iterable[int], jobs: int, knows: bool) -> int:
     from cassandra._impl import implementation
 
     failures = 0
     began = time.monotonic()
     count, used = 0, 0.0
+    if knows:
+        failures += _live_known()
     with ProcessPoolExecutor(jobs) as pool:
         for seed, violations, seconds in pool.map(lived, seeds, chunksize=4):
             count += 1
@@ -178,7 +196,8 @@ def main(given: Sequence[str]) -> int:
         first = random.SystemRandom().randrange(1_000, 10**9)
         if arguments.seeds:
             print(f"seeds {first} to {first + arguments.seeds - 1}")
-    return _run([*range(arguments.fixed), *range(first, first + arguments.seeds)], arguments.jobs)
+    seeds = [*range(arguments.fixed), *range(first, first + arguments.seeds)]
+    return _run(seeds, arguments.jobs, arguments.fixed > 0)
 
 
 if __name__ == "__main__":

@@ -131,7 +131,10 @@ class Clients:
     def check_error(self, label: str, error: BaseException) -> None:
         """See that an application may get an error."""
         # It may if the node forgot the statement again, right after it was prepared.
-        if isinstance(error, PreparedQueryNotFound) and "which has just prepared" not in str(error):
+        notes = getattr(error, "__notes__", ())
+        if isinstance(error, PreparedQueryNotFound) and not any(
+            "just prepared" in n for n in notes
+        ):
             self.life.violate(f"{label} was not prepared again: {error}")
 
     def options(self, line: Line) -> dict[str, Any]:
@@ -429,6 +432,21 @@ class Clients:
         if others:
             self.users[:] = others
             await user.cluster.shutdown()
+
+    async def do_share_throttler(self, user: User, line: Line) -> None:
+        throttler = user.cluster.request_throttler
+        if throttler is None:
+            return
+        cluster = self.life.make_cluster(throttler)
+        self.clusters.append(cluster)
+        try:
+            await cluster.connect()
+        except ValueError:
+            pass  # it belongs to one cluster
+        else:
+            self.life.violate("two clusters share a throttler")
+        finally:
+            await cluster.shutdown()
 
     async def connect(self, cluster: Any, keyspace: str) -> None:
         """Open one more session."""

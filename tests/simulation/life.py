@@ -198,8 +198,11 @@ class Life:
             return RateLimitingThrottler(40 if kind == "rate" else 3, 1000)
         return AdaptiveThrottler(10, 2, 100, 1000) if kind == "adaptive" else None
 
-    def make_cluster(self) -> aio.Cluster:
-        """Return a new cluster object with the settings of the life."""
+    def make_cluster(self, throttler: Any = None) -> aio.Cluster:
+        """Return a new cluster object with the settings of the life.
+
+        :param throttler: another cluster's; None for one of its own.
+        """
         settings = self.plan.settings
         interval, timeout = settings["heartbeat"]
         window = settings["windows"]
@@ -225,7 +228,7 @@ class Life:
             max_waiting_requests=settings["waiting"],
             prepare_on_all_hosts=settings["prepare_on_all"],
             reprepare_on_up=settings["reprepare_on_up"],
-            request_throttler=self._throttler(),
+            request_throttler=throttler if throttler is not None else self._throttler(),
             metrics_enabled=settings["metrics"],
             timestamp_generator=self._timestamps.__next__,
             monitor_reporting_enabled=False,

@@ -105,6 +105,7 @@ STEPS = {
     "close_session": 1,
     "new_cluster": 0.7,
     "close_cluster": 0.5,
+    "share_throttler": 0.3,
     "refresh": 1,
     "resize": 1,
     "agreement": 0.5,
@@ -150,6 +151,10 @@ FAULTS = {
 }
 
 
+# Steps whose cancellation half-way is most likely to leave something behind.
+_ENDS = {"new_session", "close_session", "new_cluster", "close_cluster"}
+
+
 def _settings(draws: random.Random) -> dict[str, Any]:
     scylla = draws.random() < 0.2
     return {
@@ -191,7 +196,10 @@ def _chosen(draws: random.Random, kinds: Mapping[str, float]) -> str:
 def _step(draws: random.Random, number: int, cancels: bool) -> Line:
     what = _chosen(draws, STEPS)
     timeout = draws.choice((-1.0, -1.0, -1.0, 0.05, 0.3, 1.0, 0.0))
-    cancel = round(draws.random() ** 3 * 2.0, 4) if cancels and draws.random() < 0.04 else -1.0
+    share = 0.3 if what in _ENDS else 0.04
+    cancel = round(draws.random() ** 3 * 2.0, 4) if cancels and draws.random() < share else -1.0
+    if cancel >= 0 and what in _ENDS:
+        cancel /= 20  # while it is under way, which is not long
     return Line(
         round(draws.random() * LENGTH, 4),
         what,

@@ -118,7 +118,6 @@ GUARDED_BY = {
     "cqltypes/scalars.py": "cqltypes/codecs/test_base.py",
     # The engine: what wires and drives the other parts, on fake nodes.
     "doctor/findings.py": "doctor/test_checks.py",
-    "engine/callers.py": "test_throttling.py",
     "engine/core.py": "engine/hosts/test_watch_on_nodes.py",
     "engine/handshake.py": "faults/test_faults_at_connect.py",
     "engine/prepare/sending.py": "client/test_batches.py",

@@ -58,7 +58,10 @@ class NodeThread:
             self.loop.close()
 
     def rename(self, name: str) -> None:
-        """Name the thread, for lists of threads."""
+        """Name the thread, for lists of threads.
+
+        :param name: the name.
+        """
         self._thread.name = name
 
     def call(self, function: Callable[..., T], *args: Any) -> T:

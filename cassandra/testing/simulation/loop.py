@@ -83,19 +83,30 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return self._now
 
     def stall(self, seconds: float) -> None:
-        """Let `seconds` pass before the next event, as if a callback had blocked the loop."""
+        """Let `seconds` pass before the next event, as if a callback had blocked the loop.
+
+        :param seconds: virtual seconds.
+        """
         self._stall += seconds
 
     def call_at(  # type: ignore[override]
         self, when: float, callback: Callable[..., object], *args: Any, context: Any = None
     ) -> asyncio.TimerHandle:
-        """Call `callback` at a virtual time, or a few microseconds later."""
+        """Call `callback` at a virtual time, or a few microseconds later.
+
+        :param when: the virtual time, in seconds.
+        :param callback: what is called.
+        :param context: of the call.
+        :param args: its arguments.
+        """
         late = self.random.random() * _LATENESS
         return super().call_at(when + late, callback, *args, context=context)
 
     def call_io(self, when: float, key: object, callback: Callable[[], object]) -> None:
         """Call `callback` at a virtual time, as the network does.
 
+        :param when: the virtual time, in seconds.
+        :param callback: what is called.
         :param key: the connection. Events of one connection keep their order.
         """
         tie = self.random.random()
@@ -104,7 +115,10 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     # -- the selector ------------------------------------------------------------------------------
 
     def select(self, timeout: float | None) -> list[tuple[object, Callable[[], object]]]:
-        """Let time pass until the next event, and return the I/O events that are due."""
+        """Let time pass until the next event, and return the I/O events that are due.
+
+        :param timeout: seconds, None for no limit.
+        """
         self._check_progress()
         self._now += _TURN + self._stall
         self._stall = 0.0
@@ -152,7 +166,12 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def run_in_executor(  # type: ignore[override]
         self, executor: object, function: Callable[..., T], *args: Any
     ) -> asyncio.Future[T]:
-        """Call the function at once, in the loop: a simulation has no threads."""
+        """Call the function at once, in the loop: a simulation has no threads.
+
+        :param executor: is not looked at.
+        :param function: the function.
+        :param args: its arguments.
+        """
         future: asyncio.Future[T] = self.create_future()
         try:
             future.set_result(function(*args))
@@ -161,7 +180,10 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return future
 
     def new_executor(self, name: str) -> InlineExecutor:
-        """Return an executor for the parts of the driver that read sources in a thread."""
+        """Return an executor for the parts of the driver that read sources in a thread.
+
+        :param name: the name its threads would have.
+        """
         return InlineExecutor()
 
     async def getaddrinfo(  # type: ignore[override]
@@ -174,7 +196,15 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         proto: int = 0,
         flags: int = 0,
     ) -> list[Any]:
-        """Look a name up among those of `Network.names`."""
+        """Look a name up among those of `Network.names`.
+
+        :param host: the host.
+        :param port: the port.
+        :param family: the address family, which is not looked at.
+        :param type: is not looked at.
+        :param proto: is not looked at.
+        :param flags: is not looked at.
+        """
         return [(2, 1, 6, "", (found, port)) for found in await self.network.resolve(host)]
 
     async def create_connection(  # type: ignore[override]
@@ -188,7 +218,15 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         local_addr: tuple[str, int] | None = None,
         **_: Any,
     ) -> tuple[asyncio.Transport, asyncio.BaseProtocol]:
-        """Connect to an address of the simulated network."""
+        """Connect to an address of the simulated network.
+
+        :param protocol_factory: makes the protocol.
+        :param host: the host.
+        :param port: the port.
+        :param ssl: of TLS; None without it.
+        :param server_hostname: the name that TLS expects.
+        :param local_addr: the local address and port; None for any.
+        """
         address = (await self.network.resolve(host))[0]
         return await self.network.connect(
             protocol_factory,
@@ -210,6 +248,10 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     ) -> Any:
         """Listen at an address of the simulated network.
 
+        :param protocol_factory: makes the protocol.
+        :param host: the host.
+        :param port: the port.
+        :param ssl: of TLS; None without it.
         :returns: an object with `close` and `getsockname`.
         """
         listener = self.network.bind(host, port)
@@ -225,6 +267,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def run(self, main: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
         """Run a coroutine to its end and close the loop.
 
+        :param main: the coroutine.
         :param timeout: virtual seconds.
         :raises Stalled: if it waits for something that nothing will ever do.
         :raises Livelocked: if time does not pass any more.
@@ -254,7 +297,11 @@ class InlineExecutor(Executor):
     """Calls each function at once, where it is submitted."""
 
     def submit(self, function: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        """Call the function, and return a future that has its outcome."""
+        """Call the function, and return a future that has its outcome.
+
+        :param function: the function.
+        :param args: its arguments.
+        """
         future: Future[T] = Future()
         try:
             future.set_result(function(*args, **kwargs))
@@ -288,6 +335,9 @@ class SimulatedEnvironment:
     """Time, chance, connections and threads of one cluster on a simulated loop.
 
     It has what `cassandra.engine.environment.Environment` has.
+
+    :param loop: the simulated loop.
+    :param seed: decides the random numbers.
     """
 
     def __init__(self, loop: SimulatedLoop, seed: str) -> None:
@@ -296,7 +346,12 @@ class SimulatedEnvironment:
         self.random = random.Random(seed)
 
     async def addresses(self, name: str, port: int, family: int) -> list[str]:
-        """Return the IP addresses of a host name."""
+        """Return the IP addresses of a host name.
+
+        :param name: the name.
+        :param port: the port.
+        :param family: the address family, which is not looked at.
+        """
         return await self.loop.network.resolve(name)
 
     async def connect(
@@ -309,7 +364,15 @@ class SimulatedEnvironment:
         local_ports: Any = None,
         on_reached: Callable[[], None] = lambda: None,
     ) -> None:
-        """Connect a protocol to an IP address."""
+        """Connect a protocol to an IP address.
+
+        :param make_protocol: makes the protocol.
+        :param address: the IP address.
+        :param port: the port.
+        :param tls: of TLS; none without it.
+        :param local_ports: the local ports to connect from; None for any.
+        :param on_reached: called when the peer has accepted, before the TLS handshake.
+        """
         network = self.loop.network
         local_port = None
         if local_ports is not None:
@@ -327,11 +390,20 @@ class SimulatedEnvironment:
         )
 
     async def connect_unix(self, make_protocol: Any, path: str, *, tls: dict[str, Any]) -> None:
-        """Refuse: the simulated network has IP addresses alone."""
+        """Refuse: the simulated network has IP addresses alone.
+
+        :param make_protocol: makes the protocol.
+        :param path: the path.
+        :param tls: of TLS; none without it.
+        """
         raise OSError(2, f"there is no {path} in a simulation")
 
     async def in_thread(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Call the function, a moment later and in the loop."""
+        """Call the function, a moment later and in the loop.
+
+        :param function: the function.
+        :param args: its arguments.
+        """
         await asyncio.sleep(0.0001)
         return function(*args)
 

@@ -74,13 +74,22 @@ class Network:
     # -- faults ------------------------------------------------------------------------------------
 
     def cut(self, one: str, other: str, *, both_ways: bool = True) -> None:
-        """Let no segment pass from one address to another until `mend`."""
+        """Let no segment pass from one address to another until `mend`.
+
+        :param one: an address.
+        :param other: another address.
+        :param both_ways: False cuts only the way from `one` to `other`.
+        """
         self._cut.add((one, other))
         if both_ways:
             self._cut.add((other, one))
 
     def mend(self, one: str, other: str) -> None:
-        """Take `cut` back. What was sent meanwhile comes now."""
+        """Take `cut` back. What was sent meanwhile comes now.
+
+        :param one: an address.
+        :param other: another address.
+        """
         self._cut -= {(one, other), (other, one)}
         for link in list(self.links):
             link.resend()
@@ -93,15 +102,24 @@ class Network:
             link.resend()
 
     def drop_syns(self, address: str) -> None:
-        """Let connections to an address hang; open ones go on."""
+        """Let connections to an address hang; open ones go on.
+
+        :param address: the IP address.
+        """
         self._hanging.add(address)
 
     def accept_syns(self, address: str) -> None:
-        """Take `drop_syns` back."""
+        """Take `drop_syns` back.
+
+        :param address: the IP address.
+        """
         self._hanging.discard(address)
 
     def lose_power(self, address: str) -> None:
-        """Let a host vanish without a word: no FIN, no RST."""
+        """Let a host vanish without a word: no FIN, no RST.
+
+        :param address: the IP address.
+        """
         self._dead.add(address)
         for link in list(self.links):
             for end in link.ends:
@@ -109,13 +127,20 @@ class Network:
                     end.vanish()
 
     def regain_power(self, address: str) -> None:
-        """Let a host be back, without its connections: it answers their segments with RST."""
+        """Let a host be back, without its connections: it answers their segments with RST.
+
+        :param address: the IP address.
+        """
         self._dead.discard(address)
         for link in list(self.links):
             link.resend()
 
     def is_cut(self, source: str, target: str) -> bool:
-        """Return True if segments from `source` do not reach `target`."""
+        """Return True if segments from `source` do not reach `target`.
+
+        :param source: the address of the sender.
+        :param target: the address of the receiver.
+        """
         return (source, target) in self._cut or source in self._dead or target in self._dead
 
     # -- connections -------------------------------------------------------------------------------
@@ -123,6 +148,7 @@ class Network:
     async def resolve(self, name: str) -> list[str]:
         """Return the addresses of a name, or the address itself.
 
+        :param name: the name.
         :raises OSError: if the name is not known.
         """
         if name in self.names:
@@ -133,11 +159,18 @@ class Network:
         return [name]
 
     def bind(self, address: str, port: int) -> Listener:
-        """Return a bound port that does not listen yet; port 0 takes a free one."""
+        """Return a bound port that does not listen yet; port 0 takes a free one.
+
+        :param address: the IP address.
+        :param port: the port.
+        """
         return Listener(self, address, port or self._free_port())
 
     def is_free(self, port: int) -> bool:
-        """Return True if no connection of the client's has this local port."""
+        """Return True if no connection of the client's has this local port.
+
+        :param port: the port.
+        """
         return all(link.ends[0].port != port for link in self.links)
 
     def _free_port(self) -> int:
@@ -170,6 +203,13 @@ class Network:
     ) -> tuple[asyncio.Transport, asyncio.BaseProtocol]:
         """Connect to a port, as ``loop.create_connection`` does.
 
+        :param make_protocol: makes the protocol.
+        :param address: the IP address.
+        :param port: the port.
+        :param local_port: the local port; None for any.
+        :param tls: of TLS; none without it.
+        :param server_hostname: the name that TLS expects.
+        :param on_reached: called when the peer has accepted, before the TLS handshake.
         :param source: the client's address.
         :raises OSError: refused, unreachable, or no answer within 127 seconds.
         """
@@ -207,7 +247,12 @@ class Network:
 
 
 class Listener:
-    """A bound port. It accepts connections from `listen` until `stop`."""
+    """A bound port. It accepts connections from `listen` until `stop`.
+
+    :param network: the network.
+    :param address: the IP address.
+    :param port: the port.
+    """
 
     def __init__(self, network: Network, address: str, port: int) -> None:
         self._network = network
@@ -224,7 +269,11 @@ class Listener:
         make_protocol: Callable[[], asyncio.BaseProtocol],
         tls: ssl_module.SSLContext | None = None,
     ) -> None:
-        """Accept connections from now on."""
+        """Accept connections from now on.
+
+        :param make_protocol: makes the protocol.
+        :param tls: of TLS; none without it.
+        """
         self.make_protocol = make_protocol
         self.tls = tls
         self._network._listeners[self._where] = self
@@ -236,7 +285,12 @@ class Listener:
 
 
 class Link:
-    """One connection: the client's end is ``ends[0]``."""
+    """One connection: the client's end is ``ends[0]``.
+
+    :param network: the network.
+    :param client: address and port of the client.
+    :param server: address and port of the server.
+    """
 
     def __init__(self, network: Network, client: tuple[str, int], server: tuple[str, int]) -> None:
         self.network = network
@@ -263,7 +317,11 @@ _FIN, _RST = "FIN", "RST"
 
 
 class SimulatedTransport(asyncio.Transport):
-    """One end of a connection, which behaves as asyncio's transport over a socket does."""
+    """One end of a connection, which behaves as asyncio's transport over a socket does.
+
+    :param link: the connection.
+    :param name: the name.
+    """
 
     peer: SimulatedTransport
 
@@ -300,7 +358,11 @@ class SimulatedTransport(asyncio.Transport):
     # -- its beginning -----------------------------------------------------------------------------
 
     def begin(self, protocol: asyncio.BaseProtocol, tls: ssl_module.SSLContext | None) -> None:
-        """Connect the server's protocol."""
+        """Connect the server's protocol.
+
+        :param protocol: the protocol.
+        :param tls: of TLS; none without it.
+        """
         if tls is not None:
             waiter: Any = None  # nobody waits for the server's handshake
             protocol = sslproto.SSLProtocol(self._loop, protocol, tls, waiter, server_side=True)
@@ -309,7 +371,12 @@ class SimulatedTransport(asyncio.Transport):
     async def begin_client(
         self, protocol: asyncio.BaseProtocol, tls: Any, server_hostname: str | None
     ) -> asyncio.Transport:
-        """Connect the client's protocol, and wait until it is ready."""
+        """Connect the client's protocol, and wait until it is ready.
+
+        :param protocol: the protocol.
+        :param tls: of TLS; none without it.
+        :param server_hostname: the name that TLS expects.
+        """
         waiter: asyncio.Future[None] = self._loop.create_future()
         if tls is None:
             self._adopt(protocol)

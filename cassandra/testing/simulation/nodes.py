@@ -28,12 +28,26 @@ class SimulatedThread(NodeThread):
         self.loop = loop
         self.number = itertools.count().__next__
 
+    def rename(self, name: str) -> None:
+        """Do nothing: there is no thread to be named.
+
+        :param name: the name.
+        """
+
     def call(self, function: Callable[..., T], *args: Any) -> T:
-        """Call it at once."""
+        """Call it at once.
+
+        :param function: the function.
+        :param args: its arguments.
+        """
         return function(*args)
 
     def post(self, function: Callable[..., Any], *args: Any) -> None:
-        """Call it soon."""
+        """Call it soon.
+
+        :param function: the function.
+        :param args: its arguments.
+        """
         self.loop.call_soon(function, *args)
 
     def settle(self) -> None:
@@ -43,7 +57,11 @@ class SimulatedThread(NodeThread):
         """The loop goes on: it is not this object's."""
 
     def bound_socket(self, address: str, port: int) -> Listening:
-        """Return a port of the simulated network."""
+        """Return a port of the simulated network.
+
+        :param address: the IP address.
+        :param port: the port.
+        """
         assert isinstance(self.loop, SimulatedLoop)
         return self.loop.network.bind(address, port)
 
@@ -53,10 +71,18 @@ class SimulatedThread(NodeThread):
         make_protocol: Callable[[], asyncio.Protocol],
         tls: ssl.SSLContext | None,
     ) -> None:
-        """Accept connections."""
+        """Accept connections.
+
+        :param listener: the port.
+        :param make_protocol: makes the protocol.
+        :param tls: of TLS; none without it.
+        """
         assert isinstance(listener, Listener)
         listener.listen(make_protocol, tls)
 
     def stop_listening(self, listener: Listening) -> None:
-        """Accept no connections any more."""
+        """Accept no connections any more.
+
+        :param listener: the port.
+        """
         listener.close()

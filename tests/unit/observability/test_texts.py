@@ -138,7 +138,7 @@ SAID = f"line 1:56 no viable alternative at input 'AND' (...= '{SECRET}' AND ...
         ),
         (
             errors.refused_everywhere("none", {"h": ServerError(0, SAID)}, ServerError(0, SAID)),
-            "ServerErrorEverywhere: h: ServerError: Server error, code=0x0000",
+            "ServerError: h: ServerError: Server error, code=0x0000",
         ),
         (ValueError(SECRET), "ValueError"),
         (errors.DecodeError(SECRET), "DecodeError"),
