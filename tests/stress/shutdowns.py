@@ -20,9 +20,13 @@ CALLERS = 16
 
 
 def _calls(session: Any, cluster: Any) -> Sequence[Callable[[], Any]]:
-    """One for each caller, which repeats it until it fails."""
-    execute = lambda: session.execute("SELECT 1", timeout=None)  # noqa: E731
-    prepare = lambda: session.prepare("SELECT ?")  # noqa: E731
+    """One for each caller, which repeats it until it fails.
+
+    The texts name their keyspace: `use` changes the session's meanwhile, and a request that was
+    made for none is refused then.
+    """
+    execute = lambda: session.execute("SELECT 1 FROM ks.t", timeout=None)  # noqa: E731
+    prepare = lambda: session.prepare("SELECT ? FROM ks.t")  # noqa: E731
     refresh = lambda: cluster.refresh_nodes()  # noqa: E731
     use = lambda: session.set_keyspace("ks")  # noqa: E731
     return [*[execute] * (CALLERS - 4), prepare, prepare, refresh, use]
