@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
-__all__ = ["WAIT", "until", "until_on_loop"]
+__all__ = ["WAIT", "cancelled_after", "until", "until_on_loop"]
 
 WAIT = 10.0  # seconds; what does not come until then does not come at all
 _PAUSE = 0.001
@@ -41,3 +41,21 @@ async def until_on_loop(condition: Callable[[], Any], seconds: float = WAIT) -> 
         assert time.monotonic() < deadline, f"it did not come to that within {seconds} s"
         await asyncio.sleep(_PAUSE)
     return found
+
+
+async def cancelled_after(turns: int, begin: Callable[[], Awaitable[Any]]) -> bool:
+    """Begin, cancel after so many turns, and wait; return True if it was over before that."""
+
+    async def begun() -> None:
+        await begin()
+
+    task = asyncio.ensure_future(begun())
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    was_over = task.done()
+    task.cancel()
+    done, _ = await asyncio.wait({task}, timeout=WAIT)
+    assert done
+    if not task.cancelled():
+        task.result()
+    return was_over

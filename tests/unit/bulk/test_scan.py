@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -27,6 +28,7 @@ from cassandra.testing.fake import (
     rows,
 )
 from tests.unit.metadata.schema.rows import schema
+from tests.waiting import cancelled_after, until_on_loop
 
 QUERY = 'SELECT "id", "c0" FROM "a"."t0" WHERE token("id") > ? AND token("id") <= ?'
 COLUMNS = [("id", "int"), ("c0", "int")]
@@ -106,6 +108,40 @@ def test_each_row_comes_once(
     if not in_order:
         got.sort()
     assert got == EXPECTED
+
+
+@pytest.mark.parametrize("in_order", [False, True])
+async def test_a_scan_cancelled_at_any_turn_leaves_nothing(
+    nodes: FakeCluster, in_order: bool
+) -> None:
+    nodes.prime(QUERY, Table(no_fault))
+    others = asyncio.all_tasks()
+    async with aio.Cluster(**settings(nodes)) as cluster:
+        session = await cluster.connect(wait_for_all_pools=True)
+        idle = asyncio.all_tasks()
+
+        async def scan() -> None:
+            async for _ in session.scan("a.t0", page_size=20, splits=4, in_order=in_order):
+                pass
+
+        turns = 0
+        while turns < 1_000_000:
+            was_over = await cancelled_after(turns, scan)
+            # Its requests may be answered yet, for connections to be free of them.
+            await until_on_loop(lambda: asyncio.all_tasks() <= idle)
+            await until_on_loop(
+                lambda: all(
+                    connection.in_flight == 0
+                    for pool in session._engine.pools.values()
+                    for connection in pool.connections
+                )
+            )
+            if was_over:
+                break
+            turns += 1 + turns // 10
+        else:
+            raise AssertionError("the scan was never over")
+    assert asyncio.all_tasks() == others
 
 
 async def test_each_row_comes_once_on_asyncio(nodes: FakeCluster) -> None:

@@ -17,7 +17,7 @@ import pytest
 from cassandra import aio
 from cassandra.testing.fake import FakeCluster
 from tests.unit.engine.faults import READ, WAIT, number
-from tests.waiting import until_on_loop
+from tests.waiting import cancelled_after, until_on_loop
 
 MOST_TURNS = 400
 
@@ -33,24 +33,6 @@ def cluster_of(fake: FakeCluster, **settings: Any) -> aio.Cluster:
     return aio.Cluster([fake[0].address], port=fake.port, **settings)
 
 
-async def after(turns: int, begin: Callable[[], Awaitable[Any]]) -> bool:
-    """Begin, cancel after so many turns, and wait; return True if it was over before that."""
-
-    async def begun() -> None:
-        await begin()
-
-    task = asyncio.ensure_future(begun())
-    for _ in range(turns):
-        await asyncio.sleep(0)
-    was_over = task.done()
-    task.cancel()
-    done, _ = await asyncio.wait({task}, timeout=WAIT)
-    assert done
-    if not task.cancelled():
-        task.result()
-    return was_over
-
-
 async def nothing_is_left(fake: FakeCluster) -> None:
     others = asyncio.all_tasks() - {asyncio.current_task()}
     assert not others, others
@@ -60,7 +42,7 @@ async def nothing_is_left(fake: FakeCluster) -> None:
 async def test_connect(fake: FakeCluster) -> None:
     for turns in range(MOST_TURNS):
         cluster = cluster_of(fake)
-        was_over = await after(turns, partial(cluster.connect, "ks"))
+        was_over = await cancelled_after(turns, partial(cluster.connect, "ks"))
         await asyncio.wait_for(cluster.shutdown(), WAIT)
         await nothing_is_left(fake)
         if was_over:
@@ -72,7 +54,7 @@ async def test_connect_of_a_cluster_that_goes_on(fake: FakeCluster) -> None:
     """The next caller finds it as if nothing had been."""
     for turns in range(0, MOST_TURNS, 3):
         async with cluster_of(fake) as cluster:
-            was_over = await after(turns, cluster.connect)
+            was_over = await cancelled_after(turns, cluster.connect)
             session = await asyncio.wait_for(cluster.connect(), WAIT)
             assert (await session.execute(READ)).one().k == 1
         await nothing_is_left(fake)
@@ -100,7 +82,7 @@ async def test_operations(fake: FakeCluster, name: str) -> None:
         session = await cluster.connect("a", wait_for_all_pools=True)
         operation = operations(session)[name]
         for turns in range(MOST_TURNS):
-            was_over = await after(turns, partial(operation, turns))
+            was_over = await cancelled_after(turns, partial(operation, turns))
             assert (await asyncio.wait_for(session.execute(READ), WAIT)).one().k == 1
             if was_over:
                 break
@@ -122,7 +104,7 @@ async def test_shutdown(fake: FakeCluster) -> None:
     for turns in range(MOST_TURNS):
         cluster = cluster_of(fake)
         await cluster.connect("ks", wait_for_all_pools=True)
-        was_over = await after(turns, cluster.shutdown)
+        was_over = await cancelled_after(turns, cluster.shutdown)
         await asyncio.wait_for(cluster.shutdown(), WAIT)
         await nothing_is_left(fake)
         if was_over:
