@@ -7,11 +7,13 @@ their fields are in hex, so one may consist of digits only.
 
 from __future__ import annotations
 
+import copyreg
 from collections.abc import Iterable
 from typing import Any
 
 from cassandra._patterns import pattern
 from cassandra.cqltypes.base import (
+    CassandraTypeType,
     _by_cassname,
     _by_cqlname,
     apache_cassandra_type_prefix,
@@ -19,7 +21,7 @@ from cassandra.cqltypes.base import (
     trim_if_startswith,
 )
 from cassandra.cqltypes.containers import FrozenType, VectorType, _Wrapper
-from cassandra.cqltypes.custom import mkUnrecognizedType
+from cassandra.cqltypes.custom import UnrecognizedType, mkUnrecognizedType
 from cassandra.cqltypes.scalars import CounterColumnType
 from cassandra.cqltypes.udt import UserType
 
@@ -300,3 +302,25 @@ public(
     strip_frozen,
     cql_types_from_string,
 )
+
+
+def _pickled(kind: type[Any]) -> Any:
+    # A class that a server's type was made into stands under its name in no module.
+    if vars(kind).get("_registered", True) or kind is UnrecognizedType:
+        return kind.__qualname__
+    return _unpickled, (
+        kind.cass_parameterized_type(full=True),
+        getattr(kind, "mapped_class", None),
+    )
+
+
+def _unpickled(name: str, mapped_class: Any) -> Any:
+    kind = lookup_casstype(name)
+    if mapped_class is None:
+        return kind
+    return UserType.make_udt_class(
+        kind.keyspace, kind.typename, kind.fieldnames, kind.subtypes, mapped_class
+    )
+
+
+copyreg.pickle(CassandraTypeType, _pickled)

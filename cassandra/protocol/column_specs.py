@@ -253,6 +253,10 @@ def type_from(cursor: Cursor, user_types: UserTypes | None, codes: Mapping[int, 
     return OwnTypeReader(cursor, user_types, codes).read()
 
 
+def _unpickled(*parts: Any) -> ResultMetadata:
+    return ResultMetadata(*parts[:-1]).with_vectors(parts[-1])
+
+
 class ResultMetadata:
     """The columns of a result; immutable.
 
@@ -325,6 +329,11 @@ class ResultMetadata:
         self._variants: dict[str, ResultMetadata] = {}
         self.vectors = "list"
         self.column_plans: dict[Any, Any] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Without the classes registered for UDTs: the other process has its own.
+        flags = (self._global, self.metadata_id, None, self.has_user_types)
+        return _unpickled, (self.columns, self.raw, *flags, self.vectors)
 
     def __len__(self) -> int:
         return len(self.columns)

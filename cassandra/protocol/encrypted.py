@@ -338,6 +338,9 @@ class DecryptingMetadata(ResultMetadata):
         self._policy = policy
         self.source = source
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return decrypting, (self.source, self._policy)
+
     @property
     def server_columns(self) -> Sequence[ColumnMetadata]:
         """See `ResultMetadata.server_columns`."""

@@ -10,7 +10,7 @@ from cassandra._threads import Lock
 from cassandra.consistency import ConsistencyLevel
 from cassandra.protocol.column_specs import ResultMetadata
 from cassandra.protocol.encrypted import bound_columns, decrypting
-from cassandra.query.settings import StatementSettings
+from cassandra.query.settings import SETTINGS, StatementSettings
 
 if TYPE_CHECKING:
     from cassandra import bases
@@ -23,6 +23,9 @@ else:
     from cassandra._impl import bases, bind as bind_plans, binding
 
 __all__ = ["PreparedStatement"]
+
+# What a program may set, beside the settings that statements bound of it take over.
+_OWN_SETTINGS = ("serial_consistency_level", "strict_names", "table", "table_keyspace")
 
 # Held while bind plans are made by what a policy says: what is added to it meanwhile makes them
 # once more afterwards.
@@ -194,6 +197,27 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         ScyllaDB says so when it prepares the statement. For other servers the text decides.
         """
         return self._is_lwt
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The plan for its values is made anew, and who keeps it by its text does not come along.
+        metadata, metadata_id = self.result_metadata_and_id
+        settings = {name: getattr(self, name) for name in (*SETTINGS, *_OWN_SETTINGS)}
+        return (
+            type(self),
+            (
+                self.column_metadata,
+                self.query_id,
+                self.routing_key_indexes,
+                self.query_string,
+                self.keyspace,
+                self.protocol_version,
+                metadata,
+                metadata_id,
+                self._is_lwt,
+                self.column_encryption_policy,
+            ),
+            (self.__dict__, settings),
+        )
 
     def __str__(self) -> str:
         level = ConsistencyLevel.value_to_name.get(

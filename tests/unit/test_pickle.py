@@ -17,11 +17,12 @@ from cassandra import aio
 from cassandra.cluster import Cluster, NoHostAvailable
 from cassandra.cqlengine import columns
 from cassandra.cqlengine.models import Model
-from cassandra.cqltypes import Int32Type, UserType
+from cassandra.cqltypes import Int32Type, UserType, lookup_casstype
+from cassandra.cqltypes.custom import UnrecognizedType
 from cassandra.errors import DecodeError, DriverException, InvalidRequest, SessionShutdown
 from cassandra.protocol.rowclass import row_class
 from cassandra.query import BatchStatement, SimpleStatement, TraceEvent
-from cassandra.testing.fake import FakeNode, rows
+from cassandra.testing.fake import FakeNode, Request, rows
 from cassandra.util import (
     Date,
     DateRange,
@@ -163,6 +164,87 @@ def test_statements_and_events() -> None:
     assert len(pickle.loads(pickle.dumps(batch))) == 1
     event = TraceEvent("Parsing", uuid_from_time(5), "10.0.0.1", 1, "thread-1")
     assert vars(pickle.loads(pickle.dumps(event))) == vars(event)
+
+
+TYPES = [
+    "int", "list<text>", "map<text, frozen<list<int>>>", "tuple<int, text>", "vector<float, 3>",
+    "frozen<set<uuid>>",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_types(name: str) -> None:
+    with FakeNode() as node:
+        node.prime_prepare("Q", [("k", name)])
+        with Cluster([node.address], port=node.port) as cluster:
+            (column,) = cluster.connect().prepare("Q").column_metadata
+    assert pickle.loads(pickle.dumps(column)) == column
+    assert copy.deepcopy(column) == column
+
+
+class Zip:
+    pass
+
+
+@pytest.mark.parametrize("mapped", [None, Zip])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_user_types(mapped: Any, protocol: int) -> None:
+    inner = UserType.make_udt_class("ks", "i n", ("a b",), (Int32Type,))
+    kind = UserType.make_udt_class("ks", "out", ("x", "y"), (inner, Int32Type), mapped)
+    assert pickle.loads(pickle.dumps(kind, protocol)) is kind
+
+
+class Shouting(Int32Type):
+    """A program's own type."""
+
+
+def test_types_of_programs() -> None:
+    for kind in (Shouting, Int32Type, UnrecognizedType, lookup_casstype("org.acme.Odd")):
+        assert pickle.loads(pickle.dumps(kind)) is kind
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_prepared_and_bound(protocol: int) -> None:
+    """They go to another process, whose session prepares them again where they are unknown."""
+    columns_ = [("k", "int"), ("v", "list<text>")]
+    arrived: list[Any] = []
+
+    def take(request: Request) -> Any:
+        arrived.append(request.values)
+        return rows(columns_, [(1, ["a"])])
+
+    with FakeNode() as node:
+        node.prime_prepare("Q", columns_, columns_, pk_indexes=[0])
+        node.prime("Q", take)
+        with Cluster([node.address], port=node.port) as cluster:
+            session = cluster.connect()
+            prepared = session.prepare("Q")
+            prepared.fetch_size, prepared.is_idempotent = 7, True
+            prepared.strict_names = True
+            vars(prepared)["note"] = "of the program"
+            bound = prepared.bind((1, ["a"]))
+            sent = pickle.dumps([prepared, bound, bound], protocol)
+        for is_known in (True, False):
+            if not is_known:
+                node.forget_prepared()
+            with Cluster([node.address], port=node.port) as cluster:
+                session = cluster.connect()
+                again, bound_again, same = pickle.loads(sent)
+                assert bound_again is same
+                assert bound_again.prepared_statement is again
+                assert list(bound_again.values) == list(bound.values)
+                assert bound_again.routing_key == bound.routing_key == b"\0\0\0\1"
+                assert session.execute(bound_again).one() == (1, ["a"])
+                assert session.execute(again, {"k": 1, "v": ["a"]}).one().v == ["a"]
+                assert (again.fetch_size, again.is_idempotent) == (7, True)
+                assert vars(again)["note"] == "of the program"
+                with pytest.raises(ValueError, match="'x'"):
+                    again.bind({"k": 1, "x": 2})
+                batch = BatchStatement()
+                batch.add(bound)
+                assert len(pickle.loads(pickle.dumps(batch, protocol))) == 1
+    assert len(arrived) == 4
+    assert len({tuple(values) for values in arrived}) == 1
 
 
 class Thing(Model):
