@@ -50,7 +50,9 @@ def test_a_call_that_was_cancelled_is_not_made(worker: Worker) -> None:
 
 def test_a_process_ends_although_a_call_does_not() -> None:
     program = (
-        "import threading\n"
+        "import faulthandler, threading\n"
+        # It ends with the places of its threads if it hangs.
+        "faulthandler.dump_traceback_later(50, exit=True)\n"
         "from cassandra.bulk.worker import Worker\n"
         "begun = threading.Event()\n"
         "def hang():\n"
