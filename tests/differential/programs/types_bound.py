@@ -234,7 +234,8 @@ def bound(d, kind):
     insert = s.prepare(f"INSERT INTO {_table(kind)} (k, v) VALUES (?, ?)")
     for name in VALUES:
         d.tried(name, s.execute, insert, (name, _value(name)))
-    d.show("bytes", [insert.bind(("a", None)).values])
+    # Ours are a list that changes the statement: what it holds is compared, not its class.
+    d.show("bytes", list(insert.bind(("a", None)).values))
 
 
 def literal(d, kind):
