@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra.client.columnar import rows_message
 from cassandra.client.session import SessionBase
-from cassandra.cqltypes.containers import ListType, SetType, VectorType
-from cassandra.cqltypes.udt import UserType
+from cassandra.cqltypes.containers import ListType, SetType
+from cassandra.cqltypes.udt import with_subtypes
 from cassandra.protocol.encrypted import is_encrypted
 from cassandra.protocol.handler import ProtocolHandler, encrypting_handler
 
@@ -117,14 +117,4 @@ def _faithful(cql_type: Any) -> Any:
         return ListType.apply_parameters(subtypes)
     if all(new is old for new, old in zip(subtypes, cql_type.subtypes or (), strict=True)):
         return cql_type
-    if issubclass(cql_type, UserType):
-        return UserType.make_udt_class(
-            cql_type.keyspace,
-            cql_type.typename,
-            cql_type.fieldnames or (),
-            subtypes,
-            cql_type.mapped_class,
-        )
-    if issubclass(cql_type, VectorType):
-        return VectorType.apply_parameters((*subtypes, cql_type.vector_size))
-    return cql_type.__base__.apply_parameters(subtypes, cql_type.fieldnames)
+    return with_subtypes(cql_type, subtypes, getattr(cql_type, "mapped_class", None))

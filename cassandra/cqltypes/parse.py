@@ -23,7 +23,7 @@ from cassandra.cqltypes.base import (
 from cassandra.cqltypes.containers import FrozenType, VectorType, _Wrapper
 from cassandra.cqltypes.custom import UnrecognizedType, mkUnrecognizedType
 from cassandra.cqltypes.scalars import CounterColumnType
-from cassandra.cqltypes.udt import UserType
+from cassandra.cqltypes.udt import UserType, with_subtypes
 
 # Deeper than any schema; the parser recurses, and a hostile text must not end the process.
 _MAX_DEPTH = 64
@@ -316,11 +316,7 @@ def _pickled(kind: type[Any]) -> Any:
 
 def _unpickled(name: str, mapped_class: Any) -> Any:
     kind = lookup_casstype(name)
-    if mapped_class is None:
-        return kind
-    return UserType.make_udt_class(
-        kind.keyspace, kind.typename, kind.fieldnames, kind.subtypes, mapped_class
-    )
+    return kind if mapped_class is None else with_subtypes(kind, kind.subtypes, mapped_class)
 
 
 copyreg.pickle(CassandraTypeType, _pickled)

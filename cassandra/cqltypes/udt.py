@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from cassandra._bounded import Bounded, text_size
 from cassandra.cqltypes.base import CassandraTypeType, public, sub_codec, trim_if_startswith
-from cassandra.cqltypes.containers import TupleType
+from cassandra.cqltypes.containers import TupleType, VectorType
 from cassandra.util.cql_text import protect_type_or_function
 
 if TYPE_CHECKING:
@@ -206,3 +206,22 @@ def _maker(cls: type[UserType]) -> Callable[[list[Any]], Any]:
 
 
 public(UserType)
+
+
+def with_subtypes(
+    kind: Any, subtypes: Sequence[Any], mapped_class: Callable[..., object] | None = None
+) -> Any:
+    """Return the type that is like `kind`, with other types inside.
+
+    :param kind: a type with parameters.
+    :param subtypes: the types to have in place of `kind.subtypes`, as many.
+    :param mapped_class: of a user-defined type, the class to make values of; None for none.
+    """
+    if issubclass(kind, UserType):
+        return UserType.make_udt_class(
+            kind.keyspace, kind.typename, kind.fieldnames or (), subtypes, mapped_class
+        )
+    if issubclass(kind, VectorType):
+        return VectorType.apply_parameters((*subtypes, kind.vector_size))
+    base: Any = kind.__base__
+    return base.apply_parameters(subtypes, kind.fieldnames)

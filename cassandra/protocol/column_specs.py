@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import cassandra._impl as implementations
-from cassandra.cqltypes.containers import VectorType
 from cassandra.cqltypes.parse import lookup_casstype, lookup_casstype_simple
-from cassandra.cqltypes.udt import UserType
+from cassandra.cqltypes.udt import UserType, with_subtypes
 from cassandra.errors import ProtocolError
 from cassandra.limits import limits
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS, ROWS_GLOBAL_TABLES_SPEC, ROWS_NO_METADATA
@@ -139,19 +138,10 @@ class TypeReader:
         """Return `kind`, parsed from a class name, with the classes registered for its UDTs."""
         subtypes = tuple(self._with_classes(subtype) for subtype in kind.subtypes)
         if issubclass(kind, UserType):
-            return UserType.make_udt_class(
-                kind.keyspace,
-                kind.typename,
-                kind.fieldnames or (),
-                subtypes,
-                self._registered(kind.keyspace, kind.typename),
-            )
+            return with_subtypes(kind, subtypes, self._registered(kind.keyspace, kind.typename))
         if all(new is old for new, old in zip(subtypes, kind.subtypes, strict=True)):
             return kind
-        if issubclass(kind, VectorType):
-            return VectorType.apply_parameters((*subtypes, kind.vector_size))
-        base: Any = kind.__base__
-        return base.apply_parameters(subtypes, kind.fieldnames)
+        return with_subtypes(kind, subtypes)
 
     def _registered(self, keyspace: str, name: str) -> Any:
         return self._user_types.get(keyspace, {}).get(name)
