@@ -7,6 +7,8 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
+from cassandra.engine.randomness import own_or_process
+
 if TYPE_CHECKING:
     from cassandra.engine.endpoint import EndPoint
     from cassandra.engine.settings import Settings
@@ -16,8 +18,6 @@ if TYPE_CHECKING:
 __all__ = ["Contacts"]
 
 log = logging.getLogger("cassandra.cluster")
-
-_process_random = random
 
 
 class Contacts:
@@ -48,7 +48,7 @@ class Contacts:
         is_ignored: Callable[[Host], bool],
         random: random.Random | None = None,
     ) -> None:
-        self._random: Any = random if random is not None else _process_random
+        self._random = own_or_process(random)
         self.endpoints = settings.endpoints
         self.named_endpoints = settings.named_endpoints
         self._find_endpoints = settings.find_endpoints

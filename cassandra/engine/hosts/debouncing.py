@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable
-from typing import Any
+
+from cassandra.engine.randomness import own_or_process
 
 __all__ = ["Debouncer", "spread"]
-
-_process_random = random
 
 # Seconds after the last of a burst of events; how far clients spread, so that not all come at once.
 REFRESH_DELAY = 0.2
@@ -69,5 +68,4 @@ def spread(window: float, random: random.Random | None = None) -> float:
 
     :param random: draws it; None for numbers of the process.
     """
-    draws: Any = random if random is not None else _process_random
-    return float(draws.uniform(0.0, min(window, REFRESH_DELAY)))
+    return float(own_or_process(random).uniform(0.0, min(window, REFRESH_DELAY)))

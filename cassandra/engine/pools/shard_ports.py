@@ -11,7 +11,9 @@ import errno
 import random
 import socket
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from cassandra.engine.randomness import own_or_process
 
 if TYPE_CHECKING:
     import asyncio
@@ -27,8 +29,6 @@ __all__ = [
 
 # Somebody has the port, or the system keeps it for an end that was connected to the same address.
 _TAKEN = (errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES)
-
-_process_random = random
 
 # The ports that RFC 6335 leaves to clients.
 DEFAULT_LOCAL_PORT_LOW = 49152
@@ -54,7 +54,7 @@ class ShardAwarePortGenerator:
             )
         self.start_port = start_port
         self.end_port = end_port
-        self._random: Any = random if random is not None else _process_random
+        self._random = own_or_process(random)
 
     def generate(self, shard_id: int, total_shards: int) -> Iterator[int]:
         """Each port of the range that leads to shard `shard_id` of `total_shards` once, from a

@@ -10,6 +10,7 @@ from cassandra.engine.failures import as_exception
 from cassandra.engine.keyspace_gate import hold
 from cassandra.engine.prepare.body import prepare_body
 from cassandra.engine.prepare.rebind import Renewed, changes_of
+from cassandra.engine.randomness import own_or_process
 from cassandra.errors import ConnectionException, DriverException, InvalidRequest
 from cassandra.protocol.messages.errors import ErrorMessage
 from cassandra.protocol.opcodes import PREPARE
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from cassandra.engine.happy_path import Attempt
     from cassandra.engine.request import Request
     from cassandra.query.prepared import PreparedStatement
-
-_process_random = random
 
 
 class Reprepare:
@@ -178,8 +177,7 @@ def take_over(
         # Servers give the same text the same id, whatever its types are: they would take bytes of
         # the old types. An id that no server has lets each later execution come here too.
         if prepared.query_id == response.query_id:
-            draws: Any = random if random is not None else _process_random
-            prepared.query_id = draws.randbytes(len(response.query_id))
+            prepared.query_id = own_or_process(random).randbytes(len(response.query_id))
         if prepared.when_changed is not None:
             prepared.when_changed()
         return Renewed(prepared, response)

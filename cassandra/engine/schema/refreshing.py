@@ -14,6 +14,7 @@ import random
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
+from cassandra.engine.randomness import own_or_process
 from cassandra.engine.schema.targets import PendingTargets, Target, grouped
 from cassandra.errors import ConnectionShutdown, DriverException
 
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 __all__ = ["SchemaRefresher"]
 
 log = logging.getLogger("cassandra.cluster")
-
-_process_random = random
 
 # What could not be read is tried again, after so many seconds, then twice as many, and so on; so
 # many times in a row.
@@ -72,7 +71,7 @@ class SchemaRefresher:
         random: random.Random | None = None,
     ) -> None:
         self._settings = settings
-        self._random: Any = random if random is not None else _process_random
+        self._random = own_or_process(random)
         self._metadata = metadata
         self._reader = reader
         self._agree = agree
