@@ -43,7 +43,8 @@ ENGINE = {
     "cassandra.engine", "cassandra.engine.call_options", "cassandra.engine.control",
     "cassandra.engine.control.query_fallback", "cassandra.engine.endpoint",
     "cassandra.engine.failures", "cassandra.engine.pools", "cassandra.engine.pools.shard_ports",
-    "cassandra.engine.profile", "cassandra.engine.schema", "cassandra.engine.schema.scope",
+    "cassandra.engine.profile", "cassandra.engine.randomness", "cassandra.engine.schema",
+    "cassandra.engine.schema.scope",
 }  # fmt: skip
 
 IMPORTS = {
