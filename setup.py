@@ -24,6 +24,9 @@ from setuptools.command.build_ext import build_ext
 
 SANITIZERS = ["-fsanitize=address,undefined"]
 
+# The newest CPython that the test lanes have run on. A newer one gets the extensions as well.
+NEWEST_TESTED = (3, 15)
+
 # Used once for a table or a schema: what -O3 adds to them is time to build.
 COLD = ("arrow_capsules", "column_rows")
 
@@ -122,6 +125,8 @@ def extensions() -> list[Extension]:
             )
         say_pure(error)
         return []
+    if sys.version_info[:2] > NEWEST_TESTED:
+        say_untested()
     macros = [("TURBOCQL_PLAIN_C", "1")] if switched_on("TURBOCQL_PLAIN_C") else []
     link_flags = [*SANITIZERS] if switched_on("CASS_DRIVER_SANITIZE") else []
     sources = largest_first(Path("cassandra/_accel").glob("*.pyx"))
@@ -147,6 +152,16 @@ def extensions() -> list[Extension]:
         compiler_directives=DIRECTIVES,
     )
     return built
+
+
+def say_untested() -> None:
+    """Say on the build's output that this version of CPython is newer than the tested ones."""
+    version, newest = (".".join(map(str, pair)) for pair in (sys.version_info[:2], NEWEST_TESTED))
+    print(
+        f"turbocql: CPython {version} is newer than those that this release was tested on (up to "
+        f"{newest}); the extensions are built all the same. CASS_DRIVER_NO_EXTENSIONS=1 builds none.",
+        file=sys.stderr,
+    )
 
 
 def say_pure(error: BaseException) -> None:

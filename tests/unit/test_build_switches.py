@@ -96,6 +96,29 @@ def test_the_documented_c_api_alone(
     assert all(module.rest["define_macros"] == macros for module in run_setup())
 
 
+@pytest.mark.parametrize(("version", "is_newer"), [((3, 10), False), ((3, 99), True)])
+def test_a_newer_python_gets_the_extensions_and_a_line(
+    run_setup: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    version: tuple[int, int],
+    is_newer: bool,
+) -> None:
+    monkeypatch.setattr(sys, "version_info", (*version, 0, "final", 0))
+    assert run_setup()
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(" (up to ")[0] for line in lines] == is_newer * [
+        "turbocql: CPython 3.99 is newer than those that this release was tested on"
+    ]
+
+
+def test_the_interpreters_of_wheels_are_those_that_were_tested() -> None:
+    newest: tuple[int, int] = runpy.run_path(os.fspath(ROOT / "setup.py"))["NEWEST_TESTED"]
+    versions = runpy.run_path(os.fspath(ROOT / "tools" / "wheels" / "targets.py"))["VERSIONS"]
+    numbers = [tuple(map(int, version.rstrip("t").split("."))) for version in versions]
+    assert max(numbers) == newest
+
+
 def test_directives_of_cython_stand_in_one_place() -> None:
     files = sorted((ROOT / "cassandra" / "_accel").glob("*.p[yx][xdi]"))
     own = {
