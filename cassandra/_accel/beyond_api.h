@@ -97,7 +97,7 @@ static inline PyObject *turbocql_int_of(const uint8_t *from, size_t size, int is
  *
  * Why: `await` takes the result from it without a StopIteration. The slot is documented, but has
  * to be in the class when it is made, and Cython has no name for it: it is set afterwards, before
- * there is an object. The plain way goes over `__next__`. It has been so on 3.10 to 3.13.
+ * there is an object. The plain way goes over `__next__`. It has been so on 3.10 to 3.15.
  *
  * Gains: 2,140 instructions of an insert, 9 %.
  */
@@ -117,7 +117,7 @@ static inline void turbocql_set_send(
  *
  * Why: asyncio's task asks a future that is not asyncio's own whether it has failed by two look-ups
  * and a call. It is woken with a future of asyncio's own that is done, if `callback` is known to be
- * its wake-up: by the name of the method, which has been looked at on 3.10 to 3.13. Under another
+ * its wake-up: by the name of the method, which has been looked at on 3.10 to 3.15. Under another
  * name, and in the plain way, it is called like any other callback.
  *
  * Gains: 1,320 instructions of an insert, 5.6 %.

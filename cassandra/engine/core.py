@@ -7,6 +7,7 @@ Each part names its task, and takes the parts that it uses: none but a session s
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -36,7 +37,7 @@ from cassandra.engine.schema.refreshing import SchemaRefresher
 from cassandra.engine.session import EngineSession
 from cassandra.engine.sessions import Sessions
 from cassandra.engine.settings import Settings
-from cassandra.errors import ConnectionShutdown
+from cassandra.errors import ConnectionException, ConnectionShutdown
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.metadata.host import Host
 
@@ -50,6 +51,8 @@ else:
 __all__ = ["Core"]
 
 T = TypeVar("T")
+
+log = logging.getLogger("cassandra.pool")
 
 
 class Core(Observers):
@@ -279,8 +282,32 @@ class Core(Observers):
         details = (target, is_control)
         return await open_by_factory(self.connector.open, self.settings, endpoint, *details)
 
+    async def open_connection_to(self, host: Host, target: ShardTarget | None = None) -> Connection:
+        """Open a connection to `host`, and check that no other node answers at its address.
+
+        A proxy, an address translator or a node that took over an address can lead elsewhere.
+        ScyllaDB nodes tell their id with SUPPORTED; other nodes are not checked.
+
+        :param target: the shard of a ScyllaDB node that it is to have.
+        :raises ConnectionException: if another node answers. The node list is read again then.
+        """
+        connection = await self.open_connection(host.endpoint, target)
+        reached_id = connection.features.host_id if connection.features is not None else None
+        if reached_id is None or host.host_id is None or reached_id == host.host_id:
+            return connection
+        reached = self.metadata.get_host_by_host_id(reached_id)
+        error = ConnectionException(
+            f"{host.endpoint} leads to another node: to {reached_id} ({reached or 'not known'}) "
+            f"instead of {host.host_id}",
+            host.endpoint,
+        )
+        log.warning("%s; the connection is closed, and the node list is read again", error)
+        connection.close(error)
+        self.control.schedule_refresh()
+        raise error
+
     async def _probe(self, host: Host) -> None:
-        connection = await self.open_connection(host.endpoint)
+        connection = await self.open_connection_to(host)
         connection.close()
 
     async def _open_control(self, endpoint: EndPoint) -> Connection:

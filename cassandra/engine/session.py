@@ -263,7 +263,7 @@ class EngineSession(ObservedSession):
                 self._spawn(self.add_pool(host))
 
     async def _open_connection(self, host: Host, target: ShardTarget | None = None) -> Connection:
-        connection = await self.core.open_connection(host.endpoint, target)
+        connection = await self.core.open_connection_to(host, target)
         # Also if the host was not down: only the control connection may have met the outage.
         self.core.control.on_host_up()
         # The keyspace may be changed while this connection is opened: it is taken from the moment

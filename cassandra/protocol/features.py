@@ -6,6 +6,7 @@ taken as absent.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ TABLETS_ROUTING_V1 = "TABLETS_ROUTING_V1"
 TABLETS_ROUTING_V2 = "TABLETS_ROUTING_V2_EXPERIMENTAL_V2"  # its form may still change
 USE_METADATA_ID = "SCYLLA_USE_METADATA_ID"
 
+_HOST_ID = "SCYLLA_HOST_ID"
 _SHARD = "SCYLLA_SHARD"
 _NR_SHARDS = "SCYLLA_NR_SHARDS"
 _PARTITIONER = "SCYLLA_PARTITIONER"
@@ -84,9 +86,11 @@ class ProtocolFeatures:
     :param tablets_routing_v2: every EXECUTE ends with a byte of the tablet's version.
     :param lwt_info: how prepared lightweight transactions are marked.
     :param use_metadata_id: result metadata ids are used before version 5 too.
+    :param host_id: the id of the node that answers; None if it does not say it.
     """
 
     __slots__ = (
+        "host_id",
         "lwt_info",
         "rate_limit_error",
         "shard_id",
@@ -105,6 +109,7 @@ class ProtocolFeatures:
         tablets_routing_v2: bool = False,
         lwt_info: LwtInfo | None = None,
         use_metadata_id: bool = False,
+        host_id: uuid.UUID | None = None,
     ) -> None:
         self.rate_limit_error = rate_limit_error
         self.shard_id = shard_id
@@ -113,6 +118,7 @@ class ProtocolFeatures:
         self.tablets_routing_v2 = tablets_routing_v2
         self.lwt_info = lwt_info
         self.use_metadata_id = use_metadata_id
+        self.host_id = host_id
 
     def __repr__(self) -> str:
         shown = ", ".join(
@@ -137,6 +143,7 @@ class ProtocolFeatures:
             tablets_routing_v2=TABLETS_ROUTING_V2 in supported,
             lwt_info=_lwt(supported),
             use_metadata_id=USE_METADATA_ID in supported,
+            host_id=_uuid(_first(supported, _HOST_ID)),
         )
 
     def add_startup_options(self, options: dict[str, str]) -> None:
@@ -170,6 +177,13 @@ def _first(supported: Options, name: str) -> str | None:
 def _number(text: str | None) -> int | None:
     try:
         return None if text is None else int(text)
+    except ValueError:
+        return None
+
+
+def _uuid(text: str | None) -> uuid.UUID | None:
+    try:
+        return None if text is None else uuid.UUID(text)
     except ValueError:
         return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ SUPPORTED: dict[str, list[str]] = {
     "TABLETS_ROUTING_V1": [""],
     "TABLETS_ROUTING_V2_EXPERIMENTAL_V2": [""],
     "SCYLLA_USE_METADATA_ID": [""],
+    "SCYLLA_HOST_ID": ["d2f0c1a2-0000-4000-8000-000000000007"],
 }
 
 
@@ -43,6 +45,7 @@ def test_all_that_a_server_offers() -> None:
     assert found.tablets_routing_v1
     assert found.tablets_routing_v2
     assert found.use_metadata_id
+    assert found.host_id == uuid.UUID("d2f0c1a2-0000-4000-8000-000000000007")
 
 
 def test_what_is_agreed_on_goes_into_startup() -> None:
