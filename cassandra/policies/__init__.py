@@ -34,7 +34,9 @@ from cassandra.policies.retry import (
     DowngradingConsistencyRetryPolicy,
     ExponentialBackoffRetryPolicy,
     FallthroughRetryPolicy,
+    LWTRetryPolicy,
     NeverRetryPolicy,
+    RateLimitRetryPolicy,
     RetryPolicy,
 )
 from cassandra.policies.speculation import (
@@ -76,6 +78,7 @@ __all__ = [
     "HostFilterPolicy",
     "HostStateListener",
     "IdentityTranslator",
+    "LWTRetryPolicy",
     "LatencyTracker",
     "LoadBalancingPolicy",
     "NeverRetryPolicy",
@@ -83,6 +86,7 @@ __all__ = [
     "NoSpeculativeExecutionPolicy",
     "PercentileSpeculativeExecutionPolicy",
     "RackAwareRoundRobinPolicy",
+    "RateLimitRetryPolicy",
     "ReconnectionPolicy",
     "RetryPolicy",
     "RoundRobinPolicy",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from typing import TYPE_CHECKING, Any
 
 from cassandra.consistency import ConsistencyLevel
@@ -16,7 +17,9 @@ __all__ = [
     "DowngradingConsistencyRetryPolicy",
     "ExponentialBackoffRetryPolicy",
     "FallthroughRetryPolicy",
+    "LWTRetryPolicy",
     "NeverRetryPolicy",
+    "RateLimitRetryPolicy",
     "RetryPolicy",
 ]
 
@@ -302,3 +305,102 @@ class ExponentialBackoffRetryPolicy(RetryPolicy):
         if getattr(query, "is_idempotent", False):
             return self._again(self.RETRY_NEXT_HOST, None, retry_num)
         return self.RETHROW, None
+
+
+class LWTRetryPolicy(ExponentialBackoffRetryPolicy):
+    """Tries lightweight transactions again on the same host, and waits twice as long each time.
+
+    Competing transactions on one partition end with time-outs. On another host a further try would
+    compete with the first one, which may still be under way; the same host finishes that one first.
+
+    Other requests are treated as by `ExponentialBackoffRetryPolicy`.
+
+    A transaction whose first try was applied after all answers ``applied=False`` to the second one,
+    with the values that it wrote itself: compare them with those that you sent.
+
+    :param max_num_retries: the greatest number of further tries.
+    :param min_interval: seconds before the first further try.
+    :param max_interval: the longest delay, in seconds.
+    """
+
+    def __init__(
+        self, max_num_retries: float = 3, min_interval: float = 0.1, max_interval: float = 10.0
+    ) -> None:
+        super().__init__(max_num_retries, min_interval, max_interval)
+
+    def on_read_timeout(
+        self,
+        query: Statement | None,
+        consistency: int,
+        required_responses: int,
+        received_responses: int,
+        data_retrieved: bool,
+        retry_num: int,
+    ) -> Decision:
+        # A read at a serial level takes part in the transactions of its partition.
+        if ConsistencyLevel.is_serial(consistency):
+            return self._again(self.RETRY, consistency, retry_num)
+        return super().on_read_timeout(
+            query, consistency, required_responses, received_responses, data_retrieved, retry_num
+        )
+
+    def on_write_timeout(
+        self,
+        query: Statement | None,
+        consistency: int,
+        write_type: int,
+        required_responses: int,
+        received_responses: int,
+        retry_num: int,
+    ) -> Decision:
+        if write_type == WriteType.CAS:
+            # `consistency` is the level of the phase that was late, a serial one perhaps: the
+            # request keeps its own.
+            return self._again(self.RETRY, None, retry_num)
+        return super().on_write_timeout(
+            query, consistency, write_type, required_responses, received_responses, retry_num
+        )
+
+
+_OVERLOADED = 0x1001  # the code of the server's error
+# Azure Cosmos DB says in a refusal how long to wait.
+_RETRY_AFTER = re.compile(r"RetryAfterMs\s*=\s*(\d[\d,]*)")
+
+
+class RateLimitRetryPolicy(ExponentialBackoffRetryPolicy):
+    """Waits as long as a service with a rate limit asks for, and tries again on the same host.
+
+    Managed services refuse what exceeds the throughput that was bought. Azure Cosmos DB answers
+    OVERLOADED with ``RetryAfterMs=...``: nothing was executed then, so statements that are not
+    idempotent are sent again, too. After an OVERLOADED without it, only idempotent ones are sent
+    again, with exponential backoff.
+
+    Other errors are treated as by `ExponentialBackoffRetryPolicy`.
+
+    :param max_num_retries: the greatest number of further tries.
+    :param min_interval: seconds before the first further try, if the service names no time.
+    :param max_interval: the longest delay, in seconds, also if the service asks for more.
+    """
+
+    def __init__(
+        self, max_num_retries: float = 9, min_interval: float = 0.1, max_interval: float = 10.0
+    ) -> None:
+        super().__init__(max_num_retries, min_interval, max_interval)
+
+    def on_request_error(
+        self, query: Statement | None, consistency: int, error: Exception, retry_num: int
+    ) -> Decision:
+        # Of an OVERLOADED alone: other errors may quote texts of the program.
+        if getattr(error, "error_code", None) != _OVERLOADED:
+            return super().on_request_error(query, consistency, error, retry_num)
+        asked = _RETRY_AFTER.search(str(error))
+        if asked is None:
+            if not getattr(query, "is_idempotent", False):
+                return self.RETHROW, None
+            return self._again(self.RETRY, None, retry_num)
+        if retry_num >= self.max_num_retries:
+            return self.RETHROW, None
+        seconds = int(asked[1].replace(",", "")) / 1000
+        # Up to 15 % longer: clients that were refused together must not come back together.
+        seconds *= 1 + 0.15 * float(self._random.random())
+        return self.RETRY, None, min(seconds, self.max_interval)

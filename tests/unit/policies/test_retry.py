@@ -13,8 +13,11 @@ from cassandra.policies.retry import (
     DowngradingConsistencyRetryPolicy,
     ExponentialBackoffRetryPolicy,
     FallthroughRetryPolicy,
+    LWTRetryPolicy,
+    RateLimitRetryPolicy,
     RetryPolicy,
 )
+from cassandra.protocol.messages.errors import OverloadedErrorMessage, ServerError
 
 ONE, TWO, QUORUM, SERIAL = (
     ConsistencyLevel.ONE,
@@ -107,3 +110,55 @@ def test_exponential_backoff_waits_longer_and_gives_up() -> None:
     assert 0.255 <= delays[2] <= 0.345
     assert policy.on_unavailable(SAFE, ONE, 2, 1, 3)[0] == RetryPolicy.RETHROW
     assert policy.on_request_error(UNSAFE, ONE, OSError(), 0)[0] == RetryPolicy.RETHROW
+
+
+def test_transactions_are_tried_again_on_the_same_host() -> None:
+    policy = LWTRetryPolicy(2, min_interval=1)
+    for retry in (0, 1):
+        decision, level, delay = policy.on_write_timeout(UNSAFE, SERIAL, WriteType.CAS, 2, 1, retry)
+        assert (decision, level) == (RetryPolicy.RETRY, None)
+        assert 0.85 * 2**retry <= delay <= 1.15 * 2**retry
+    over = (RetryPolicy.RETHROW, None)
+    assert policy.on_write_timeout(UNSAFE, SERIAL, WriteType.CAS, 2, 1, 2) == over
+    assert policy.on_write_timeout(UNSAFE, QUORUM, WriteType.SIMPLE, 2, 1, 0) == over
+
+
+def test_reads_at_a_serial_level_are_tried_again_on_the_same_host() -> None:
+    policy = LWTRetryPolicy()
+    decision, level, _ = policy.on_read_timeout(UNSAFE, SERIAL, 2, 1, False, 0)
+    assert (decision, level) == (RetryPolicy.RETRY, SERIAL)
+    assert policy.on_read_timeout(UNSAFE, QUORUM, 2, 1, False, 0) == (RetryPolicy.RETHROW, None)
+
+
+REFUSAL = "Request rate is large: ActivityID=7, RetryAfterMs={}, Additional details='(429)'"
+
+
+@pytest.mark.parametrize(("asked", "seconds"), [("40", 0.04), ("1,250", 1.25), ("90000", 10.0)])
+def test_a_service_is_left_alone_as_long_as_it_asks_for(asked: str, seconds: float) -> None:
+    error = OverloadedErrorMessage(0x1001, REFUSAL.format(asked), {})
+    decision, level, delay = RateLimitRetryPolicy().on_request_error(UNSAFE, ONE, error, 8)
+    assert (decision, level) == (RetryPolicy.RETRY, None)
+    assert seconds <= delay <= min(1.15 * seconds, 10)
+
+
+def test_a_service_is_asked_as_often_as_may_be() -> None:
+    error = OverloadedErrorMessage(0x1001, REFUSAL.format(5), {})
+    policy = RateLimitRetryPolicy(2)
+    assert policy.on_request_error(SAFE, ONE, error, 2) == (RetryPolicy.RETHROW, None)
+
+
+def test_an_overload_without_a_time_is_for_idempotent_statements() -> None:
+    error, policy = (
+        OverloadedErrorMessage(0x1001, "too many hints", {}),
+        RateLimitRetryPolicy(min_interval=1),
+    )
+    assert policy.on_request_error(UNSAFE, ONE, error, 0) == (RetryPolicy.RETHROW, None)
+    decision, level, delay = policy.on_request_error(SAFE, ONE, error, 1)
+    assert (decision, level) == (RetryPolicy.RETRY, None)
+    assert 1.7 <= delay <= 2.3
+
+
+def test_a_time_in_another_error_is_not_meant() -> None:
+    error = ServerError(0, REFUSAL.format(5), {})
+    policy = RateLimitRetryPolicy()
+    assert policy.on_request_error(UNSAFE, ONE, error, 0) == (RetryPolicy.RETHROW, None)
