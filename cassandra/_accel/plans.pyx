@@ -27,7 +27,7 @@ from cassandra.query.bound import BoundStatement as _BoundStatementClass
 from cassandra.query.prepared import PreparedStatement as _PreparedStatementClass
 
 cdef enum:
-    TIERS = 4
+    TIERS = 8
     FEW = 12  # replicas that a plan has room for in itself
 
 cdef type _Host = with_fields(_HostClass, HostBase)
@@ -45,7 +45,7 @@ cdef inline bint _is_down(host) except -1:
 
 
 cdef class Router:
-    """A `ReplicaMap` with the tier of each host: 0 is the nearest, up to 3; 255 leaves a host out.
+    """A `ReplicaMap` with the tier of each host: 0 is the nearest, up to 7; 255 leaves a host out.
 
     seed: of the generator that shuffles; not 0.
     """

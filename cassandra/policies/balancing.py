@@ -205,11 +205,24 @@ class RoundRobinPolicy(LoadBalancingPolicy):
 class _TieredRoundRobin(LoadBalancingPolicy):
     """Round robin within each distance, nearer ones first. Subclasses say how far a host is."""
 
-    def __init__(self, used_hosts_per_remote_dc: int = 0) -> None:
+    def __init__(
+        self, used_hosts_per_remote_dc: int = 0, preferred_remote_dcs: Sequence[str] = ()
+    ) -> None:
         if used_hosts_per_remote_dc < 0:
             raise ValueError(
                 f"used_hosts_per_remote_dc must not be negative, but is {used_hosts_per_remote_dc}"
             )
+        if isinstance(preferred_remote_dcs, str):
+            raise TypeError(
+                "preferred_remote_dcs must be a sequence of names, but is the text "
+                f"{preferred_remote_dcs!r}; write [{preferred_remote_dcs!r}]"
+            )
+        if preferred_remote_dcs and not used_hosts_per_remote_dc:
+            raise ValueError(
+                "preferred_remote_dcs has no effect without used_hosts_per_remote_dc, which says "
+                "how many hosts of each are used"
+            )
+        self.preferred_remote_dcs = tuple(preferred_remote_dcs)
         self.used_hosts_per_remote_dc = used_hosts_per_remote_dc
         self._hosts: tuple[Host, ...] = ()
         self._position = _Turns()
@@ -242,7 +255,10 @@ class _TieredRoundRobin(LoadBalancingPolicy):
                 else:
                     tiers.setdefault(tier, []).append(host)
             ordered = [tuple(tiers[tier]) for tier in sorted(tiers)]
-            made = self._tiers = (*ordered, *map(tuple, remote.values()))
+            preference = {name: rank for rank, name in enumerate(self.preferred_remote_dcs)}
+            # Data centres without a preference keep the order in which their hosts were met.
+            remote_dcs = sorted(remote, key=lambda name: preference.get(name, len(preference)))
+            made = self._tiers = (*ordered, *(tuple(remote[name]) for name in remote_dcs))
             # An event came in between, in the engine's thread: these tiers serve this plan only.
             if self._hosts is not hosts:
                 self._tiers = None
@@ -283,11 +299,19 @@ class DCAwareRoundRobinPolicy(_TieredRoundRobin):
     :param local_dc: the local data centre. If it is not given, the one of the contact point that
         answered first is local.
     :param used_hosts_per_remote_dc: at most so many hosts of each other data centre are used.
-    :raises ValueError: if `used_hosts_per_remote_dc` is negative.
+    :param preferred_remote_dcs: the other data centres whose hosts come first if no local host
+        answers, in this order.
+    :raises ValueError: if `used_hosts_per_remote_dc` is negative, or is 0 and data centres are
+        preferred.
     """
 
-    def __init__(self, local_dc: str | None = "", used_hosts_per_remote_dc: int = 0) -> None:
-        super().__init__(used_hosts_per_remote_dc)
+    def __init__(
+        self,
+        local_dc: str | None = "",
+        used_hosts_per_remote_dc: int = 0,
+        preferred_remote_dcs: Sequence[str] = (),
+    ) -> None:
+        super().__init__(used_hosts_per_remote_dc, preferred_remote_dcs)
         self.local_dc = local_dc or ""
         self.finds_local_dc = not local_dc
         self._contact_addresses: frozenset[str] = frozenset()
@@ -329,15 +353,24 @@ class RackAwareRoundRobinPolicy(_TieredRoundRobin):
     :param local_dc: the local data centre.
     :param local_rack: the local rack.
     :param used_hosts_per_remote_dc: at most so many hosts of each other data centre are used.
-    :raises ValueError: if a name is empty, or `used_hosts_per_remote_dc` is negative.
+    :param preferred_remote_dcs: the other data centres whose hosts come first if no local host
+        answers, in this order.
+    :raises ValueError: if a name is empty, or `used_hosts_per_remote_dc` is negative, or is 0 and
+        data centres are preferred.
     """
 
-    def __init__(self, local_dc: str, local_rack: str, used_hosts_per_remote_dc: int = 0) -> None:
+    def __init__(
+        self,
+        local_dc: str,
+        local_rack: str,
+        used_hosts_per_remote_dc: int = 0,
+        preferred_remote_dcs: Sequence[str] = (),
+    ) -> None:
         if not local_dc or not local_rack:
             raise ValueError(
                 f"local_dc and local_rack must be given, but are {local_dc!r} and {local_rack!r}"
             )
-        super().__init__(used_hosts_per_remote_dc)
+        super().__init__(used_hosts_per_remote_dc, preferred_remote_dcs)
         self.local_dc = local_dc
         self.local_rack = local_rack
 

@@ -24,13 +24,13 @@ __all__ = ["Planner", "Router", "make_query_plan", "replica_plan", "rotated"]
 
 # Ints of Python have no width: the compiled twin drops what goes beyond 64 bits by itself.
 _MASK = (1 << 64) - 1
-_TIERS = 4
+_TIERS = 8
 _FEW = 64  # hosts
 _SERIAL = (8, 9)  # SERIAL and LOCAL_SERIAL (native_protocol_v5.spec, section 3, [consistency])
 
 
 class Router:
-    """A `ReplicaMap` with the tier of each host: 0 is the nearest, 3 the furthest.
+    """A `ReplicaMap` with the tier of each host: 0 is the nearest, 7 the furthest.
 
     :param tiers: one for each host of the map. 255 leaves a host out.
     :param seed: for the generator that shuffles.

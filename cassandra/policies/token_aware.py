@@ -8,8 +8,9 @@ plan.
 
 from __future__ import annotations
 
+import itertools
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from cassandra._imports import at_first_cluster
@@ -56,6 +57,7 @@ __all__ = ["TokenAwarePolicy"]
 
 _LEFT_OUT = 255
 _TIERS = {HostDistance.LOCAL_RACK: 0, HostDistance.LOCAL: 1, HostDistance.REMOTE: 2}
+_FURTHEST = 7  # that a router tells apart
 _SERIAL = frozenset({ConsistencyLevel.SERIAL, ConsistencyLevel.LOCAL_SERIAL})
 
 
@@ -176,14 +178,25 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
         return router
 
     def _router_over_map(self, replica_map: ReplicaMap) -> Router:
-        distance = self._child_policy.distance
+        tier_of = self._tier_function()
         # Tablets may name a host that is not known (yet).
-        tiers = [
-            _TIERS.get(distance(host), _LEFT_OUT) if host is not None else _LEFT_OUT
-            for host in replica_map.hosts()
-        ]
+        tiers = [tier_of(host) if host is not None else _LEFT_OUT for host in replica_map.hosts()]
         made: Router = plans.Router(replica_map, tiers, self._random.getrandbits(64))
         return made
+
+    def _tier_function(self) -> Callable[[Host], int]:
+        """Return a function that says how near a host is: 0 is the nearest, `_LEFT_OUT` ignored."""
+        distance = self._child_policy.distance
+        ranks = _ranks_of_remote_dcs(self._child_policy)
+
+        def tier_of(host: Host) -> int:
+            far = distance(host)
+            if ranks and far == HostDistance.REMOTE:
+                rank = ranks.get(host.datacenter, len(ranks))
+                return min(_TIERS[HostDistance.REMOTE] + rank, _FURTHEST)
+            return _TIERS.get(far, _LEFT_OUT)
+
+        return tier_of
 
     def _router_over(self, hosts: tuple[Any, ...]) -> Router:
         """Return a router of hosts without a ring, for tablets."""
@@ -209,13 +222,14 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
         has_leaders = self._has_tablets(keyspace) and self._metadata.tablets.has_leaders(keyspace)
         if self.shuffle_replicas and not has_leaders and not keeps_order(query):
             self._random.shuffle(replicas)
-        tiers: list[list[Host]] = [[], [], []]
+        tier_of = self._tier_function()
+        tiers: dict[int, list[Host]] = {}
         for host in replicas:
-            tier = _TIERS.get(self._child_policy.distance(host))
-            if tier is not None:
-                tiers[tier].append(host)
-        nearest = next((len(hosts) for hosts in tiers if hosts), 0)
-        return (*tiers[0], *tiers[1], *tiers[2]), nearest
+            tiers.setdefault(tier_of(host), []).append(host)
+        tiers.pop(_LEFT_OUT, None)
+        ordered = [tiers[tier] for tier in sorted(tiers)]
+        nearest = len(ordered[0]) if ordered else 0
+        return tuple(itertools.chain.from_iterable(ordered)), nearest
 
     def _found(self, keyspace: str, key: bytes, query: Statement | None) -> list[Host]:
         of_table = getattr(self._metadata, "table_replicas", None)
@@ -276,3 +290,10 @@ def keeps_order(query: Statement | None) -> bool:
 
 
 TokenAwarePolicy.__module__ = "cassandra.policies"
+
+
+def _ranks_of_remote_dcs(policy: LoadBalancingPolicy) -> dict[str | None, int]:
+    """Return the order of preference of other data centres that a policy, or its child, has."""
+    while (child := getattr(policy, "_child_policy", None)) is not None:
+        policy = child
+    return {name: rank for rank, name in enumerate(getattr(policy, "preferred_remote_dcs", ()))}

@@ -115,6 +115,30 @@ def test_any_history_leaves_each_live_host_once(events: list[tuple[str, int]]) -
         assert len(made) == len(live)
 
 
+@pytest.mark.parametrize("is_rack_aware", [False, True])
+def test_other_data_centres_in_an_order_of_preference(is_rack_aware: bool) -> None:
+    hosts = [host_of(dc + str(i), dc) for dc in ("far", "near", "here", "mid") for i in range(2)]
+    options: dict[str, Any] = {
+        "used_hosts_per_remote_dc": 1,
+        "preferred_remote_dcs": ["near", "gone", "mid"],
+    }
+    policy = populated(
+        RackAwareRoundRobinPolicy("here", "r1", **options)
+        if is_rack_aware
+        else DCAwareRoundRobinPolicy("here", **options),
+        hosts,
+    )
+    for _ in range(3):
+        assert [host.datacenter for host in plan(policy)] == ["here", "here", "near", "mid", "far"]
+
+
+def test_an_order_of_preference_that_has_no_effect_is_refused() -> None:
+    with pytest.raises(ValueError, match="no effect without used_hosts_per_remote_dc"):
+        DCAwareRoundRobinPolicy("here", preferred_remote_dcs=["near"])
+    with pytest.raises(TypeError, match=r"write \['near'\]"):
+        DCAwareRoundRobinPolicy("here", 1, "near")
+
+
 def test_local_data_centre_first_then_some_of_the_others() -> None:
     local = [host_of(f"l{i}", "here") for i in range(3)]
     remote = [host_of(f"r{i}", "there") for i in range(3)]

@@ -278,6 +278,30 @@ def test_distances_in_the_plan_follow_events() -> None:
     assert plan(policy, statement())[0] is other
 
 
+@pytest.mark.parametrize("is_filtered", [False, True])
+@pytest.mark.parametrize("replicas", ["1", "2"])
+def test_replicas_of_other_data_centres_come_in_the_order_of_preference(
+    is_filtered: bool, replicas: str
+) -> None:
+    names = ["here", "d", "b", "c"]
+    hosts = hosts_at([(name, f"r{rack}") for name in names for rack in range(2)])
+    child: LoadBalancingPolicy = DCAwareRoundRobinPolicy("here", 2, ["b", "c"])
+    if is_filtered:
+        child = HostFilterPolicy(child, lambda host: True)
+    policy = TokenAwarePolicy(child)
+    of_names = dict.fromkeys(names, replicas)
+    metadata = populated(policy, hosts, ks={"class": "NetworkTopologyStrategy", **of_names})
+    for key in (b"%d" % number for number in range(8)):
+        own = metadata.get_replicas("ks", key)
+        expected = [name for name in ("here", "b", "c", "d") for _ in range(int(replicas))]
+        planned = plan(policy, statement(key))[: len(own)]
+        assert set(planned) == set(own)
+        assert [host.datacenter for host in planned] == expected
+        asked, nearest = policy._ranked_by_asking("ks", key, statement(key))
+        assert [host.datacenter for host in asked] == expected
+        assert nearest == int(replicas)
+
+
 def test_hosts_that_come_are_among_the_replicas_at_once() -> None:
     hosts = hosts_at()
     policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("dc1", used_hosts_per_remote_dc=2))
