@@ -128,7 +128,7 @@ class TestParameters:
             ("SELECT %(a)s", {"b": 1}, ValueError, "no parameter is named 'a'"),
             ("SELECT %(a)s", {"b": 1}, KeyError, "^the placeholders .* no parameter is named 'a'"),
             ("k IN %(a)s", {"b": (1,)}, KeyError, "no parameter is named 'a'"),
-            ("k IN %s AND %s", ((1,),), TypeError, "not enough arguments for format string$"),
+            ("k IN %s AND %s", ((1,),), TypeError, "not enough arguments for format string"),
             ("SELECT %s", "text", TypeError, "sequence or a mapping, not str: 'text'"),
             ("SELECT %s", 5, TypeError, "sequence or a mapping, not int: 5"),
             ("SELECT '%' FROM t WHERE k = %s", (1,), ValueError, "a literal % is written %%"),
