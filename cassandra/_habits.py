@@ -123,6 +123,15 @@ def no_attribute(holder: object, name: str) -> AttributeError:
     return AttributeError(f"{kind.__name__!r} object has no attribute {name!r}{advice}")
 
 
+def _names_of(holder: object) -> list[str]:
+    """Return the names of an object, as `dir` does, without those that it only gives advice for."""
+    return [
+        name
+        for name in object.__dir__(holder)
+        if not isinstance(class_attribute(type(holder), name), Habit)
+    ]
+
+
 def add_habits(
     kind: type, advice: Mapping[str, str], length: str | None = None, settings: bool = False
 ) -> None:
@@ -138,6 +147,7 @@ def add_habits(
     for name, text in advice.items():
         if name not in existing:
             setattr(kind, name, habit(name, text))
+    setattr(kind, "__dir__", _names_of)  # noqa: B010
     if length is not None:
         # By name: to type checkers, the class has no length.
         setattr(kind, "__len__", _Length("__len__", length))  # noqa: B010

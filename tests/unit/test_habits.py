@@ -67,6 +67,12 @@ def test_names_of_other_libraries(kind: type, table: dict[str, str]) -> None:
             getattr(kind.__new__(kind), name)
 
 
+def test_they_are_not_among_the_names_of_an_object(session: Session) -> None:
+    names = dir(session)
+    assert {"execute", "shutdown"} <= {*names}
+    assert not {"cursor", "close", "commit"} & {*names}
+
+
 def test_what_a_class_has_stays_as_it_is() -> None:
     class Mine:
         first = 1
