@@ -8,6 +8,7 @@ object may define them, and attributes that exist are found as fast as before.
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from collections.abc import Mapping
@@ -153,17 +154,24 @@ def add_habits(
         setattr(kind, "__len__", _Length("__len__", length))  # noqa: B010
 
 
+# The calls that are awaited on asyncio; what follows a point is of their result.
+_WAITING = (
+    r"((?:session\.(?:execute|load|unload|prepare|set_keyspace|shutdown)|cluster\.(?:connect|shutdown)"
+    r"|result\.to_\w+)\((?:[^()]|\([^()]*\))*\))(\.)?"
+)
+
+
 def awaited(advice: Mapping[str, str], *more: Mapping[str, str]) -> dict[str, str]:
     """Return the table of a blocking class for the asyncio class of the same name.
 
     :param advice: the table of the blocking class.
     :param more: further tables, which win.
     """
-    made = dict(advice)
-    for name, text in made.items():
-        for call in ("session.", "cluster.", "result.to_"):
-            text = text.replace(f"write {call}", f"write await {call}")
-        made[name] = text
+
+    def awaiting(call: re.Match[str]) -> str:
+        return f"(await {call[1]})." if call[2] else f"await {call[1]}"
+
+    made = {name: re.sub(_WAITING, awaiting, text) for name, text in advice.items()}
     for one in more:
         made.update(one)
     return made
@@ -245,10 +253,16 @@ SESSION_SETTINGS: dict[str, str] = {
 ASYNC_SESSION: dict[str, str] = {
     **_same(
         "write `result = await session.execute(query)`; for many at a time, "
-        "session.execute_concurrent_with_args or asyncio.gather",
+        "session.execute_concurrent or asyncio.gather",
         "execute_async submit aexecute execute_future",
     ),
     **_same("write await session.prepare(text)", "prepare_async create_prepared aprepare"),
+    **_same(
+        "write `async for success, result in session.execute_concurrent("
+        "(prepared, row) for row in rows)`; await session.load(table, rows) takes any number",
+        "execute_concurrent_with_args execute_concurrent_async executemany execute_many "
+        "execute_values insert_many bulk_insert add_all copy_records_to_table",
+    ),
     **_same("write await session.shutdown(), or use `async with`", "close aclose"),
 }
 

@@ -1,12 +1,15 @@
 """Configuration of Sphinx."""
 
+import html
 import re
 import sys
 from importlib.metadata import version as installed_version
 from pathlib import Path
 
+from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.pycode import ModuleAnalyzer
+from sphinx.util.docutils import SphinxDirective
 
 project = "turbocql"
 author = "The turbocql authors"
@@ -91,7 +94,25 @@ def show_defaults(
     return re.sub(r"(\w+)=NOT_SET", default, given), returned
 
 
+class Folded(SphinxDirective):
+    """Shows its content when the reader unfolds it: ``.. folded:: Its title``."""
+
+    has_content = True
+    required_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self) -> list[nodes.Node]:
+        """Return the nodes."""
+        head = f'<details class="folded"><summary>{html.escape(self.arguments[0])}</summary>'
+        return [
+            nodes.raw("", head, format="html"),
+            *self.parse_content_to_nodes(),
+            nodes.raw("", "</details>", format="html"),
+        ]
+
+
 def setup(app: Sphinx) -> None:
+    app.add_directive("folded", Folded)
     app.connect("autodoc-process-signature", show_defaults)
     app.connect("autodoc-process-bases", show_public_bases)
     app.connect("autodoc-skip-member", skips)

@@ -106,30 +106,6 @@ def test_the_readmes_pytest_example(tmp_path: Path) -> None:
     assert "1 passed" in done.stdout, done.stdout + done.stderr
 
 
-def test_getting_started(
-    node: LocalCluster, shop: Session, capsys: pytest.CaptureFixture[str]
-) -> None:
-    blocks = python_blocks("docs/getting-started.rst")
-    names: dict[str, Any] = {}
-    run_block(blocks[0], node, names)
-    try:
-        shop.execute("INSERT INTO orders (id, customer, total) VALUES (17, 'ada', 12.5)")
-        run_block(blocks[2], node, names)
-        assert capsys.readouterr().out == "12.5\n"
-        run_block(blocks[3], node, names)
-        run_block(blocks[4], node, names)
-        assert shop.execute("SELECT total FROM orders WHERE id = 19").one().total == 3.5
-        run_block(blocks[5], node, names)
-        assert (names["session"].default_vector_type, names["insert"].vector_type) == (
-            "numpy",
-            "list",
-        )
-        run_block(blocks[6], node, {**names, "rows": [(i, float(i)) for i in range(500, 600)]})
-        assert shop.execute("SELECT total FROM orders WHERE id = 599").one().total == 599.0
-    finally:
-        names["cluster"].shutdown()
-
-
 def test_schema_metadata(
     node: LocalCluster, shop: Session, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.dead_links import dead_links
+from tests.programs import page as programs_page
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.rst", *sorted((ROOT / "docs").rglob("*.rst"))]
@@ -82,6 +83,10 @@ def test_files_that_pages_name_are_there() -> None:
         if not (ROOT / name).exists()
     ]
     assert not missing, "\n".join(missing)
+
+
+def test_the_programs_that_work_are_those_that_are_tried() -> None:
+    assert (ROOT / "docs" / "works-with.inc").read_text() == programs_page.table()
 
 
 def test_dead_links_are_found(tmp_path: Path) -> None:

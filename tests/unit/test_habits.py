@@ -95,10 +95,20 @@ def test_a_subclass_and_an_object_may_have_the_names() -> None:
 
 
 def test_advice_for_asyncio_awaits() -> None:
-    advice = _habits.awaited(
-        {"a": "write session.execute(b)", "c": "write result.one()"}, {"d": "e"}
-    )
-    assert advice == {"a": "write await session.execute(b)", "c": "write result.one()", "d": "e"}
+    blocking = {
+        "a": "write session.execute(b)",
+        "c": "write result.one()",
+        "f": "write session.execute(b, (1,)).all()",
+        "g": "write session.is_shutdown",
+    }
+    advice = _habits.awaited(blocking, {"d": "e"})
+    assert advice == {
+        "a": "write await session.execute(b)",
+        "c": "write result.one()",
+        "f": "write (await session.execute(b, (1,))).all()",
+        "g": "write session.is_shutdown",
+        "d": "e",
+    }
 
 
 @pytest.fixture(scope="module")
