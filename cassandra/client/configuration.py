@@ -23,6 +23,7 @@ from cassandra.client.observing import ObservedByCluster
 from cassandra.client.pool_sizes import PoolSizes
 from cassandra.client.settings.checks import instance
 from cassandra.client.settings.names import instead_of
+from cassandra.client.settings.old_style import OldStyle
 from cassandra.client.settings.setting import ConstructorOnly
 from cassandra.client.settings.table import ClusterSettings
 from cassandra.client.shard_awareness import ShardAwareness
@@ -209,7 +210,11 @@ class ClusterBase(
         else:
             value = setting.hidden(value)  # before what follows: an error shows local variables
         super().__setattr__(name, value)
-        if setting is not None and self._core is not None and not setting.may_change:
+        if (
+            setting is not None
+            and self._core is not None
+            and not (setting.may_change or isinstance(setting, OldStyle))
+        ):
             level = stack_level()
             if level == 2:  # the program, and not the driver that says what it has found out
                 warnings.warn(

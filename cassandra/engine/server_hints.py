@@ -43,14 +43,15 @@ _SYNTAX: tuple[tuple[str, str], ...] = (
     (r"\bLIKE\b", "LIKE needs an index that supports it (SASI, or an analyzed SAI index)"),
     (r"\bCOUNT\s*\(\s*DISTINCT\b", "CQL has no COUNT(DISTINCT ...): count in your program"),
 )  # fmt: skip
-_RESERVED = re.compile(
+# Texts: they are compiled when a server refuses something, not at every start.
+_RESERVED = (
     r"add|allow|alter|and|apply|asc|authorize|batch|begin|by|columnfamily|create|delete|"
     r"desc|describe|drop|entries|execute|from|full|grant|if|in|index|infinity|insert|into|"
     r"is|keyspace|limit|materialized|mbean|mbeans|modify|nan|norecursive|not|null|of|on|or|"
     r"order|password|primary|rename|replace|revoke|schema|select|set|table|to|token|"
     r"truncate|unlogged|update|use|using|view|where|with"
 )
-_AT_WORD = re.compile(r"(?:mismatched|extraneous) input '(\w+)'|at input '(\w+)'")
+_AT_WORD = r"(?:mismatched|extraneous) input '(\w+)'|at input '(\w+)'"
 
 # By what the server says, if it understood the statement.
 _REFUSED: tuple[tuple[str, str], ...] = (
@@ -94,11 +95,11 @@ def advice_for(message: str, statement: str, is_syntax: bool) -> str | None:
     """
     if not is_syntax:
         return _first(_REFUSED, message)
-    word = _AT_WORD.search(message)
+    word = re.search(_AT_WORD, message)
     advice = _first(_SYNTAX, statement)
     if word is not None and advice is None:
         name = word[1] or word[2]
-        if _RESERVED.fullmatch(name.lower()):
+        if re.fullmatch(_RESERVED, name.lower()):
             return f'{name} is a reserved word: as a name, write "{name.lower()}" in double quotes'
     return advice
 
