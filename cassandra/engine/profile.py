@@ -250,7 +250,7 @@ def checked_row_factory(name: str, factory: object) -> Any:
     :param factory: what a program gives.
     :raises TypeError: if it cannot be called, or is a built-in class of another kind of rows.
     """
-    if factory in _ROW_CLASSES:
+    if isinstance(factory, type) and factory in _ROW_CLASSES:
         raise TypeError(
             f"{name} is called with the names of the columns and the rows, so that "
             f"{factory.__name__} does not serve: write {_ROW_CLASSES[factory]} of cassandra.query"

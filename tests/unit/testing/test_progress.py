@@ -6,7 +6,6 @@ import io
 
 import pytest
 
-from cassandra.testing import progress as progress_module
 from cassandra.testing.progress import Progress
 
 
@@ -26,7 +25,7 @@ def test_progress_off_a_terminal_is_two_lines() -> None:
 
 def test_a_long_step_is_never_silent_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
-    monkeypatch.setattr(progress_module.time, "monotonic", lambda: now)
+    monkeypatch.setattr("cassandra.testing.progress.time.monotonic", lambda: now)
     stream = io.StringIO()
     progress = Progress(stream=stream)
     progress.begin("preparing")
