@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from cassandra import ConsistencyLevel, _habits, aio
+from cassandra._misspelt import class_attribute
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.bulk.options import load_options
 from cassandra.bulk.scan import AsyncScan, Scan
@@ -48,9 +49,7 @@ TABLES: list[tuple[type, dict[str, str]]] = [
 
 
 def missing(kind: type, table: dict[str, str]) -> list[str]:
-    return [
-        name for name in table if isinstance(_habits.class_attribute(kind, name), _habits.Habit)
-    ]
+    return [name for name in table if isinstance(class_attribute(kind, name), _habits.Habit)]
 
 
 @pytest.mark.parametrize(
@@ -157,7 +156,7 @@ def test_a_misspelt_setting_of_a_statement_warns(statement: Any, name: str) -> N
 
 def test_a_misspelt_setting_of_a_session_warns(session: Session) -> None:
     with pytest.warns(RuntimeWarning, match=r"write session\.default_fetch_size") as seen:
-        session.fetch_size = 3  # type: ignore[attr-defined]
+        session.fetch_size = 3
     assert seen[0].filename == __file__
     del session.fetch_size  # type: ignore[attr-defined]
 

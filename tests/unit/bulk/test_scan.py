@@ -287,9 +287,10 @@ async def test_arrays_of_all_pages(nodes: FakeCluster) -> None:
     ],
 )
 def test_an_unknown_option_says_what_to_write(nodes: FakeCluster, option: str, advice: str) -> None:
+    given: Any = {option: 1}
     with (
         Cluster(**settings(nodes)) as cluster,
         cluster.connect() as session,
         pytest.raises(TypeError, match=f"does not have the option '{option}'; .*{advice}"),
     ):
-        session.scan("a.t0", **{option: 1})  # type: ignore[misc]
+        session.scan("a.t0", **given)
