@@ -110,7 +110,7 @@ def _add_scan(parser: argparse.ArgumentParser) -> None:
         "--splits",
         type=int,
         metavar="N",
-        help="number of token ranges (default: ranges of about 32 MiB)",
+        help="token ranges (default: of about 32 MiB each)",
     )
 
 
