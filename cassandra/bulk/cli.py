@@ -95,7 +95,7 @@ def _command(commands: Any, name: str, text: str, description: str) -> argparse.
         "--concurrency",
         type=int,
         metavar="N",
-        help="maximum number of requests in flight (default: up to 1024 for load, 16 pages otherwise)",
+        help="maximum number of requests in flight (default: 1024 for load, 16 otherwise)",
     )
     add("--compress", action="store_true", help="compress requests (for slow networks)")
     return parser
