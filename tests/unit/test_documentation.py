@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from cassandra.client.settings.table import ClusterSettings
 from tests.dead_links import dead_links
 from tests.programs import page as programs_page
 
@@ -87,6 +88,12 @@ def test_files_that_pages_name_are_there() -> None:
 
 def test_the_programs_that_work_are_those_that_are_tried() -> None:
     assert (ROOT / "docs" / "works-with.inc").read_text() == programs_page.table()
+
+
+def test_each_setting_of_a_cluster_is_in_the_table_of_tasks() -> None:
+    page = (ROOT / "docs" / "api" / "cluster-cluster.rst").read_text()
+    listed = re.findall(r"``(\w+)``", page.partition("Members\n")[0])
+    assert sorted(name for name in listed if name != "Cluster") == sorted(ClusterSettings._table)
 
 
 def test_dead_links_are_found(tmp_path: Path) -> None:
