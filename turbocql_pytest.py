@@ -4,6 +4,8 @@
         cassandra_session.execute("CREATE TABLE t (k int PRIMARY KEY)")
         cassandra_session.execute("INSERT INTO t (k) VALUES (1)")
 
+``cassandra_aio_session`` is the same for asyncio; it needs pytest-asyncio (or anyio's plugin).
+
 pytest imports this file at every start in each environment that has the driver, whether a test
 wants a node or not. So it is a module of its own, which imports nothing of the driver. A project
 that has options of the same names keeps them. Nothing looks for Java before a test asks for a
@@ -15,7 +17,9 @@ The options are ``--cassandra-version`` and ``--cassandra-nodes``, or ``cassandr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import AsyncIterator, Iterator
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -43,6 +47,54 @@ def pytest_load_initial_conftests(parser: pytest.Parser) -> None:
             parser.addini(f"cassandra_{name}", what, default="")
         except ValueError:  # the project, or another plugin, has an option of this name
             continue
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Add the fixture of asyncio, by the plugin that runs the project's coroutines."""
+    plugins = config.pluginmanager
+    # By the name of its entry point, or the one for -p.
+    has_asyncio = plugins.hasplugin("asyncio") or plugins.hasplugin("pytest_asyncio.plugin")
+    # In its strict mode, pytest-asyncio sees its own fixtures only. It is imported by now.
+    fixture = sys.modules["pytest_asyncio"].fixture if has_asyncio else pytest.fixture
+    function: Any = _aio_session if has_asyncio or plugins.hasplugin("anyio") else _without_asyncio
+    fixtures = ModuleType("turbocql_asyncio", _aio_session.__doc__)
+    vars(fixtures)["cassandra_aio_session"] = fixture(name="cassandra_aio_session")(function)
+    # The plugin has two names, and may be there under both.
+    if not plugins.hasplugin("turbocql-asyncio"):
+        plugins.register(fixtures, "turbocql-asyncio")
+
+
+def _without_asyncio() -> None:
+    pytest.fail("cassandra_aio_session needs pytest-asyncio: pip install pytest-asyncio")
+
+
+async def _aio_session(cassandra_cluster: LocalCluster) -> AsyncIterator[Any]:
+    """A session of `cassandra.aio` in a new keyspace, which is dropped afterwards."""
+    from cassandra import aio
+
+    async with aio.Cluster(
+        cassandra_cluster.contact_points, port=cassandra_cluster.port
+    ) as cluster:
+        session = await cluster.connect()
+        keyspace, statement = _new_keyspace(cassandra_cluster)
+        await session.execute(statement)
+        try:
+            await session.set_keyspace(keyspace)
+            yield session
+        finally:
+            await session.execute(f"DROP KEYSPACE {keyspace}")
+
+
+def _new_keyspace(cluster: LocalCluster) -> tuple[str, str]:
+    """Return the name of a new keyspace, and the statement that creates it."""
+    import uuid
+
+    keyspace = f"test_{uuid.uuid4().hex[:12]}"
+    replicas = min(3, len(cluster.contact_points))
+    return keyspace, (
+        f"CREATE KEYSPACE {keyspace} WITH replication = "
+        f"{{'class': 'SimpleStrategy', 'replication_factor': {replicas}}}"
+    )
 
 
 def _setting(config: pytest.Config, name: str, default: str) -> str:
@@ -73,19 +125,13 @@ def cassandra_cluster(pytestconfig: pytest.Config) -> Iterator[LocalCluster]:
 def cassandra_session(cassandra_cluster: LocalCluster) -> Iterator[Any]:
     """A session of the driver in a new keyspace, which is dropped afterwards."""
     # Imported here, so that only tests that use the driver load them.
-    import uuid
-
     from cassandra.cluster import Cluster
 
-    keyspace = f"test_{uuid.uuid4().hex[:12]}"
-    replicas = min(3, len(cassandra_cluster.contact_points))
     cluster = Cluster(cassandra_cluster.contact_points, port=cassandra_cluster.port)
     try:
         session = cluster.connect()
-        session.execute(
-            f"CREATE KEYSPACE {keyspace} WITH replication = "
-            f"{{'class': 'SimpleStrategy', 'replication_factor': {replicas}}}"
-        )
+        keyspace, statement = _new_keyspace(cassandra_cluster)
+        session.execute(statement)
         try:
             session.set_keyspace(keyspace)
             yield session

@@ -19,10 +19,12 @@ from cassandra.auth import PlainTextAuthProvider
 __all__ = ["add_connection_options", "connection_settings", "reason_of"]
 
 
-def add_connection_options(parser: argparse.ArgumentParser, prefix: str = "") -> None:
+def add_connection_options(
+    parser: argparse.ArgumentParser | argparse._ArgumentGroup, prefix: str = ""
+) -> None:
     """Add the options of a connection to a command's.
 
-    :param parser: of the command.
+    :param parser: of the command, or a group of its options.
     :param prefix: of their names, such as "to-", if there are two clusters.
     """
     of = f" (of the cluster of --{prefix}hosts)" if prefix else ""

@@ -39,6 +39,15 @@ def _as_pandas(table: Any) -> Any:
     return table.to_pandas(types_mapper=pandas.ArrowDtype)
 
 
+def _check(cluster: object) -> None:
+    """Refuse what are not the settings of a cluster."""
+    if not isinstance(cluster, Mapping):
+        raise TypeError(
+            "cluster must be a mapping of settings, by which each worker connects, but is "
+            f"{cluster!r}: write {{'contact_points': ['10.0.0.1']}}"
+        )
+
+
 def read_table(
     table: str,
     cluster: Mapping[str, Any],
@@ -59,6 +68,7 @@ def read_table(
         wanted.
     :raises DependencyException: if Dask is not installed.
     """
+    _check(cluster)
     dataframe = _dask()
     session = worker_session(cluster)
     tasks = scan_tasks(session, table, columns, where, **options)
@@ -97,6 +107,7 @@ def to_table(frame: Any, table: str, cluster: Mapping[str, Any], **options: Any)
     for name in ("counters", "checkpoint", "failed_rows"):
         if options.get(name):
             raise ValueError(f"to_table does not have the option {name!r}")
+    _check(cluster)
     _dask()
     import pandas
 

@@ -1,12 +1,20 @@
 """Configuration of Sphinx."""
 
+import html
+import importlib
+import inspect
+import os
 import re
 import sys
+from collections.abc import Callable
 from importlib.metadata import version as installed_version
 from pathlib import Path
+from typing import Any
 
+from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.pycode import ModuleAnalyzer
+from sphinx.util.docutils import SphinxDirective
 
 project = "turbocql"
 author = "The turbocql authors"
@@ -14,6 +22,17 @@ release = installed_version("turbocql")
 copyright = author
 extensions = ["sphinx.ext.autodoc", "sphinx.ext.viewcode", "sphinx_copybutton"]
 exclude_patterns = ["_build"]
+# A name in single backticks is a link to its entry, if it has one.
+default_role = "py:obj"
+if os.environ.get("TURBOCQL_INTERSPHINX"):
+    # Other sites' inventories need the network; builds without it have no links to them.
+    extensions.append("sphinx.ext.intersphinx")
+    intersphinx_mapping = {
+        "python": ("https://docs.python.org/3", None),
+        "numpy": ("https://numpy.org/doc/stable", None),
+        "pandas": ("https://pandas.pydata.org/docs", None),
+        "pyarrow": ("https://arrow.apache.org/docs", None),
+    }
 
 html_theme = "furo"
 html_title = f"{project} {release}"
@@ -80,8 +99,14 @@ def show_defaults(
     app: object, what: str, name: str, value: object, options: object, given: str, returned: str
 ) -> tuple[str, str] | None:
     """Show the default of a setting that is an attribute of its class, in the place of NOT_SET."""
-    if what != "class" or not given or "=NOT_SET" not in given:
+    if not given:
         return None
+    if what != "class":
+        return given.replace("=NOT_SET", "=..."), returned
+    if given.count("=") > MOST_SHOWN:
+        # Its settings are listed below, with their defaults: nobody reads sixty of them in a row.
+        first = given.strip("()").split(", ")[:2]
+        return f"({', '.join(one.replace('=NOT_SET', '=...') for one in first)}, **settings)", None
 
     def default(found: re.Match[str]) -> str:
         known = getattr(value, found[1], ...)
@@ -91,7 +116,110 @@ def show_defaults(
     return re.sub(r"(\w+)=NOT_SET", default, given), returned
 
 
+# Parameters of a class beyond which its signature is cut short.
+MOST_SHOWN = 20
+
+
+def without_overloads(analyze: Callable[[ModuleAnalyzer], None]) -> Callable[[Any], None]:
+    """Return a reader of sources that leaves out overloads: one signature comes before the text."""
+
+    def analyze_alone(analyzer: ModuleAnalyzer) -> None:
+        analyze(analyzer)
+        analyzer.overloads.clear()
+
+    return analyze_alone
+
+
+ModuleAnalyzer.analyze = without_overloads(ModuleAnalyzer.analyze)
+
+
+class Summary(SphinxDirective):
+    """Shows the members of a class or module in a table, each with its first sentence."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Return the nodes."""
+        path = self.arguments[0]
+        module_name, _, class_name = path.rpartition(".")
+        module = importlib.import_module(path if class_name.islower() else module_name)
+        holder = module if class_name.islower() else getattr(module, class_name)
+        rows = [f"   * - `{name} <{path}.{name}>`\n     - {text}" for name, text in members(holder)]
+        text = "\n".join([".. list-table::", "   :widths: 30 70", "   :class: summary", "", *rows])
+        return list(self.parse_text_to_nodes(text))
+
+
+def members(holder: object) -> list[tuple[str, str]]:
+    """Return the names of a class's or module's public members, with their first sentences."""
+    if isinstance(holder, type):
+        names = [
+            name
+            for base in holder.__mro__
+            if base.__module__.startswith("cassandra")
+            for name in vars(base)
+        ]
+    else:
+        names = list(vars(holder)["__all__"])
+    found = {}
+    for name in names:
+        static = inspect.getattr_static(holder, name, None)
+        if isinstance(holder, type) and not (
+            inspect.isroutine(static) or isinstance(static, (property, classmethod))
+        ):
+            continue  # settings are in a table of their own
+        value = getattr(holder, name, None)
+        if not isinstance(holder, type) and not isinstance(value, type) and not callable(value):
+            continue
+        text = (inspect.getdoc(value) or "").partition("\n\n")[0].replace("\n", " ")
+        if not name.startswith("_") and name not in found and not is_plain(value) and text:
+            sentence = re.split(r"(?<=[.;:])\s", text)[0].rstrip(";:")
+            # Other names of a docstring are of another place.
+            found[name] = re.sub(r"(?<!`)`([^`]+)`(?!`)", r"``\1``", sentence)
+    return sorted(found.items())
+
+
+def is_plain(value: object) -> bool:
+    """Return True for values whose docstring is that of their type."""
+    return value is None or isinstance(value, (bool, int, float, str, tuple, list, dict, set))
+
+
+def write_index_for_models(app: Sphinx, error: Exception | None) -> None:
+    """Write ``llms.txt``: each page with its title and the address of its source."""
+    if error is not None or app.builder.format != "html":
+        return
+    lines = [
+        f"# {project} {release}",
+        "",
+        "> A Python driver for Apache Cassandra and ScyllaDB.",
+        "",
+    ]
+    for page in sorted(app.env.found_docs):
+        title = app.env.titles[page].astext()
+        lines.append(f"- [{title}](_sources/{page}.rst.txt)")
+    (Path(app.outdir) / "llms.txt").write_text("\n".join(lines) + "\n")
+
+
+class Folded(SphinxDirective):
+    """Shows its content when the reader unfolds it: ``.. folded:: Its title``."""
+
+    has_content = True
+    required_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self) -> list[nodes.Node]:
+        """Return the nodes."""
+        head = f'<details class="folded"><summary>{html.escape(self.arguments[0])}</summary>'
+        return [
+            nodes.raw("", head, format="html"),
+            *self.parse_content_to_nodes(),
+            nodes.raw("", "</details>", format="html"),
+        ]
+
+
 def setup(app: Sphinx) -> None:
+    app.add_directive("folded", Folded)
+    app.add_directive("summary", Summary)
+    app.connect("build-finished", write_index_for_models)
     app.connect("autodoc-process-signature", show_defaults)
     app.connect("autodoc-process-bases", show_public_bases)
     app.connect("autodoc-skip-member", skips)

@@ -58,9 +58,14 @@ class Notes:
     async def page(self, owner: str, token: str | None) -> dict[str, Any]:
         """A page of notes.
 
-        :raises ValueError: if the token is no token.
+        :raises ValueError: if the token is not one of ours.
         """
-        state = base64.urlsafe_b64decode(token) if token else None
+        # An empty state would be the first page: a garbled token must not start over.
+        state = None
+        if token is not None:
+            state = base64.b64decode(token, b"-_", validate=True)
+            if not state:
+                raise ValueError("an empty token")
         result = await self._session.execute(
             self._page, (owner,), paging_state=state, row_type=Note
         )

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Generator, Hashable
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from cassandra._habits import CLUSTER, add_habits, awaited
 from cassandra.aio.session import Session
 from cassandra.client.checks import check_keyspace, no_keyspace
 from cassandra.client.configuration import ClusterBase, engine_core
@@ -257,3 +258,5 @@ def _take_note(task: asyncio.Task[Core]) -> None:
 
 
 Cluster.__module__ = "cassandra.aio"
+
+add_habits(Cluster, awaited(CLUSTER))

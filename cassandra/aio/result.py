@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
+from cassandra._habits import RESULT, add_habits, awaited
 from cassandra.aio.columnar import ColumnarResult
 from cassandra.client.display import DisplayedResult
 from cassandra.client.lwt import APPLIED, applied
@@ -276,3 +277,5 @@ async def _taken(page: NextPage) -> Request:
 
 
 ResultSet.__module__ = "cassandra.aio"
+
+add_habits(ResultSet, awaited(RESULT), length="write len(await result.fetch_all())")

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, overload
 
+from cassandra._habits import ASYNC_SESSION, SESSION, SESSION_SETTINGS, add_habits, awaited
 from cassandra._imports import Deferred
 from cassandra.aio.concurrent import outcomes
 from cassandra.aio.result import ResultSet
@@ -465,3 +466,6 @@ class Session(SessionBase):
 
 _own_execute = Session.execute
 Session.__module__ = "cassandra.aio"
+
+add_habits(Session, awaited(SESSION, ASYNC_SESSION))
+add_habits(Session, SESSION_SETTINGS, settings=True)

@@ -124,6 +124,13 @@ class Binder:
         self.is_empty_null = True  # in CSV
         self.static_rows: StaticRows | None = None
 
+    def _names_in_order(self) -> list[str]:
+        """Return the columns in the order in which a row without names has them."""
+        names = [""] * len(self._order)
+        for column, place in zip(self._columns, self._order, strict=True):
+            names[place] = column.name
+        return names
+
     def next_of(self, chunks: Iterator[Chunk]) -> Bound | None:
         """Return the requests of the next chunk, None if there is none.
 
@@ -192,7 +199,8 @@ class Binder:
                             place,
                             ValueError(
                                 f"it has {len(row)} values, and {len(self._order)} columns are "
-                                "written"
+                                f"written: {', '.join(self._names_in_order())}; columns=[...] "
+                                "names others"
                             ),
                         )
                     )

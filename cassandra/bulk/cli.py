@@ -44,10 +44,18 @@ Copy the rows of a table into another one, which has columns of the same names a
 same cluster, or of the one that --to-hosts names. Nulls are not written.
 """
 EPILOG = """\
-A file of TOML gives any of these options by its long name, with underscores: hosts = ["10.0.0.1"],
-max_errors = 10. What stands in the command comes first.
+Any of these options may be in a TOML file (--config), by its long name with underscores:
+hosts = ["10.0.0.1"], max_errors = 10. Options of the command line override those of the file.
 
-exit codes: 0 if all went well, 1 if not, 2 if the command cannot be understood
+examples:
+  python -m cassandra.bulk load shop.orders orders-*.csv.gz --hosts 10.0.0.1
+  python -m cassandra.bulk load shop.orders orders.csv --null "" --null NULL --dry-run
+  python -m cassandra.bulk load shop.orders orders.csv --max-errors -1 --failed-rows bad.jsonl
+  python -m cassandra.bulk unload shop.orders orders-folder --format csv
+  python -m cassandra.bulk copy shop.orders archive.orders --where "day < '2026-01-01'"
+  python -m cassandra.bulk count shop.orders
+
+exit codes: 0 if everything went well, 1 if not, 2 if the command line is wrong
 """
 
 
@@ -71,16 +79,25 @@ def _command(commands: Any, name: str, text: str, description: str) -> argparse.
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("table", metavar="TABLE", help="keyspace.table")
     add = parser.add_argument
-    add("table", metavar="TABLE", help="keyspace.table")
-    add("--hosts", nargs="+", metavar="HOST", help="contact points (default: 127.0.0.1)")
-    add_connection_options(parser)
-    add("--config", type=Path, metavar="FILE", help="a file of TOML with options")
-    add("--consistency-level", metavar="LEVEL", help="for example LOCAL_QUORUM")
-    add("--timeout", type=float, metavar="SECONDS", help="for each request")
-    add("--concurrency", type=int, metavar="N", help="requests in flight at most")
+    add("--config", type=Path, metavar="FILE", help="a TOML file with options")
     add("--json", action="store_true", help="print the report as JSON")
-    add("--compress", action="store_true", help="compress requests, if a network is slow")
+    connection = parser.add_argument_group("connection")
+    connection.add_argument(
+        "--hosts", nargs="+", metavar="HOST", help="contact points (default: 127.0.0.1)"
+    )
+    add_connection_options(connection)
+    add = parser.add_argument_group("requests").add_argument
+    add("--consistency-level", metavar="LEVEL", help="such as LOCAL_QUORUM (default: LOCAL_ONE)")
+    add("--timeout", type=float, metavar="SECONDS", help="for each request (default: 10)")
+    add(
+        "--concurrency",
+        type=int,
+        metavar="N",
+        help="maximum number of requests in flight (default: 1024 for load, 16 otherwise)",
+    )
+    add("--compress", action="store_true", help="compress requests (for slow networks)")
     return parser
 
 
@@ -89,7 +106,12 @@ def _add_scan(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--where", metavar="CONDITION", help="a condition in CQL")
     add("--page-size", type=int, metavar="ROWS", help="rows of a page (default: 5000)")
-    add("--splits", type=int, metavar="N", help="ranges of tokens (default: of about 32 MiB)")
+    add(
+        "--splits",
+        type=int,
+        metavar="N",
+        help="token ranges (default: of about 32 MiB each)",
+    )
 
 
 def _add_unload(parser: argparse.ArgumentParser) -> None:
@@ -100,7 +122,7 @@ def _add_unload(parser: argparse.ArgumentParser) -> None:
     add("--columns", metavar="NAMES", help="columns to write: a,b,c")
     add("--format", choices=("csv", "jsonl", "parquet"), help="default: parquet")
     add("--compression", metavar="CODEC", help="gzip, or a codec of Parquet")
-    add("--decimals", metavar="PRECISION,SCALE", help="decimals of Parquet (default: texts)")
+    add("--decimals", metavar="PRECISION,SCALE", help="decimals of Parquet (default: strings)")
     add("--varints", choices=("text", "int64"), help="varints of Parquet (default: text)")
 
 
@@ -138,33 +160,45 @@ def _add_load(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``load``."""
     add = parser.add_argument
     add("files", nargs="+", metavar="FILE", help="files, folders or globs; - is standard input")
-    add("--columns", metavar="NAMES", help="columns to write: a,b,c, or field=column,field=column")
-    add("--format", choices=("csv", "jsonl", "parquet"), help="by default by the files' names")
-    add("--no-header", dest="header", action="store_false", help="the files have no line of names")
-    add("--delimiter", help="between fields of CSV (default: a comma; a tabulator in .tsv)")
-    add("--quote", help="around fields of CSV")
+    add = parser.add_argument_group("format of the files").add_argument
+    add("--format", choices=("csv", "jsonl", "parquet"), help="default: by the files' names")
+    add("--no-header", dest="header", action="store_false", help="CSV without a line of names")
+    add("--delimiter", help="between fields of CSV (default: a comma; a tab in .tsv)")
+    add("--quote", help="around fields of CSV (default: a double quote)")
     add(
         "--null",
         metavar="TEXT",
         action=_Repeated,
-        help="a text that stands for null in CSV (default: the empty one); may be said again",
+        help="string that means null in CSV (default: the empty string); may be repeated",
     )
     add("--encoding", metavar="NAME", help="of CSV and JSON lines (default: utf-8)")
-    add("--ignore", metavar="NAMES", help="fields to leave out: a,b,c")
     add("--date-format", metavar="FORMAT", help="as for strptime (default: ISO 8601)")
     add("--timestamp-format", metavar="FORMAT", help="as for strptime (default: ISO 8601)")
-    add("--batch", choices=("replica", "partition", "none"), help="which rows go together")
-    add("--ttl", type=int, metavar="SECONDS", help="how long all values live")
-    add("--ttl-column", metavar="FIELD", help="the field that has it for each row")
-    add("--timestamp", type=int, metavar="MICROSECONDS", help="the write time of all rows")
-    add("--timestamp-column", metavar="FIELD", help="the field that has it for each row")
-    add("--counters", action="store_true", help="add values to counters")
-    add("--max-errors", type=int, metavar="N", help="rows that may fail; -1 for any number")
-    add("--failed-rows", metavar="FILE", help="keep rows that failed in a file of JSON lines")
-    add("--checkpoint", metavar="FILE", help="go on from there if the command is run again")
-    add("--restart", action="store_true", default=None, help="begin anew, whatever it says")
-    add("--dry-run", action="store_true", help="read and check all rows, send none")
-    add("--no-progress", dest="progress", action="store_false", help="do not show how far it is")
+    add = parser.add_argument_group("what is written").add_argument
+    add("--columns", metavar="NAMES", help="columns to write: a,b,c, or field=column,field=column")
+    add("--ignore", metavar="NAMES", help="fields to leave out: a,b,c")
+    add(
+        "--batch",
+        choices=("replica", "partition", "none"),
+        help="which rows are grouped (default: replica)",
+    )
+    add("--ttl", type=int, metavar="SECONDS", help="time to live of all values")
+    add("--ttl-column", metavar="FIELD", help="field with the time to live of each row")
+    add("--timestamp", type=int, metavar="MICROSECONDS", help="write time of all rows")
+    add("--timestamp-column", metavar="FIELD", help="field with the write time of each row")
+    add("--counters", action="store_true", help="add the values to counters")
+    add = parser.add_argument_group("errors and progress").add_argument
+    add("--dry-run", action="store_true", help="read and check all rows, write none")
+    add(
+        "--max-errors",
+        type=int,
+        metavar="N",
+        help="number of rows that may fail (default: 0); -1 for no limit",
+    )
+    add("--failed-rows", metavar="FILE", help="write rows that failed to a file of JSON lines")
+    add("--checkpoint", metavar="FILE", help="resume from there if the command is run again")
+    add("--restart", action="store_true", default=None, help="ignore what the checkpoint says")
+    add("--no-progress", dest="progress", action="store_false", help="do not show progress")
     # Shown at a terminal, unless it is refused.
     parser.set_defaults(header=True, progress=None)
 

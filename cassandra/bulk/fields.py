@@ -17,6 +17,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
+from cassandra._misspelt import nearest
 from cassandra.bulk.chunks import Column, Reading
 from cassandra.bulk.opened import no_column
 from cassandra.query.tables.rows import is_array
@@ -78,10 +79,22 @@ def check_names(
         if wanted is None and table is not None and name not in table.columns and not is_note(name):
             raise ValueError(
                 f"the source has a column {name!r}, and table {table.keyspace_name}."
-                f"{table.name} has none of this name, but {', '.join(table.columns)}: columns= "
-                f"says which are written, and how they are called in the source ({source}); ignore="
-                " leaves columns out"
+                f"{table.name} has none of this name, but {', '.join(table.columns)}"
+                f"{_meant(name, table.columns)}: columns= says which are written, and how they are "
+                f"called in the source ({source}); ignore= leaves columns out"
             )
+
+
+def _meant(name: str, columns: Iterable[str]) -> str:
+    """Return what a name of a source may mean, for the message that refuses it."""
+    for delimiter in (";", "\t", "|"):
+        if name.count(delimiter):
+            return f" (is the file written with delimiter={delimiter!r}?)"
+    for column in columns:
+        if column.lower() == name.strip().lower():
+            return f" (write columns={{{column!r}: {name!r}}} if it is {column!r})"
+    near = nearest(name, columns, 0.7)
+    return f" (did you mean {near!r}?)" if near else ""
 
 
 def positions_of(names: Sequence[str], source: str, reading: Reading) -> list[int | None]:

@@ -75,9 +75,12 @@ class _JsonLines:
         try:
             row = parsed_json(line)
         except ValueError as error:
-            return ValueError(f"it is not JSON: {error}")
+            return ValueError(f"the line is not JSON: {error}; each line is one object")
         if not isinstance(row, dict):
-            return TypeError(f"it is {type(row).__name__}, not an object of JSON")
+            return TypeError(
+                f"the line is a JSON {'array' if isinstance(row, list) else type(row).__name__}, "
+                "not an object: write one object a line, without brackets and commas around them"
+            )
         if not self._unmended.isdisjoint(row):
             name = next(name for name in row if name in self._unmended)
             return ValueError(f"it failed in another load, and {name!r} was not mended since")

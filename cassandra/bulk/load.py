@@ -33,7 +33,7 @@ from cassandra.bulk.pacing import Pace
 from cassandra.bulk.progress import Progress
 from cassandra.bulk.report import LoadError, LoadReport, RowFailure
 from cassandra.bulk.retrying import delay_before_retry, may_pass
-from cassandra.bulk.sources import chunks_of, fields_of_each, files_of, is_file_of
+from cassandra.bulk.sources import chunks_of, fields_of_each, files_of, is_file_of, rows_of_columns
 from cassandra.bulk.target import Plan, columns_of, full_name, plan_of, static_plan, table_of
 from cassandra.bulk.texts import Formats
 from cassandra.bulk.worker import Worker
@@ -146,6 +146,7 @@ class Load:
         own = [] if options.checkpoint is None else [os.fspath(options.checkpoint)]
         own += [f"{path}.tmp" for path in own]
         # Looked for once: the list is the same for all that follows.
+        source = rows_of_columns(source)
         self._files = files_of(source, own)
         self._source = source if self._files is None else self._files
         for name in ("failed_rows", "checkpoint"):

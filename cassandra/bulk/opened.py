@@ -87,7 +87,12 @@ def bad_byte(text: str) -> str | None:
     :param text: the line, decoded with ``surrogateescape``.
     """
     found = None if text.isascii() else _BAD_BYTE.search(text)
-    return None if found is None else f"byte 0x{ord(found[0]) - 0xDC00:02x} is not UTF-8"
+    if found is None:
+        return None
+    return (
+        f"byte 0x{ord(found[0]) - 0xDC00:02x} is not UTF-8: write encoding='latin-1', 'cp1252' or "
+        "whatever the file is in"
+    )
 
 
 class Pipes:

@@ -97,6 +97,13 @@ class LoadOptions:
             value = getattr(self, name)
             if value is not None and (not isinstance(value, str) or len(value) != 1):
                 raise ValueError(f"{name} must be one character, but is {value!r}")
+        for name in ("date_format", "timestamp_format"):
+            form = getattr(self, name, None)
+            if isinstance(form, str) and "%" not in form:
+                raise ValueError(
+                    f"{name} is a format of datetime.strptime, but is {form!r}: write '%d/%m/%Y' "
+                    "for 31/12/2026, '%m/%d/%y' for 12/31/26"
+                )
         if isinstance(self.columns, str):
             raise TypeError(
                 "columns is a list of names, or a dict of fields and columns, not the text "
@@ -196,4 +203,5 @@ def load_options(given: Mapping[str, Any]) -> LoadOptions:
 
 def _check_count(name: str, value: object, least: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ValueError(f"{name} must be an integer from {least} on, but is {value!r}")
+        hint = "; None is for no limit" if name == "max_errors" else ""
+        raise ValueError(f"{name} must be an integer from {least} on, but is {value!r}{hint}")

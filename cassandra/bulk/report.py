@@ -7,7 +7,7 @@ from typing import Any
 
 from cassandra.errors import DriverException
 
-__all__ = ["LoadError", "LoadReport", "RowFailure"]
+__all__ = ["LoadError", "LoadReport", "RowFailure", "counted"]
 
 MOST_FAILURES = 100
 
@@ -89,23 +89,33 @@ class LoadReport:
     def __str__(self) -> str:
         verb = "would be written" if self.is_dry else "written"
         done = self.read - self.failed if self.is_dry else self.written
+        retried = f", {self.retries:,} retried" if self.retries else ""
         lines = [
-            f"{done:,} rows {verb} to {self.target} in {self.seconds:.1f} s "
+            f"{counted(done, 'row')} {verb} to {self.target} in {self.seconds:.1f} s "
             f"({self.rows_per_second:,.0f} rows/s, {self.bytes:,} bytes, "
-            f"{self.requests:,} requests, {self.retries:,} of them again)"
+            f"{counted(self.requests, 'request')}{retried})"
         ]
         if self.skipped:
-            lines.append(f"{self.skipped:,} rows were done before, by the checkpoint")
-        if self.not_applied:
             lines.append(
-                f"{self.not_applied:,} rows were not applied, as their condition was not met"
+                f"{self.skipped:,} rows were skipped: the checkpoint says that they are written"
             )
+        if self.not_applied:
+            lines.append(f"{self.not_applied:,} rows were not applied: their condition was not met")
         if self.failed:
             lines.append(f"{self.failed:,} rows failed:")
             lines += [f"  {one}" for one in self.failures[:10]]
             if self.failed > 10:
                 lines.append(f"  ... and {self.failed - 10:,} more")
         return "\n".join(lines)
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: "1 row", "2,000 rows".
+
+    :param number: how many there are.
+    :param noun: in the singular; its plural ends in s.
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 class LoadError(DriverException):

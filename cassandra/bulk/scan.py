@@ -16,8 +16,10 @@ from collections.abc import (
 )
 from contextlib import aclosing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypedDict
 
+from cassandra._habits import SCAN, add_habits
+from cassandra._misspelt import nearest
 from cassandra._steps import adrive, drive
 from cassandra.bulk.checkpoint import Checkpoint
 from cassandra.bulk.plain import PlainRows, plain_session
@@ -40,6 +42,24 @@ if TYPE_CHECKING:
 Page: TypeAlias = "ResultSet[Any] | AsyncResultSet[Any]"
 
 __all__ = ["AsyncScan", "Batches", "Scan", "ScanOptions", "acount", "count"]
+
+
+_INSTEAD = {
+    **dict.fromkeys(
+        ("limit", "max_rows", "nrows"),
+        "for the first rows, write itertools.islice(session.scan(table), n), or execute SELECT "
+        "... LIMIT n",
+    ),
+    **dict.fromkeys(("fetch_size", "batch_size", "chunksize"), "write page_size=n"),
+    **dict.fromkeys(
+        ("filter", "condition", "filters"), "write where='column > ?', parameters=[...]"
+    ),
+    **dict.fromkeys(
+        ("delimiter", "null", "quote", "encoding", "sep", "header", "date_format"),
+        "CSV is written with commas, in UTF-8, with an empty field for null",
+    ),
+    **dict.fromkeys(("workers", "threads", "parallelism"), "write concurrency=n"),
+}
 
 
 class ScanOptions(TypedDict, total=False):
@@ -111,7 +131,11 @@ class _ScanBase:
             "row_type": given.pop("row_type", None),
         }
         if given:
-            raise TypeError(f"a scan does not have the option {next(iter(given))!r}")
+            name = next(iter(given))
+            known = sorted(ScanOptions.__annotations__)
+            near = nearest(name, known, 0.6)
+            hint = f"did you mean {near!r}?" if near else f"there are {', '.join(known)}"
+            raise TypeError(f"a scan does not have the option {name!r}; {_INSTEAD.get(name, hint)}")
         if self.splits is not None:
             _positive("splits", self.splits)
         # What else a checkpoint belongs to: a copy has its target, say.
@@ -235,6 +259,39 @@ class Batches:
         :param batches: the batches.
         """
         return self._pyarrow.Table.from_batches(batches, self.schema)
+
+
+class Arrays:
+    """Makes a dict of NumPy arrays of pages, as `ResultSet.to_numpy` does."""
+
+    def __init__(self) -> None:
+        self._columnar = columnar_module()
+        self._columnar.numpy_module("to_numpy")
+        self._form: Any = None
+        self._pages: list[Any] = []
+
+    def add(self, result: Page) -> None:
+        """Take a page in.
+
+        :param result: the result whose page it is.
+        :raises ValueError: if its columns are not those of the first page.
+        """
+        message = rows_message(result._message)
+        if self._form is None:
+            self._form = result._numpy_form()
+        plan = self._form.column_plan_of(message.metadata)
+        self._columnar.check_same(self._form.column_plan.layout, plan.layout)
+        self._pages.append(self._form.each(message.columns(plan)))
+
+    def joined(self) -> dict[str, Any]:
+        """Return the arrays of all pages.
+
+        :raises ValueError: if there was no page: a checkpoint says that all was read.
+        """
+        if self._form is None:
+            raise ValueError("the checkpoint says that all was read already")
+        arrays: dict[str, Any] = self._form.joined(self._pages)
+        return arrays
 
 
 class Frames:
@@ -380,6 +437,17 @@ class Scan(_ScanBase):
         # Polars has no type for months beside days and nanoseconds.
         return polars.from_arrow(self.to_arrow(**{"durations": "struct", **options}))
 
+    def to_numpy(self) -> dict[str, Any]:
+        """Return the whole table as a dict of column name to NumPy array.
+
+        :raises ValueError: if two columns have the same name, or a checkpoint says that all rows
+            were read already.
+        """
+        maker = Arrays()
+        for page in self.pages():
+            maker.add(page)
+        return maker.joined()
+
     def token_ranges(self) -> list[TokenRange]:
         """Return the ranges that it reads, in the order of their tokens."""
         if self.ranges is not None:
@@ -465,6 +533,24 @@ class AsyncScan(_ScanBase):
             maker.add(page)
         return maker.frame()
 
+    async def to_numpy(self) -> dict[str, Any]:
+        """Return the whole table as a dict of column name to NumPy array.
+
+        :raises ValueError: if two columns have the same name, or a checkpoint says that all rows
+            were read already.
+        """
+        maker = Arrays()
+        async for page in self.pages():
+            maker.add(page)
+        return maker.joined()
+
+    if not TYPE_CHECKING:  # type checkers refuse `for` by themselves
+
+        def __iter__(self) -> NoReturn:
+            raise TypeError(
+                "pages have to be awaited: write `async for row in session.scan(table)`"
+            )
+
     async def to_polars(self, **options: Any) -> Any:
         """Return the whole table as a `polars.DataFrame`.
 
@@ -513,3 +599,7 @@ async def acount(
         async for page in pages:
             total += rows.tuples(page)[0][0]
     return total
+
+
+add_habits(Scan, SCAN)
+add_habits(AsyncScan, SCAN)

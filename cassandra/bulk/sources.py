@@ -7,6 +7,7 @@ the other, in the order of their names; no more than a chunk of them is in memor
 from __future__ import annotations
 
 import glob
+import logging
 import os
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Set
@@ -22,7 +23,9 @@ from cassandra.bulk.opened import STANDARD_INPUT, bare_name, is_pipe
 from cassandra.errors import DependencyException
 from cassandra.query.tables.rows import is_array, is_arrow, is_frame
 
-__all__ = ["chunks_of", "fields_of_each", "files_of", "is_file_of", "kind_of"]
+__all__ = ["chunks_of", "fields_of_each", "files_of", "is_file_of", "kind_of", "rows_of_columns"]
+
+log = logging.getLogger(__name__)
 
 _ENDINGS = {
     ".csv": "csv",
@@ -59,6 +62,44 @@ def kind_of(path: str, wanted: str | None) -> str:
     return found
 
 
+class RowsOfColumns(Sequence[dict[str, Any]]):
+    """The rows of columns that a program has by name.
+
+    :param columns: a sequence or an array of values for each column.
+    :raises ValueError: if they are not of one length.
+    """
+
+    def __init__(self, columns: Mapping[str, Any]) -> None:
+        lengths = {str(name): len(values) for name, values in columns.items()}
+        if len(set(lengths.values())) > 1:
+            shown = ", ".join(f"{name!r} has {count}" for name, count in lengths.items())
+            raise ValueError(f"the columns are of different lengths: {shown}")
+        self._columns = columns
+        self._count = next(iter(lengths.values()), 0)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[at] for at in range(*index.indices(self._count))]
+        if not 0 <= index < self._count:
+            raise IndexError(index)
+        return {name: values[index] for name, values in self._columns.items()}
+
+
+def rows_of_columns(source: object) -> object:
+    """Return the rows of a mapping of columns; any other source as it is.
+
+    :param source: as for `chunks_of`.
+    """
+    if isinstance(source, Mapping) and source:
+        values = source.values()
+        if all(hasattr(one, "__len__") and not isinstance(one, (str, bytes)) for one in values):
+            return RowsOfColumns(source)
+    return source
+
+
 def chunks_of(source: object, reading: Reading) -> Generator[Chunk, None, None]:
     """Return an iterator over the rows of a source.
 
@@ -77,14 +118,15 @@ def chunks_of(source: object, reading: Reading) -> Generator[Chunk, None, None]:
         return _chunks_of_files(paths, reading)
     if isinstance(source, (bytes, bytearray, Mapping)):
         raise TypeError(
-            "rows come from a file, a frame or an iterable, not from a single "
-            f"{type(source).__name__}"
+            "rows come from a file, a frame, a mapping of columns or an iterable, not from a "
+            f"single {type(source).__name__}: write [row] for one row"
         )
     if is_array(source) or is_frame(source) or is_arrow(source):
         return _chunks(_parts_of_table(source, reading), reading.skip.row)
     if not isinstance(source, Iterable):
         raise TypeError(
-            f"rows come from a file, a frame or an iterable, not from {type(source).__name__}"
+            "rows come from a file, a frame, a mapping of columns or an iterable, not from "
+            f"{type(source).__name__}"
         )
     return _chunks(_parts_of_rows(source), reading.skip.row)
 
@@ -260,6 +302,9 @@ def fields_of_each(source: object, reading: Reading) -> list[tuple[str, list[str
         each = [
             (path, fields_of_file(path, kind_of(path, reading.format), reading)) for path in paths
         ]
+        for path, names in each:
+            if names == []:
+                log.warning("%s is empty: it has no header, and no rows", path)
         return [(path, names) for path, names in each if names != []]
     if is_array(source):
         found: Any = getattr(source, "dtype", None)

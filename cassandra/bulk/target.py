@@ -131,7 +131,8 @@ def plan_of(
     if missing:
         raise ValueError(
             f"column {missing[0]!r} of the primary key of {table.keyspace_name}.{table.name} is "
-            "not among the columns that are written"
+            f"not among the columns that are written: {', '.join(names)} (the index of a pandas "
+            "frame is no column: write frame.reset_index())"
         )
     # INSERT is refused for tables with counters: they are changed by UPDATE.
     if any(table.columns[name].cql_type == "counter" for name in names):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from cassandra.bulk.checkpoint import write_json
 from cassandra.bulk.plain import PlainRows
+from cassandra.bulk.report import counted
 from cassandra.bulk.scan import AsyncScan, Batches, Scan, size_of
 from cassandra.bulk.texts import json_of, refuse_other
 from cassandra.client.columnar import columnar_module, rows_message
@@ -68,8 +69,8 @@ class UnloadReport:
 
     def __str__(self) -> str:
         return (
-            f"{self.rows} rows in {len(self.files)} files, {self.bytes} bytes, "
-            f"{self.seconds:.1f} s ({self.rows_per_second:.0f} rows/s)"
+            f"{counted(self.rows, 'row')} in {counted(len(self.files), 'file')}, "
+            f"{self.bytes:,} bytes, {self.seconds:.1f} s ({self.rows_per_second:,.0f} rows/s)"
         )
 
 

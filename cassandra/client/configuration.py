@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import enum
+import warnings
 import weakref
 from collections.abc import Hashable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from cassandra._habits import stack_level
 from cassandra._impl import implementation
 from cassandra._imports import Deferred, at_first_cluster, import_all, import_module
 from cassandra._misspelt import check_spelling, class_attribute
@@ -21,6 +23,7 @@ from cassandra.client.observing import ObservedByCluster
 from cassandra.client.pool_sizes import PoolSizes
 from cassandra.client.settings.checks import instance
 from cassandra.client.settings.names import instead_of
+from cassandra.client.settings.old_style import OldStyle
 from cassandra.client.settings.setting import ConstructorOnly
 from cassandra.client.settings.table import ClusterSettings
 from cassandra.client.shard_awareness import ShardAwareness
@@ -207,6 +210,19 @@ class ClusterBase(
         else:
             value = setting.hidden(value)  # before what follows: an error shows local variables
         super().__setattr__(name, value)
+        if (
+            setting is not None
+            and self._core is not None
+            and not (setting.may_change or isinstance(setting, OldStyle))
+        ):
+            level = stack_level()
+            if level == 2:  # the program, and not the driver that says what it has found out
+                warnings.warn(
+                    f"Cluster.{name} has no effect after connect: set it before, "
+                    "or give it to the constructor",
+                    RuntimeWarning,
+                    stacklevel=level,
+                )
 
     def _follow_tls(self) -> None:
         """Let connections from now on speak TLS as the settings say."""
@@ -269,6 +285,11 @@ class ClusterBase(
         return ConfigMode.LEGACY if legacy else ConfigMode.UNCOMMITTED
 
     def _make_profiles(self, profiles: Mapping[Any, ExecutionProfile] | None) -> None:
+        if profiles is not None and not isinstance(profiles, Mapping):
+            raise TypeError(
+                "execution_profiles must be a mapping of names to profiles, but is of type "
+                f"{type(profiles).__name__}: write {{EXEC_PROFILE_DEFAULT: profile}}"
+            )
         made = dict(profiles or {})
         for name, profile in made.items():
             if not isinstance(profile, ExecutionProfile):

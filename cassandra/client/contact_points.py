@@ -52,6 +52,11 @@ def _check_contact_point(point: object) -> None:
         )
     if not address.strip():
         raise ValueError(f"a contact point must not be empty, but one is {point!r}")
+    if "://" in address:
+        raise ValueError(
+            f"a contact point is an address, not a URL, but one is {point!r}: "
+            "write Cluster(['10.0.0.1'], port=9042)"
+        )
     # More than one colon is an IPv6 address.
     if "," in address or address.count(":") == 1 or address.startswith("["):
         raise ValueError(

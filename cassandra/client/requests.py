@@ -8,9 +8,11 @@ path of a bound statement takes all these steps in one call, `happy_path.bound_r
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from cassandra._habits import stack_level
 from cassandra._imports import at_first_cluster
 from cassandra.client.checks import (
     check_host,
@@ -101,6 +103,30 @@ _TEXTS = (str, SimpleStatement)
 _USUAL_PARAMETERS = frozenset({tuple, list, dict})
 
 
+def _warn_of_parameters(query: object) -> None:
+    """Warn that the parameters of a call do nothing: as with other drivers, they are ignored."""
+    advice = (
+        "pass them to batch.add(statement, parameters)"
+        if isinstance(query, BatchStatement)
+        else "execute the prepared statement itself, session.execute(prepared, parameters)"
+    )
+    warnings.warn(
+        f"the parameters are ignored: a {type(query).__name__} has its values already; {advice}",
+        RuntimeWarning,
+        stacklevel=stack_level(),
+    )
+
+
+def _advice_for(query: object) -> str:
+    """Return what to write in place of something that is no query."""
+    if hasattr(query, "__await__"):
+        query.close() if hasattr(query, "close") else None
+        return "; write `await session.prepare(...)`"
+    if isinstance(query, (list, tuple)):
+        return "; execute one statement at a time, several together as a BatchStatement"
+    return "; decode it first" if isinstance(query, bytes) else ""
+
+
 class RequestMaker:
     """Makes the requests of a session. A base of the sessions of both faces."""
 
@@ -171,6 +197,7 @@ class RequestMaker:
         elif not isinstance(statement, Statement):
             raise TypeError(
                 f"a query is a str or a statement, not {type(statement).__name__}: {statement!r}"
+                f"{_advice_for(statement)}"
             )
         return target, statement
 
@@ -259,6 +286,8 @@ class RequestMaker:
         if isinstance(query, (BoundStatement, BatchStatement)) or (
             isinstance(query, _TEXTS) and are_empty(parameters)
         ):
+            if parameters is not None and not are_empty(parameters):
+                _warn_of_parameters(query)
             parameters = None
         if parameters is not None and type(parameters) not in _USUAL_PARAMETERS:
             check_parameters(parameters)

@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra._forks import renew_in_child
+from cassandra._habits import CLUSTER, add_habits
 from cassandra._imports import at_first_cluster
 from cassandra.client.checks import check_keyspace, no_keyspace
 from cassandra.client.configuration import ClusterBase, engine_core
@@ -489,3 +490,5 @@ def _after_fork_in_child() -> None:
 atexit.register(_shutdown_all)
 
 Cluster.__module__ = "cassandra.cluster"
+
+add_habits(Cluster, CLUSTER)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic
 
 from cassandra._forks import renew_in_child
+from cassandra._habits import FUTURE, add_habits
 from cassandra._imports import at_first_cluster
 from cassandra._threads import GreenEvent, Lock, at_home, get_ident, green_library
 from cassandra.cluster.final_hooks import FinalMethod, finish_wrapped
@@ -532,3 +533,5 @@ class ResponseFuture(Generic[R]):
 
 
 ResponseFuture.__module__ = "cassandra.cluster"
+
+add_habits(ResponseFuture, FUTURE)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from cassandra._habits import RESULT, add_habits, no_attribute
 from cassandra._imports import at_first_cluster
 from cassandra.client.columnar import ColumnarResult, ReadByColumns
 from cassandra.client.display import DisplayedResult
@@ -23,6 +24,8 @@ else:
 __all__ = ["ResultSet"]
 
 T = TypeVar("T")
+
+_NO_ROW = "the result has no rows; result.one() returns None then"
 
 
 class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
@@ -63,7 +66,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         # Called for what is not there: the future that nobody has needed yet.
         made_of = self._made_of if name == "response_future" else None
         if made_of is None:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            raise no_attribute(self, name)
         session, request, row_factory = made_of
         # `setdefault`: if two threads ask for it, both get the same one.
         return self.__dict__.setdefault("response_future", session._future_of(request, row_factory))
@@ -241,11 +244,19 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     def __getitem__(self, index: int | slice) -> Any:
         if index == 0 and not self._is_list and self._iterator is None:
-            first = self.current_rows[0]  # one() of other programs: reads no further page
+            rows = self.current_rows  # one() of other programs: reads no further page
+            try:
+                first = rows[0]
+            except IndexError:
+                raise IndexError(_NO_ROW) from None
             self._is_indexed = True
             return first
         self._enter_list_mode("indexing")
-        return self._page[index]
+        try:
+            return self._page[index]
+        except IndexError:
+            count = len(self._page)
+            raise IndexError(f"there is no row {index}: the result has {count} rows") from None
 
     def __eq__(self, other: object) -> bool:
         self._enter_list_mode("comparing")
@@ -318,3 +329,5 @@ def result_of(session: Any, request: Any, row_factory: Any) -> ResultSet[Any]:
 
 
 ResultSet.__module__ = "cassandra.cluster"
+
+add_habits(ResultSet, RESULT, length="write len(result.all())")

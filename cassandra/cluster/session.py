@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 from weakref import ref
 
+from cassandra._habits import SESSION, SESSION_SETTINGS, add_habits
 from cassandra._imports import Deferred, at_first_cluster
 from cassandra.client.checks import (
     check_keyspace,
@@ -607,3 +608,6 @@ class Session(SessionBase, KnownSession):
 
 
 Session.__module__ = "cassandra.cluster"
+
+add_habits(Session, SESSION)
+add_habits(Session, SESSION_SETTINGS, settings=True)

@@ -124,7 +124,7 @@ def uuid_bytes(value: object) -> bytes:
         try:
             return uuid_module.UUID(value).bytes
         except ValueError:
-            refuse_value(value, "does not spell a UUID")
+            refuse_value(value, "is not a UUID")
     data: bytes = member_or_refuse(uuid_bytes, value, "a UUID")
     return data
 
@@ -331,7 +331,7 @@ def decimal_parts(value: object) -> tuple[int, int]:
             # In a context of our own: the thread's may trap signals that are not errors here.
             value = decimal.Decimal(cast("tuple[int, Sequence[int], int]", value), WIDE_CONTEXT)
         except (decimal.InvalidOperation, ValueError, TypeError):
-            refuse_value(value, "does not spell a decimal")
+            refuse_value(value, "is not a decimal number")
     if not value.is_finite():
         refuse_value(value, "has no decimal form in CQL (it is not finite)")
     # Its scientific text has all its digits and its exponent; as_tuple() makes an object for each

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._imports import at_first_cluster
-from cassandra._misspelt import check_spelling
+from cassandra._misspelt import check_spelling, nearest
 from cassandra.consistency import ConsistencyLevel, checked_serial
 from cassandra.policies.balancing import DCAwareRoundRobinPolicy, LoadBalancingPolicy
 from cassandra.policies.retry import RetryPolicy
@@ -168,11 +169,63 @@ class ExecutionProfile(_Attributes):
         return copy
 
 
+_INSTEAD = {
+    **dict.fromkeys(("timeout", "default_timeout"), "write request_timeout=seconds"),
+    **dict.fromkeys(("retry", "retries", "max_retries"), "write retry_policy=RetryPolicy()"),
+    **dict.fromkeys(
+        ("fetch_size", "page_size"),
+        "write fetch_size of a statement, or session.default_fetch_size",
+    ),
+    "consistency": "write consistency_level=ConsistencyLevel...",
+    "name": "the name is the key in Cluster(execution_profiles={name: profile})",
+    "keyspace": "write cluster.connect(keyspace)",
+}
+
+
+def _advising(init: Any) -> Any:
+    """Return the constructor, whose error for an unknown setting says what to write."""
+
+    @functools.wraps(init)
+    def construct(self: Any, *args: Any, **settings: Any) -> None:
+        for name in settings:
+            # A subclass has attributes and settings of its own, and hands on what is the profile's.
+            if name not in _SETTINGS:
+                raise TypeError(f"ExecutionProfile has no setting {name!r}{_instead_of(name)}")
+        init(self, *args, **settings)
+
+    return construct
+
+
+def _instead_of(name: str) -> str:
+    if name in _INSTEAD:
+        return f": {_INSTEAD[name]}"
+    near = nearest(name, _SETTINGS, 0.6)
+    return f"; did you mean {near!r}?" if near else f"; it has {', '.join(sorted(_SETTINGS))}"
+
+
 _SETTINGS = frozenset(ExecutionProfile.__annotations__) | frozenset(_Attributes.__annotations__)
 
 
 def _observers(name: str, observers: object) -> Any:
     return checked_observers(observers, "profile")
+
+
+# What users write for the kind of the rows.
+_ROW_CLASSES: dict[Any, str] = {
+    dict: "dict_factory",
+    tuple: "tuple_factory",
+    list: "tuple_factory",
+}
+
+
+def _policy(name: str, policy: object) -> Any:
+    """Return a policy; a class without its brackets fails only when the policy is needed."""
+    if isinstance(policy, type):
+        raise TypeError(
+            f"{name} must be an instance, but is the class {policy.__name__}: "
+            f"write {policy.__name__}(...)"
+        )
+    return policy
 
 
 def checked_timeout(name: str, timeout: object) -> Any:
@@ -195,8 +248,13 @@ def checked_row_factory(name: str, factory: object) -> Any:
 
     :param name: the setting, for the message.
     :param factory: what a program gives.
-    :raises TypeError: if it cannot be called.
+    :raises TypeError: if it cannot be called, or is a built-in class of another kind of rows.
     """
+    if isinstance(factory, type) and factory in _ROW_CLASSES:
+        raise TypeError(
+            f"{name} is called with the names of the columns and the rows, so that "
+            f"{factory.__name__} does not serve: write {_ROW_CLASSES[factory]} of cassandra.query"
+        )
     if not callable(factory):
         raise TypeError(
             f"{name} must be a function of column names and rows, but is {factory!r} "
@@ -205,11 +263,17 @@ def checked_row_factory(name: str, factory: object) -> Any:
     return factory
 
 
+# By name: type checkers know the parameters.
+setattr(ExecutionProfile, "__init__", _advising(ExecutionProfile.__init__))  # noqa: B010
+
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "load_balancing_policy": _policy,
     "request_observers": _observers,
     "request_timeout": checked_timeout,
+    "retry_policy": _policy,
     "row_factory": checked_row_factory,
     "serial_consistency_level": checked_serial,
+    "speculative_execution_policy": _policy,
 }
 
 

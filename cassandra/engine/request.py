@@ -17,6 +17,7 @@ from cassandra.engine.failures import as_exception, fault_among
 from cassandra.engine.null_positions import null_positions
 from cassandra.engine.overrides import refuse_overrides
 from cassandra.engine.prepare.again import Reprepare
+from cassandra.engine.server_hints import advice_for
 from cassandra.engine.server_warnings import log_warnings
 from cassandra.errors import (
     ConnectionException,
@@ -25,6 +26,7 @@ from cassandra.errors import (
     OperationTimedOut,
     ProtocolError,
     RequestExecutionException,
+    RequestValidationException,
     refused_everywhere,
 )
 from cassandra.policies.retry import FallthroughRetryPolicy, RetryPolicy
@@ -37,6 +39,7 @@ from cassandra.protocol.messages.errors import (
     ReadFailureMessage,
     ReadTimeoutErrorMessage,
     ServerError,
+    SyntaxException,
     TruncateError,
     UnavailableErrorMessage,
     WriteFailureMessage,
@@ -54,6 +57,7 @@ if TYPE_CHECKING:
     from cassandra.engine.connection import Connection
     from cassandra.engine.happy_path import Attempt, RequestBase
     from cassandra.engine.pools.pool import HostPool
+    from cassandra.engine.request_bodies import AnyBody
     from cassandra.errors import ReadTimeout, Unavailable, WriteTimeout
     from cassandra.metadata.host import Host
     from cassandra.policies.retry import Decision
@@ -294,6 +298,9 @@ class Request(RequestBase):
     def _on_error(self, attempt: Attempt, connection: Connection, message: ErrorMessage) -> None:
         error = message.to_exception()
         _say_where(error, f"(from {attempt.host}, executing {self.request_body.describe()})")
+        advice = _advice_for(error, self.request_body)
+        if advice is not None:
+            _say_where(error, f"({advice})")
         nulls = null_positions(error, self.request_body)
         if nulls is not None:
             _say_where(error, nulls)
@@ -486,6 +493,16 @@ class _DelayedRetry:
     def fail(self, error: Exception) -> None:
         """The session is closed."""
         self._request.fail(error)
+
+
+def _advice_for(error: Exception, request_body: AnyBody) -> str | None:
+    """Return what to write instead of a statement that the server refuses; None if unknown."""
+    if not isinstance(error, RequestValidationException):
+        return None
+    text = getattr(request_body, "query", None) or request_body.statement_text()
+    # Without the values: the advice is about what the program has written.
+    template = getattr(text, "template", text) or ""
+    return advice_for(str(error), template, isinstance(error, SyntaxException))
 
 
 def _say_where(error: Exception, where: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from cassandra._habits import METADATA, add_habits
 from cassandra.metadata.host import Host
 from cassandra.metadata.placement.replication import ReplicationStrategy
 from cassandra.metadata.placement.routing import RingMembers, Routing, TokenMap
@@ -282,3 +283,5 @@ class Metadata(bases.MetadataBase):
 
 
 Metadata.__module__ = "cassandra.metadata"
+
+add_habits(Metadata, METADATA)

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from cassandra._habits import HOST, add_habits
 from cassandra.metadata.endpoint import DefaultEndPoint, EndPoint
 from cassandra.query.settings import NOT_SET
 
@@ -192,3 +193,5 @@ class Host(bases.HostBase):
 
 # Programs know the class as `cassandra.pool.Host`.
 Host.__module__ = "cassandra.pool"
+
+add_habits(Host, HOST)

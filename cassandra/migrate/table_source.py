@@ -102,7 +102,11 @@ SOURCE = [
         what=(
             "Arguments by names that no driver documents are a ``TypeError``, and attributes of a "
             "cluster, session or profile that are a misspelt setting an ``AttributeError``. An "
-            "object of your own subclass takes such an attribute, and the log has a warning once."
+            "object of your own subclass takes such an attribute, and the log has a warning once. "
+            "A ``RuntimeWarning`` names what has no effect: misspelt settings of a statement, "
+            "settings of a cluster after ``connect``, parameters beside a batch or a bound "
+            "statement. The class of a policy in place of a policy, and ``row_factory=dict``, "
+            "are a ``TypeError`` at once."
         ),
         why="A setting that is misspelled would have no effect.",
         do="Correct the name, which the error does too, or leave it out.",

@@ -17,6 +17,7 @@ begin with ``cassandra_driver_``. ``docs/_static/grafana.json`` is a dashboard o
 
 from __future__ import annotations
 
+import logging
 import sys
 import weakref
 from collections.abc import Iterator, Sequence
@@ -39,6 +40,10 @@ if TYPE_CHECKING:
 
 __all__ = ["ClusterCollector"]
 
+log = logging.getLogger(__name__)
+
+# The clusters that have a collector.
+_with_collector: weakref.WeakSet[Any] = weakref.WeakSet()
 _HOST = ("cluster", "host", "datacenter", "rack")
 
 
@@ -60,6 +65,13 @@ class ClusterCollector(Collector):
     ) -> None:
         self._cluster = weakref.ref(cluster)
         self._name = name
+        if cluster in _with_collector:
+            log.warning(
+                "%r has a ClusterCollector already: a second one counts each request again, under "
+                "another label",
+                cluster,
+            )
+        _with_collector.add(cluster)
         self.counters = RequestCounters(buckets)
         """The counters."""
         cluster.add_request_observer(self.counters)

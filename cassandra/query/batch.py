@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cassandra import _impl
+from cassandra._habits import BATCH, add_habits
 from cassandra.consistency import ConsistencyLevel
 from cassandra.encoder import Encoder
 from cassandra.query.bound import BoundStatement, name_statement
@@ -592,3 +593,5 @@ def _is_lwt(entry: Entry) -> bool:
 for _class in (BatchType, BatchStatement):
     _class.__module__ = "cassandra.query"
 del _class
+
+add_habits(BatchStatement, BATCH)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -190,7 +191,22 @@ def name_statement(error: BaseException, query: str) -> None:
     without_compiled_frames(error)
     # The error keeps its class and traceback: callers catch TypeError and ValueError.
     if error.args and isinstance(error.args[0], str):
-        error.args = (f"{error.args[0]} (in {query_head(query)})", *error.args[1:])
+        said = error.args[0]
+        error.args = (f"{said} (in {query_head(query)}){_advice_for(said, query)}", *error.args[1:])
+
+
+def _advice_for(message: str, query: str) -> str:
+    """Return what to write instead, for mistakes that the message alone does not explain."""
+    if re.search(r"\((?:list|tuple|set)\) is not (?!a mapping|a collection|a tuple)", message):
+        if re.search(r"\bIN\s*\(\s*(\?|:\w+)\s*\)", query, re.IGNORECASE):
+            return "; write IN ?, without parentheses, to bind a list of values"
+        return (
+            "; the values of one row are bound here: for many rows, write "
+            "session.execute_concurrent_with_args(prepared, rows) or batch.add_many(prepared, rows)"
+        )
+    if "(dict) is not" in message:
+        return "; a row of named values is passed as it is, not inside a list or tuple"
+    return ""
 
 
 BoundStatement.__module__ = "cassandra.query"

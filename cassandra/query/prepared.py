@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._forks import renew_in_child
+from cassandra._habits import PREPARED, add_habits
 from cassandra._threads import Lock
 from cassandra.consistency import ConsistencyLevel
 from cassandra.protocol.column_specs import ResultMetadata
@@ -230,3 +231,5 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
 
 
 PreparedStatement.__module__ = "cassandra.query"
+
+add_habits(PreparedStatement, PREPARED)

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from cassandra._habits import STATEMENT_SETTINGS, add_habits
+
 if TYPE_CHECKING:
     from cassandra import bases
     from cassandra.policies.retry import RetryPolicy
@@ -91,3 +93,5 @@ class StatementSettings(bases.SettingsBase):
 
 
 SETTINGS = bases.SettingsBase.__slots__
+
+add_habits(StatementSettings, STATEMENT_SETTINGS, settings=True)

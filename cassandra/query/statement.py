@@ -330,6 +330,8 @@ def bind_params(
             reason += "; %s is for a sequence, write %(name)s"
         elif not isinstance(params, Mapping) and "%(" in text:
             reason += "; %(name)s is for a mapping, write %s"
+        elif "%s" not in text and "%(" not in text:
+            reason = "the text has no placeholder: write %s or ?, without quotes"
         raise (MissingParameter if missing else type(error))(
             f"the placeholders of {query_head(query)} do not fit the {given} given: {reason}"
         ) from error

@@ -104,18 +104,23 @@ def _make(
     progress.begin(
         f"preparing a class-data archive for Cassandra {version} on Java {java.version} (once)"
     )
+
+    def look() -> None:
+        watch()
+        progress.update("")
+
     work = _work_directory(archive)
     try:
         # The base archive keeps its final place: the one on top of it remembers the name.
         if not os.path.exists(
             os.path.join(java.home, "lib", "server", "classes.jsa")
         ) and not os.path.exists(bottom):
-            _dump_base(java, work, bottom)
+            _dump_base(java, work, bottom, look)
         made = os.path.join(work, "classes.jsa")
         flags = [*_WITH_AGENT, f"-XX:ArchiveClassesAtExit={made}"]
         if os.path.exists(bottom):
             flags.append(f"-XX:SharedArchiveFile={bottom}")
-        _train(version, java, jars, subnet, work, flags, watch)
+        _train(version, java, jars, subnet, work, flags, look)
         if not os.path.exists(made):
             raise CommandFailed("Java ended without writing it", code=None, output="")
         # In one step: an archive is there only when it is whole.
@@ -138,7 +143,7 @@ def _make(
         shutil.rmtree(work, ignore_errors=True)
 
 
-def _dump_base(java: JavaRuntime, work: str, bottom: str) -> None:
+def _dump_base(java: JavaRuntime, work: str, bottom: str, watch: Callable[[], None]) -> None:
     made = os.path.join(work, "base.jsa")
     command = [
         java.executable,
@@ -149,7 +154,11 @@ def _dump_base(java: JavaRuntime, work: str, bottom: str) -> None:
     ]
     with Supervisor() as supervisor:
         supervisor.run(
-            command, cwd=work, output=os.path.join(work, "base.log"), timeout=_DUMP_TIMEOUT_S
+            command,
+            cwd=work,
+            output=os.path.join(work, "base.log"),
+            timeout=_DUMP_TIMEOUT_S,
+            watch=watch,
         )
     os.rename(made, bottom)
 

@@ -9,13 +9,14 @@ from typing import TextIO
 __all__ = ["Progress"]
 
 _REDRAW_S = 0.1
+_SILENCE_S = 10.0  # off a terminal, a step that lasts this long says that it is still at work
 
 
 class Progress:
     """Names the present step.
 
-    On a terminal it is one line that is drawn again and again. Elsewhere it is one line at the
-    start of a step and one at its end.
+    On a terminal it is one line that is redrawn. Elsewhere it is one line at the start of a step,
+    one at its end, and one every ten seconds in between.
     """
 
     def __init__(self, enabled: bool = True, stream: TextIO | None = None) -> None:
@@ -32,19 +33,25 @@ class Progress:
         if self._live:
             self.update("")
         else:
+            self._drawn = self._began
             self._line(f"{step} ...")
 
     def update(self, detail: str) -> None:
-        """Show that something has moved within the step, on a terminal only."""
+        """Show that the step is still at work.
+
+        Callers call it as often as they like: a line is not written more often than anybody reads.
+
+        :param detail: how far the step is, "1 of 3 ready" say.
+        """
         now = time.monotonic()
-        # A terminal is not drawn more often than anybody can read.
-        if not self._live or not self._step or now - self._drawn < _REDRAW_S:
+        if not self._step or now - self._drawn < (_REDRAW_S if self._live else _SILENCE_S):
             return
         self._drawn = now
-        self._write(
-            f"\r\x1b[Kturbocql: {self._step} {f'({detail}) ' if detail else ''}"
-            f"{now - self._began:.0f} s"
-        )
+        line = f"{self._step} {f'({detail}) ' if detail else ''}{now - self._began:.0f} s"
+        if self._live:
+            self._write(f"\r\x1b[Kturbocql: {line}")
+        else:
+            self._line(f"{line} ...")
 
     def done(self, result: str = "done") -> None:
         """End the step."""

@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
-from turbocql_pytest import cassandra_cluster, cassandra_session, pytest_load_initial_conftests
+from turbocql_pytest import (
+    cassandra_cluster,
+    cassandra_session,
+    pytest_configure,
+    pytest_load_initial_conftests,
+)
 
-__all__ = ["cassandra_cluster", "cassandra_session", "pytest_load_initial_conftests"]
+__all__ = [
+    "cassandra_cluster",
+    "cassandra_session",
+    "pytest_configure",
+    "pytest_load_initial_conftests",
+]

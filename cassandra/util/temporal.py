@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import total_ordering
 from typing import TYPE_CHECKING, Any
 
+from cassandra._habits import DATE, TIME, add_habits
 from cassandra._patterns import pattern
 
 if TYPE_CHECKING:
@@ -387,3 +388,6 @@ for _public in (
     _named: Any = _public
     _named.__module__ = "cassandra.util"
 del _public, _named
+
+add_habits(Date, DATE)
+add_habits(Time, TIME)

@@ -1,9 +1,10 @@
-// Search ranks guides first, then the pages that say how to use a thing, then the reference, and the
+// Search ranks the tutorial, the cookbook and the guides first, then the pages that say how to use a thing, then the reference, and the
 // pages for contributors last.
 var Scorer = {
   score: (result) => {
     const [docname, , , , score] = result;
-    if (docname.startsWith("guides/") || docname === "tutorial") return score + 30;
+    if (docname === "tutorial" || docname === "cookbook") return score + 35;
+    if (docname.startsWith("guides/")) return score + 30;
     if (docname.startsWith("api/")) return score;
     if (["architecture", "conventions", "twins", "benchmarks"].includes(docname)) return score - 20;
     return score + 15;

@@ -20,10 +20,16 @@ from cassandra.testing import LocalCluster
 pytestmark = pytest.mark.integration
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = [DOCS / "tutorial.rst", *sorted((DOCS / "guides").glob("*.rst"))]
+PAGES = [
+    DOCS / "tutorial.rst",
+    DOCS / "cookbook.rst",
+    *sorted((DOCS / "guides").glob("*.rst")),
+]
 PYTHON = ".. code-block:: python"
 # Pages that only refer to examples.
 WITHOUT = {"web", "coming-from"}
+# A block that shows what the blocks before it print. In it, "..." is for any text.
+OUTPUT = re.compile(r"( *)\.\. code-block:: text\n +:caption: Output\n\n((?:\1 +.*\n|\n)+)")
 
 
 def blocks(page: Path, directive: str = PYTHON) -> Iterator[tuple[int, str]]:
@@ -34,6 +40,9 @@ def blocks(page: Path, directive: str = PYTHON) -> Iterator[tuple[int, str]]:
             continue
         indent = len(line) - len(line.lstrip())
         taken: list[str] = []
+        # Options are no part of the text.
+        while number + 1 < len(lines) and re.match(r"\s+:\w+:", lines[number + 1]):
+            number += 1
         for following in lines[number + 1 :]:
             if following.strip() and len(following) - len(following.lstrip()) <= indent:
                 break
@@ -77,3 +86,22 @@ def test_its_examples_run(page: Path, node: LocalCluster, tmp_path: Path) -> Non
     )
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr, done.stderr
+    check_output(page.read_text(), done.stdout.replace(host, "127.0.0.1"))
+
+
+def check_output(text: str, printed: str) -> None:
+    """Check that a program prints what its page shows, in this order."""
+    at = 0
+    for _, shown in OUTPUT.findall(text):
+        for line in textwrap.dedent(shown).strip("\n").splitlines():
+            pattern = re.escape(line).replace(re.escape("..."), ".*")
+            found = re.compile(rf"^{pattern}$", re.MULTILINE).search(printed, at)
+            assert found, f"{line!r} is shown, but not printed after {printed[:at][-200:]!r}"
+            at = found.end()
+
+
+def test_the_output_of_a_page_is_compared() -> None:
+    page = ".. code-block:: text\n   :caption: Output\n\n   one\n   t...o\n\nEnd.\n"
+    check_output(page, "zero\none\nhm\ntwo\n")
+    with pytest.raises(AssertionError, match=r"'t\.\.\.o' is shown, but not printed"):
+        check_output(page, "two\none\n")

@@ -36,7 +36,7 @@ def test_the_example_reads_and_copies_a_table(node: LocalCluster, tmp_path: Path
             timeout=180,
         )
         assert done.returncode == 0, done.stderr[-2000:]
-        assert "2000 rows in" in done.stdout
+        assert "2,000 rows in" in done.stdout
         assert "2000 rows copied" in done.stdout
         assert sorted(map(tuple, session.execute("SELECT k, v FROM on_ray.t_copy"))) == rows
         session.execute("DROP KEYSPACE on_ray", timeout=60)

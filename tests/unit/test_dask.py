@@ -22,3 +22,10 @@ def test_options_that_make_no_sense_for_many_processes(name: str) -> None:
     options: dict[str, Any] = {name: True}
     with pytest.raises(ValueError, match=f"does not have the option '{name}'"):
         dask.to_table(None, "ks.t", {}, **options)
+
+
+def test_a_list_of_addresses_is_not_the_settings_of_a_cluster() -> None:
+    with pytest.raises(TypeError, match=r"write {'contact_points': \['10\.0\.0\.1'\]}"):
+        dask.read_table("ks.t", ["127.0.0.1"])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="mapping of settings"):
+        dask.to_table(None, "ks.t", "127.0.0.1")  # type: ignore[arg-type]

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from cassandra.client.settings.table import ClusterSettings
 from tests.dead_links import dead_links
+from tests.programs import page as programs_page
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.rst", *sorted((ROOT / "docs").rglob("*.rst"))]
@@ -59,7 +61,7 @@ def test_no_code_is_wider_than_its_box(page: Path) -> None:
 def test_each_page_is_in_a_menu() -> None:
     docs = ROOT / "docs"
     listed: set[str] = set()
-    for index in (docs / "index.rst", docs / "api" / "index.rst"):
+    for index in (docs / "index.rst", docs / "api" / "index.rst", docs / "api" / "cluster.rst"):
         listed |= {
             str((index.parent / name).relative_to(docs))
             for name in re.findall(r"^   ([\w/-]+)$", index.read_text(), re.M)
@@ -82,6 +84,16 @@ def test_files_that_pages_name_are_there() -> None:
         if not (ROOT / name).exists()
     ]
     assert not missing, "\n".join(missing)
+
+
+def test_the_programs_that_work_are_those_that_are_tried() -> None:
+    assert (ROOT / "docs" / "works-with.inc").read_text() == programs_page.table()
+
+
+def test_each_setting_of_a_cluster_is_in_the_table_of_tasks() -> None:
+    page = (ROOT / "docs" / "api" / "cluster-cluster.rst").read_text()
+    listed = re.findall(r"``(\w+)``", page.partition("Members\n")[0])
+    assert sorted(name for name in listed if name != "Cluster") == sorted(ClusterSettings._table)
 
 
 def test_dead_links_are_found(tmp_path: Path) -> None:

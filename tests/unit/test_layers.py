@@ -21,6 +21,7 @@ LAYERS: list[set[str]] = [
     {
         "_version",
         "_foreign",
+        "_habits",
         "_histogram",
         "_lazy",
         "_misspelt",

@@ -102,6 +102,7 @@ def auth_provider(name: str, provider: object) -> Any:
 
     :raises TypeError: if it is something else. The message does not show it.
     """
+    instance(name, provider)
     if provider is not None and not hasattr(provider, "new_authenticator"):
         kind = provider.kind if isinstance(provider, Secret) else type(provider).__name__
         raise TypeError(

@@ -20,6 +20,35 @@ _OF_PROFILES = {
     "speculative_execution_policy": "speculative_execution_policy",
 }
 
+_LOGIN = "write auth_provider=PlainTextAuthProvider(username, password), from cassandra.auth"
+_KEYSPACE = "write cluster.connect(keyspace)"
+_TLS = "write ssl_context=ssl.create_default_context(cafile=...)"
+_HOSTS = "write contact_points=[...], a list of addresses"
+_ELSEWHERE = {
+    **dict.fromkeys(("username", "user", "password", "credentials", "auth", "passwd"), _LOGIN),
+    **dict.fromkeys(("keyspace", "database", "db", "dbname", "schema"), _KEYSPACE),
+    **dict.fromkeys(("ssl", "tls", "use_ssl", "ssl_enabled", "secure", "ca_certs", "cafile"), _TLS),
+    **dict.fromkeys(("host", "hosts", "nodes", "seeds", "url", "uri", "dsn", "addresses"), _HOSTS),
+    **dict.fromkeys(
+        ("fetch_size", "page_size", "default_fetch_size"),
+        "write session.default_fetch_size = n after connect, or fetch_size of a statement",
+    ),
+    **dict.fromkeys(
+        ("local_dc", "datacenter", "data_center", "local_datacenter"),
+        "write ExecutionProfile(load_balancing_policy=TokenAwarePolicy("
+        "DCAwareRoundRobinPolicy(local_dc=...))) in execution_profiles",
+    ),
+    **dict.fromkeys(
+        ("max_connections", "pool_size", "min_size", "max_size", "minsize", "maxsize"),
+        "write connections_per_host=n; a connection has thousands of requests in flight",
+    ),
+    **dict.fromkeys(
+        ("retries", "max_retries"),
+        "a retry policy decides; write ExecutionProfile(retry_policy=...)",
+    ),
+    "loop": "cassandra.aio.Cluster uses the loop that runs; the blocking Cluster has its own",
+}
+
 
 def instead_of(name: str, known: Iterable[str]) -> str:
     """Return the end of the message about a setting that does not exist: what may be meant.
@@ -27,6 +56,8 @@ def instead_of(name: str, known: Iterable[str]) -> str:
     :param name: the one that was given.
     :param known: the names of all settings.
     """
+    if name in _ELSEWHERE:
+        return f": {_ELSEWHERE[name]}"
     # Programs of other databases have these at the connection.
     if name in _OF_PROFILES:
         return (

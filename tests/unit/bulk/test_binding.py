@@ -77,7 +77,7 @@ def test_rows_that_are_no_rows_of_the_table(binder: Binder) -> None:
         binder, ("a", 1), extra("a", 1, "s", 2, 3), part("a", "s", 2), {"p": "a", "c": 1, "y": 2}
     )
     assert [(place, str(error)) for place, error in found.failures] == [
-        (0, "it has 2 values, and 4 columns are written"),
+        (0, "it has 2 values, and 4 columns are written: p, c, s, r; columns=[...] names others"),
         (1, "it has a field 'x', which is not a column that is written: c, p, r, s"),
         (2, "it has no field 'c', which is of the primary key"),
         (3, "it has a field 'y', which is not a column that is written: c, p, r, s"),

@@ -113,3 +113,19 @@ def test_integers_are_no_dates() -> None:
     pandas = pytest.importorskip("pandas")
     with pytest.raises(ValueError, match="column 'd' is a date"):
         chosen(pandas.DataFrame({"d": [None, 5]}, dtype=object), how)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("id;name", r"delimiter=';'"),
+        ("id\tname", r"delimiter='\\t'"),
+        ("id|name", r"delimiter='\|'"),
+        ("ID", r"columns=\{'id': 'ID'\}"),
+        (" id", r"columns=\{'id': ' id'\}"),
+        ("nam", "did you mean 'name'"),
+    ],
+)
+def test_what_a_name_that_the_table_does_not_have_may_mean(name: str, meant: str) -> None:
+    with pytest.raises(ValueError, match=meant):
+        check_names([name], "a.csv", (), None, TABLE)

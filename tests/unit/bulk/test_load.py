@@ -169,7 +169,7 @@ def test_a_row_that_is_refused_every_time_fails(node: FakeNode, load: Load) -> N
 def test_a_dry_run_sends_nothing(node: FakeNode, load: Load) -> None:
     report = load(node, [(1, "x"), ("y", "z")], dry_run=True, max_errors=None)
     assert (report.read, report.failed, report.written, executed(node)) == (2, 1, 0, 0)
-    assert "1 rows would be written" in str(report)
+    assert "1 row would be written" in str(report)
 
 
 class Stopped(BaseException):
@@ -208,7 +208,7 @@ def test_it_goes_on_from_its_checkpoint(
     assert (report.skipped, report.read, report.written) == (20, 15, 15)
     assert executed(node) - before == 15
     assert not checkpoint.exists()
-    assert "20 rows were done before" in str(report)
+    assert "20 rows were skipped" in str(report)
 
 
 @LOADERS

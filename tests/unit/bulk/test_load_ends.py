@@ -193,7 +193,8 @@ def test_each_bad_row_is_one_row(node: FakeNode, tmp_path: Path) -> None:
     assert sent(node) == {1, 5, 7}
     assert (report.read, report.written, report.failed) == (8, 3, 5)
     assert [str(one).removeprefix(f"{path}, ") for one in report.failures] == [
-        "line 3: byte 0xe9 is not UTF-8",
+        "line 3: byte 0xe9 is not UTF-8: write encoding='latin-1', 'cp1252' or whatever the file "
+        "is in",
         "line 4: 3 fields, but the header has 2",
         "line 5: ',' expected after '\"'",
         "line 8: column 'id': 'six' is not an integer",

@@ -8,11 +8,17 @@ from cassandra.bulk.report import MOST_FAILURES, LoadReport, RowFailure
 def test_it_is_one_line_if_all_went_well() -> None:
     report = LoadReport("ks.t", read=2000, written=2000, seconds=2.0, bytes=9000, requests=200)
     assert str(report) == (
-        "2,000 rows written to ks.t in 2.0 s (1,000 rows/s, 9,000 bytes, 200 requests, 0 of them "
-        "again)"
+        "2,000 rows written to ks.t in 2.0 s (1,000 rows/s, 9,000 bytes, 200 requests)"
     )
     assert report.as_dict()["rows_per_second"] == 1000.0
     assert LoadReport("ks.t").rows_per_second == 0.0
+
+
+def test_it_counts_in_english_and_names_retries_if_there_were_any() -> None:
+    report = LoadReport("ks.t", read=1, written=1, seconds=1.0, bytes=9, requests=1, retries=2)
+    assert str(report) == (
+        "1 row written to ks.t in 1.0 s (1 rows/s, 9 bytes, 1 request, 2 retried)"
+    )
 
 
 def test_failures_are_counted_and_the_first_are_kept() -> None:

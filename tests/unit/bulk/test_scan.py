@@ -259,3 +259,38 @@ def test_each_row_comes_once_if_a_node_dies_in_the_middle(nodes: FakeCluster) ->
                 nodes.nodes[2].refuse_connections()
                 nodes.nodes[2].drop_connections()
     assert sorted(tuple(row) for row in got) == EXPECTED
+
+
+async def test_arrays_of_all_pages(nodes: FakeCluster) -> None:
+    numpy = pytest.importorskip("numpy")
+    nodes.prime(QUERY, Table(no_fault))
+    with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
+        arrays = session.scan("a.t0", page_size=70, splits=4).to_numpy()
+    async with aio.Cluster(**settings(nodes)) as other:
+        others = await (await other.connect()).scan("a.t0", page_size=70, splits=4).to_numpy()
+    for found in (arrays, others):
+        order = numpy.argsort(found["id"])
+        assert found["id"][order].tolist() == list(range(ROWS))
+        assert found["c0"][order].tolist() == [n * 2 for n in range(ROWS)]
+
+
+@pytest.mark.parametrize(
+    ("option", "advice"),
+    [
+        ("limit", r"itertools\.islice"),
+        ("chunksize", "page_size=n"),
+        ("filter", "where="),
+        ("workers", "concurrency=n"),
+        ("delimiter", "with commas"),
+        ("pagesize", "did you mean 'page_size'"),
+        ("colour", "there are checkpoint, "),
+    ],
+)
+def test_an_unknown_option_says_what_to_write(nodes: FakeCluster, option: str, advice: str) -> None:
+    given: Any = {option: 1}
+    with (
+        Cluster(**settings(nodes)) as cluster,
+        cluster.connect() as session,
+        pytest.raises(TypeError, match=f"does not have the option '{option}'; .*{advice}"),
+    ):
+        session.scan("a.t0", **given)

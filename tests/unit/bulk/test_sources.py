@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cassandra.bulk import chunks
+from cassandra.bulk import chunks, sources
 from cassandra.bulk.chunks import Chunk, Column, Position, Reading
 from cassandra.bulk.sources import chunks_of, fields_of_each, kind_of
 from cassandra.bulk.texts import Formats
@@ -77,9 +77,9 @@ def test_rows_that_cannot_be_read_are_errors_of_their_own(tmp_path: Path) -> Non
     path = write(tmp_path / "a.jsonl", '{"id": 1}\n\n[1]\n{"id": "x"}\n{"id"\n')
     (chunk,) = read(path)
     assert chunk.rows[0] == (1, UNSET_VALUE)
-    assert str(chunk.rows[1]) == "it is list, not an object of JSON"
+    assert "the line is a JSON array, not an object" in str(chunk.rows[1])
     assert str(chunk.rows[2]) == "column 'id': 'x' is not an integer"
-    assert "it is not JSON" in str(chunk.rows[3])
+    assert "the line is not JSON" in str(chunk.rows[3])
     assert [chunk.place(at).line for at in range(4)] == [1, 3, 4, 5]
 
 
@@ -167,7 +167,9 @@ def test_rows_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
         assert rows_of(left) == rows[skip:]
         assert all(chunk.place(0).row == chunk.rows[0][0] for chunk in left)
     for wrong in ({"id": 1}, b"x", 5):
-        with pytest.raises(TypeError, match="rows come from a file, a frame or an iterable"):
+        with pytest.raises(
+            TypeError, match="rows come from a file, a frame, a mapping of columns or an iterable"
+        ):
             read(wrong)
 
 
@@ -237,3 +239,28 @@ def test_names_of_fields(tmp_path: Path) -> None:
     assert names(polars.DataFrame({"a": [1]})) == [["a"]]
     numpy = pytest.importorskip("numpy")
     assert names(numpy.zeros(2, dtype=[("a", "i4")])) == [["a"]]
+
+
+def test_columns_of_the_program_are_rows_by_name() -> None:
+    found = sources.rows_of_columns({"id": (1, 2), "name": ["a", "b"]})
+    assert isinstance(found, sources.RowsOfColumns)
+    assert list(found) == found[:] == [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
+    for other in ({}, {"id": 1}, {"id": "abc"}, [1], "a.csv"):
+        assert sources.rows_of_columns(other) is other
+    with pytest.raises(ValueError, match="different lengths: 'id' has 1, 'name' has 2"):
+        sources.rows_of_columns({"id": [1], "name": ["a", "b"]})
+    with pytest.raises(TypeError, match=r"a single dict: write \[row\] for one row"):
+        sources.chunks_of({"id": 1}, reading())
+
+
+def test_an_empty_file_is_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = write(tmp_path / "a.csv", "")
+    assert sources.fields_of_each(path, reading()) == []
+    assert "a.csv is empty: it has no header, and no rows" in caplog.text
+
+
+def test_json_that_is_not_lines_says_so(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.json", '[{"id": 1},\n{"id": 2}]\n["id"]\n')
+    errors = [str(row) for row in rows_of(read(path)) if isinstance(row, Exception)]
+    assert errors[0].startswith("the line is not JSON")
+    assert errors[-1].startswith("the line is a JSON array, not an object: write one object a line")

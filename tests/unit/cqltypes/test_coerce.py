@@ -130,7 +130,7 @@ def test_members_that_are_numbers_or_text_themselves(twins: Twins) -> None:
             t.UUIDType,
             Plain.WORD,
             ValueError,
-            r"^<Plain.WORD: 'word'>: 'word' \(str\) does not spell a UUID",
+            r"^<Plain.WORD: 'word'>: 'word' \(str\) is not a UUID",
         ),
         (
             list_of(t.Int32Type),

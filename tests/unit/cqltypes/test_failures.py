@@ -69,7 +69,7 @@ REFUSED: list[tuple[Any, Any, type[Exception], str]] = [
     (t.AsciiType, "a\u00e9", ValueError, "cannot be encoded as ascii: character 1"),
     (t.BytesType, "abc", TypeError, r"^'abc' \(str\) is not bytes or another buffer$"),
     (t.BytesType, 5, TypeError, "not bytes"),
-    (t.UUIDType, "abc", ValueError, "does not spell a UUID"),
+    (t.UUIDType, "abc", ValueError, "is not a UUID"),
     (t.UUIDType, b"a" * 16, TypeError, "is not a UUID"),
     (t.InetAddressType, "1.2.3", ValueError, "is not an IPv4 or IPv6 address"),
     *[
@@ -103,7 +103,7 @@ REFUSED: list[tuple[Any, Any, type[Exception], str]] = [
     (t.DurationType, Duration(1, -1, 0), ValueError, "mixes positive and negative"),
     (t.DurationType, Duration(2**31, 0, 0), ValueError, "32 bits"),
     (t.DurationType, Duration(0, 0, 2**63), ValueError, "64 bits"),
-    (t.DecimalType, "abc", ValueError, "does not spell a decimal"),
+    (t.DecimalType, "abc", ValueError, "is not a decimal number"),
     (t.DecimalType, decimal.Decimal("NaN"), ValueError, "not finite"),
     (t.DecimalType, decimal.Decimal("1E+2147483649"), ValueError, "exponent out of the range"),
     (t.DecimalType, object, TypeError, "is not a decimal"),

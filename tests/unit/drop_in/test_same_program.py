@@ -77,6 +77,7 @@ def session(node: FakeNode) -> Iterator[Session]:
 
 class TestParameters:
     @pytest.mark.parametrize("parameters", [(2, "b"), [2, "b"], {"k": 2}, (), [], {}, None, 5])
+    @pytest.mark.filterwarnings("ignore:the parameters are ignored")
     def test_a_bound_statement_keeps_its_values(
         self, node: FakeNode, session: Session, parameters: Any
     ) -> None:
@@ -89,6 +90,7 @@ class TestParameters:
         assert sent == [[b"\0\0\0\1", b"a"]] * 2
 
     @pytest.mark.parametrize("parameters", [(5,), {"k": 2}, (), None])
+    @pytest.mark.filterwarnings("ignore:the parameters are ignored")
     def test_a_batch_keeps_its_statements(
         self, node: FakeNode, session: Session, parameters: Any
     ) -> None:

@@ -86,6 +86,7 @@ UNUSUAL: Calls = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:the parameters are ignored")
 @pytest.mark.parametrize("name", [*USUAL, *UNUSUAL])
 async def test_each_way_gives_the_rows(name: str) -> None:
     with node_with_rows() as node:

@@ -196,3 +196,12 @@ def test_clusters_of_one_registry_share_their_metrics() -> None:
             found = {one.name: one for one in collectors[1].collect()}
             assert clusters_on(found) == {name}
         assert clusters_on(opened(registry)) == {name, "third"}
+
+
+def test_a_second_collector_of_a_cluster_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    cluster = Cluster()
+    first = ClusterCollector(cluster)
+    assert caplog.records == []
+    second = ClusterCollector(cluster)
+    assert "has a ClusterCollector already" in caplog.text
+    assert first.counters is not second.counters

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 
+import pytest
+
 from cassandra.testing.progress import Progress
 
 
@@ -19,3 +21,21 @@ def test_progress_off_a_terminal_is_two_lines() -> None:
     quiet = io.StringIO()
     Progress(False, quiet).begin("starting")
     assert quiet.getvalue() == ""
+
+
+def test_a_long_step_is_never_silent_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr("cassandra.testing.progress.time.monotonic", lambda: now)
+    stream = io.StringIO()
+    progress = Progress(stream=stream)
+    progress.begin("preparing")
+    for second in range(1, 26):
+        now = float(second)
+        progress.update("1 of 2" if second > 15 else "")
+    progress.done()
+    assert stream.getvalue().splitlines() == [
+        "turbocql: preparing ...",
+        "turbocql: preparing 10 s ...",
+        "turbocql: preparing (1 of 2) 20 s ...",
+        "turbocql: preparing: done in 25.0 s",
+    ]

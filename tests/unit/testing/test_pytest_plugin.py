@@ -122,3 +122,65 @@ def test_plugin_offers_its_fixtures_and_tolerates_a_machine_without_java(tmp_pat
     )
     assert "1 passed, 1 error" in done.stdout
     assert "MissingRequirement: Cassandra 5.0.9 needs a Java 17 runtime" in done.stdout
+
+
+FAKE_CLUSTER = """
+import pytest
+
+from cassandra.testing import FakeNode
+
+
+class Nodes:
+    def __init__(self, node):
+        self.contact_points, self.port = [node.address], node.port
+
+
+@pytest.fixture(scope="session")
+def cassandra_cluster():
+    with FakeNode() as node:
+        yield Nodes(node)
+        texts = [str(request.query) for request in node.queries()]
+        assert any(text.startswith("CREATE KEYSPACE test_") for text in texts), texts
+        assert any(text.startswith("DROP KEYSPACE test_") for text in texts), texts
+"""
+USES = """
+import pytest
+{mark}
+async def test_it(cassandra_aio_session):
+    result = await cassandra_aio_session.execute("SELECT key FROM system.local")
+    assert result.one().key == "local"
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("plugins", "mark", "outcome"),
+    [
+        (["pytest_asyncio.plugin"], "@pytest.mark.asyncio", "1 passed"),
+        ([], "", "cassandra_aio_session needs pytest-asyncio"),
+    ],
+)
+def test_the_fixture_of_asyncio(
+    tmp_path: Path, plugins: list[str], mark: str, outcome: str
+) -> None:
+    (tmp_path / "conftest.py").write_text(FAKE_CLUSTER)
+    text = USES.format(mark=mark)
+    if not plugins:
+        text = "def test_it(cassandra_aio_session):\n    pass\n"
+    (tmp_path / "test_it.py").write_text(text)
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", os.devnull]
+    for plugin in ["turbocql_pytest", "cassandra.testing.pytest_plugin", *plugins]:
+        command += ["-p", plugin]
+    done = subprocess.run(
+        [*command, f"--rootdir={tmp_path}", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        env={
+            **os.environ,
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+            "PYTHONPATH": str(Path(cassandra.testing.__file__).parents[2]),
+        },
+    )
+    assert outcome in done.stdout, done.stdout + done.stderr

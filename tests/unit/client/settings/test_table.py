@@ -78,7 +78,8 @@ async def test_what_is_live_reaches_the_engine_and_the_rest_does_not(face: Any) 
                 if not isinstance(one, ConstructorOnly) and name != "ssl_options":
                     assert getattr(engine, name) is getattr(cluster, name), name
             cluster.reprepare_on_up = False
-            cluster.idle_heartbeat_timeout = 77
+            with pytest.warns(RuntimeWarning, match="idle_heartbeat_timeout has no effect"):
+                cluster.idle_heartbeat_timeout = 77
             assert engine.reprepare_on_up is False
             assert engine.idle_heartbeat_timeout == 30
         finally:

@@ -1,0 +1,336 @@
+"""Mistakes that users of other libraries make: each message says what to write instead."""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cassandra import ConsistencyLevel, _habits, aio
+from cassandra._misspelt import class_attribute
+from cassandra.auth import PlainTextAuthProvider
+from cassandra.bulk.options import load_options
+from cassandra.bulk.scan import AsyncScan, Scan
+from cassandra.client.settings.names import instead_of
+from cassandra.cluster import Cluster, ExecutionProfile, ResponseFuture, ResultSet, Session
+from cassandra.concurrent import execute_concurrent_with_args
+from cassandra.metadata import Metadata
+from cassandra.policies import (
+    ConstantSpeculativeExecutionPolicy,
+    ExponentialReconnectionPolicy,
+    RetryPolicy,
+    RoundRobinPolicy,
+)
+from cassandra.pool import Host
+from cassandra.query import BatchStatement, PreparedStatement, SimpleStatement
+from cassandra.testing.fake import FakeNode
+from cassandra.util import Date, Time
+
+TABLES: list[tuple[type, dict[str, str]]] = [
+    (Session, _habits.SESSION),
+    (aio.Session, {**_habits.SESSION, **_habits.ASYNC_SESSION}),
+    (Cluster, _habits.CLUSTER),
+    (aio.Cluster, _habits.CLUSTER),
+    (ResultSet, _habits.RESULT),
+    (aio.ResultSet, _habits.RESULT),
+    (ResponseFuture, _habits.FUTURE),
+    (PreparedStatement, _habits.PREPARED),
+    (BatchStatement, _habits.BATCH),
+    (Scan, _habits.SCAN),
+    (AsyncScan, _habits.SCAN),
+    (Metadata, _habits.METADATA),
+    (Host, _habits.HOST),
+    (Date, _habits.DATE),
+    (Time, _habits.TIME),
+]
+
+
+def missing(kind: type, table: dict[str, str]) -> list[str]:
+    return [name for name in table if isinstance(class_attribute(kind, name), _habits.Habit)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "table"), TABLES, ids=[f"{kind.__module__}.{kind.__name__}" for kind, _ in TABLES]
+)
+def test_names_of_other_libraries(kind: type, table: dict[str, str]) -> None:
+    names = missing(kind, table)
+    assert names
+    for name in names:
+        assert not hasattr(kind, name)
+        with pytest.raises(
+            AttributeError, match=rf"'{kind.__name__}' object has no attribute '{name}': \S+"
+        ):
+            getattr(object.__new__(kind), name)
+
+
+def test_they_are_not_among_the_names_of_an_object(session: Session) -> None:
+    names = dir(session)
+    assert {"execute", "shutdown"} <= {*names}
+    assert not {"cursor", "close", "commit"} & {*names}
+
+
+def test_what_a_class_has_stays_as_it_is() -> None:
+    class Mine:
+        first = 1
+
+    _habits.add_habits(Mine, {"first": "no", "second": "write first"})
+    assert Mine.first == 1
+    with pytest.raises(AttributeError, match="write first"):
+        Mine().second  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_a_subclass_and_an_object_may_have_the_names() -> None:
+    class Ours(Session):
+        def close(self) -> str:
+            return "closed"
+
+    ours: Any = Ours.__new__(Ours)
+    assert ours.close() == "closed"
+    ours.cursor = 5
+    assert ours.cursor == 5
+
+
+def test_advice_for_asyncio_awaits() -> None:
+    blocking = {
+        "a": "write session.execute(b)",
+        "c": "write result.one()",
+        "f": "write session.execute(b, (1,)).all()",
+        "g": "write session.is_shutdown",
+    }
+    advice = _habits.awaited(blocking, {"d": "e"})
+    assert advice == {
+        "a": "write await session.execute(b)",
+        "c": "write result.one()",
+        "f": "write (await session.execute(b, (1,))).all()",
+        "g": "write session.is_shutdown",
+        "d": "e",
+    }
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[Session]:
+    with (
+        FakeNode() as node,
+        Cluster([node.address], port=node.port) as cluster,
+        cluster.connect() as session,
+    ):
+        yield session
+
+
+def test_a_result_has_no_length(session: Session) -> None:
+    result: Any = session.execute("SELECT key FROM system.local")
+    with pytest.raises(TypeError, match=r"has no len\(\): write len\(result.all\(\)\)"):
+        len(result)
+    # Whatever asks for a length first, and goes on without.
+    assert not hasattr(result, "__len__")
+    assert operator.length_hint(result, 7) == 7
+    assert len(list(result)) == 1
+
+
+def test_a_result_without_rows_has_no_first_one(session: Session) -> None:
+    result = session.execute("SELECT * FROM system.peers WHERE peer = '10.9.9.9'")
+    with pytest.raises(IndexError, match=r"no rows; result.one\(\) returns None"):
+        result[0]
+    with pytest.raises(IndexError, match="there is no row 3: the result has 0 rows"):
+        result[3]
+
+
+STATEMENTS: list[Any] = [SimpleStatement("SELECT 1"), BatchStatement()]
+
+
+@pytest.mark.parametrize("statement", STATEMENTS, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("name", sorted(_habits.STATEMENT_SETTINGS))
+def test_a_misspelt_setting_of_a_statement_warns(statement: Any, name: str) -> None:
+    with pytest.warns(RuntimeWarning, match=rf"{name} has no effect: (did you mean|write)") as seen:
+        setattr(statement, name, 3)
+    assert seen[0].filename == __file__
+    assert getattr(statement, name) == 3
+    delattr(statement, name)
+    assert not hasattr(statement, name)
+    with pytest.raises(AttributeError):
+        delattr(statement, name)
+
+
+def test_a_misspelt_setting_of_a_session_warns(session: Session) -> None:
+    with pytest.warns(RuntimeWarning, match=r"write session\.default_fetch_size") as seen:
+        session.fetch_size = 3
+    assert seen[0].filename == __file__
+    del session.fetch_size  # type: ignore[attr-defined]
+
+
+def test_a_class_of_the_users_has_settings_of_its_own() -> None:
+    class Ours(SimpleStatement):
+        pass
+
+    ours: Any = Ours("SELECT 1")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ours.timeout = 3
+        ours.consistency_level = ConsistencyLevel.ONE
+    assert ours.timeout == 3
+
+
+def test_settings_after_connect_warn(session: Session) -> None:
+    cluster = session.cluster
+    with pytest.warns(RuntimeWarning, match=r"Cluster\.port has no effect after connect") as seen:
+        cluster.port = cluster.port
+    assert seen[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cluster.control_connection_timeout = 5.0
+        Cluster().port = 9043
+
+
+@pytest.mark.parametrize("size", [0, 1])
+def test_parameters_beside_a_batch_warn(session: Session, size: int) -> None:
+    batch = BatchStatement()
+    batch.add("INSERT INTO t (k) VALUES (1)")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        session.execute(batch, ())
+        session.execute(batch, None)
+    with pytest.warns(RuntimeWarning, match=r"ignored: a BatchStatement has.*batch\.add") as seen:
+        (session.execute, session.execute_async)[size](batch, (1, 2))
+    assert seen[0].filename == __file__
+
+
+def any_settings(settings: Any) -> Any:
+    """Return settings that no type checker knows."""
+    return settings
+
+
+# What is called, with what, and what the message says.
+MISTAKES: dict[str, tuple[type[Exception], Any, str]] = {
+    "a policy's class": (
+        TypeError,
+        lambda: ExecutionProfile(retry_policy=RetryPolicy),  # type: ignore[arg-type]
+        r"write RetryPolicy\(\.\.\.\)",
+    ),
+    "a balancing policy's class": (
+        TypeError,
+        lambda: ExecutionProfile(RoundRobinPolicy),  # type: ignore[arg-type]
+        r"write RoundRobinPolicy\(\.\.\.\)",
+    ),
+    "a speculation policy's class": (
+        TypeError,
+        lambda: ExecutionProfile(
+            speculative_execution_policy=ConstantSpeculativeExecutionPolicy  # type: ignore[arg-type]
+        ),
+        r"write ConstantSpeculativeExecutionPolicy\(\.\.\.\)",
+    ),
+    "a reconnection policy's class": (
+        TypeError,
+        lambda: Cluster(reconnection_policy=ExponentialReconnectionPolicy),  # type: ignore[arg-type]
+        r"write ExponentialReconnectionPolicy\(\.\.\.\)",
+    ),
+    "a provider's class": (
+        TypeError,
+        lambda: Cluster(auth_provider=PlainTextAuthProvider),  # type: ignore[arg-type]
+        r"write PlainTextAuthProvider\(\.\.\.\)",
+    ),
+    "rows as dict": (TypeError, lambda: ExecutionProfile(row_factory=dict), "write dict_factory"),
+    "rows as tuple": (TypeError, lambda: ExecutionProfile(row_factory=tuple), "tuple_factory"),
+    "rows as list": (TypeError, lambda: ExecutionProfile(row_factory=list), "tuple_factory"),
+    "profiles as a list": (
+        TypeError,
+        lambda: Cluster(execution_profiles=[ExecutionProfile()]),  # type: ignore[arg-type]
+        r"write {EXEC_PROFILE_DEFAULT: profile}",
+    ),
+    "timeout of a profile": (
+        TypeError,
+        lambda: ExecutionProfile(**any_settings({"timeout": 3})),
+        "no setting 'timeout': write request_timeout=seconds",
+    ),
+    "a misspelt setting of a profile": (
+        TypeError,
+        lambda: ExecutionProfile(**any_settings({"row_factori": 3})),
+        "did you mean 'row_factory'",
+    ),
+    "an unknown setting of a profile": (
+        TypeError,
+        lambda: ExecutionProfile(**any_settings({"colour": 3})),
+        "no setting 'colour'; it has consistency_level, ",
+    ),
+    "a URL": (ValueError, lambda: Cluster(["http://10.0.0.1:9042"]), r"write Cluster\(\['10"),
+    "a date format of SQL": (
+        ValueError,
+        lambda: load_options({"date_format": "DD/MM/YYYY"}),
+        "write '%d/%m/%Y'",
+    ),
+    "max_errors=-1": (ValueError, lambda: load_options({"max_errors": -1}), "None is for no limit"),
+}
+
+
+@pytest.mark.parametrize("mistake", sorted(MISTAKES))
+def test_the_message_says_what_to_write(mistake: str) -> None:
+    error, call, text = MISTAKES[mistake]
+    with pytest.raises(error, match=text):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("username", "auth_provider=PlainTextAuthProvider"),
+        ("password", "auth_provider=PlainTextAuthProvider"),
+        ("user", "auth_provider=PlainTextAuthProvider"),
+        ("keyspace", r"cluster.connect\(keyspace\)"),
+        ("database", r"cluster.connect\(keyspace\)"),
+        ("ssl", "ssl_context="),
+        ("tls", "ssl_context="),
+        ("host", "contact_points="),
+        ("hosts", "contact_points="),
+        ("dsn", "contact_points="),
+        ("fetch_size", "session.default_fetch_size"),
+        ("local_dc", r"DCAwareRoundRobinPolicy\(local_dc"),
+        ("pool_size", "connections_per_host"),
+        ("retries", "retry_policy"),
+        ("loop", "cassandra.aio"),
+        ("timeout", "request_timeout"),
+    ],
+)
+def test_settings_of_other_clients(name: str, text: str) -> None:
+    for kind in (Cluster, aio.Cluster):
+        with pytest.raises(TypeError, match=f"no setting '{name}': .*{text}"):
+            kind(**any_settings({name: "x"}))
+    assert instead_of(name, ())
+
+
+@pytest.mark.parametrize(
+    ("query", "parameters", "text"),
+    [
+        ("SELECT * FROM t WHERE k = $1", (1,), "no placeholder: write %s or ?"),
+        ("SELECT * FROM t WHERE k = {}", (1,), "no placeholder: write %s or ?"),
+        ("SELECT * FROM t WHERE k = '?'", (1,), "without quotes"),
+        (b"SELECT * FROM t", None, "decode it first"),
+        (["SELECT * FROM t"], None, "one statement at a time"),
+        (None, None, "a query is a str or a statement"),
+        ("SELECT * FROM t WHERE k = %s", 5, r"a single one is written \(value,\)"),
+    ],
+)
+def test_queries(session: Session, query: Any, parameters: Any, text: str) -> None:
+    with pytest.raises(TypeError, match=text):
+        session.execute(query, parameters)
+
+
+async def test_a_statement_that_was_not_awaited() -> None:
+    async with FakeNode() as node, aio.Cluster([node.address], port=node.port) as cluster:
+        session = await cluster.connect()
+        prepared: Any = session.prepare("SELECT * FROM t")
+        with pytest.raises(TypeError, match=r"write `await session\.prepare"):
+            await session.execute(prepared)
+        with pytest.raises(TypeError, match="write `async for row in"):
+            iter(session.scan("system.local"))  # type: ignore[call-overload]
+        result: Any = await session.execute("SELECT key FROM system.local")
+        with pytest.raises(TypeError, match=r"write len\(await result\.fetch_all\(\)\)"):
+            len(result)
+
+
+def test_the_session_comes_first(session: Session) -> None:
+    prepared: Any = object.__new__(PreparedStatement)
+    second: Any = session
+    with pytest.raises(AttributeError, match="take the session first"):
+        execute_concurrent_with_args(prepared, second, [(1,)])
