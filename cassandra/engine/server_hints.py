@@ -75,8 +75,8 @@ _REFUSED: tuple[tuple[str, str], ...] = (
      r"Some clustering keys are missing", "WHERE and INSERT need all columns of the key"),
     (r"PRIMARY KEY part \S+ found in SET part",
      "columns of the key cannot change: insert a new row and delete the old one"),
-    (r"Cannot (?:set|increment) .*counter|counter (?:column|table|update|mutation)s?", "counters change by UPDATE ... SET n = n + ? "
-                                                   "only, in tables that have no other columns"),
+    (r"Cannot (?:set|increment) .*counter|counter (?:column|table|update|mutation)s?",
+     "counters change by UPDATE ... SET n = n + ? only, in tables that have no other columns"),
     (r"Invalid null value|null value in condition|Invalid null value for",
      "a column of the key got None (or NaN, from pandas)"),
     (r"Batch too large", "use execute_concurrent_with_args or session.load in place of a batch "
