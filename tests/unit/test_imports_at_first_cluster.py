@@ -15,9 +15,9 @@ import pytest
 
 import cassandra
 from cassandra import _imports, _lazy
+from tests.house.test_layers import LEVEL, room_of
 from tests.processes import run_python
 from tests.unit.test_imports_deferred import shown_in
-from tests.unit.test_layers import LEVEL, room_of
 
 PACKAGE = Path(cassandra.__file__).parent
 
