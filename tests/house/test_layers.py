@@ -1,16 +1,13 @@
-"""Imports point down only (DESIGN: layers and rooms); faces only hand names on; nothing is imported
-inside functions.
+"""Imports point down, also those that happen late; packages only hand names on.
+
+Each rule is one test, which reports every place that breaks it.
 """
 
 from __future__ import annotations
 
 import ast
-import importlib
-import importlib.util
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-
-import pytest
 
 import cassandra
 
@@ -114,6 +111,34 @@ DEFERRED = {
 }
 
 
+# (module, module above it): a late import that points up, and why it must.
+UPWARD = {
+    ("_lazy", "_compat.reexports"): "names of other drivers' modules come at their first use",
+    ("aio.session", "bulk.load"): "methods of a session that the package bulk carries out",
+    ("aio.session", "bulk.scan"): "methods of a session that the package bulk carries out",
+    ("aio.session", "bulk.unload"): "methods of a session that the package bulk carries out",
+    ("cluster", "_compat.cluster_parts"): "names of cassandra-driver",
+    ("cluster", "_compat.control_connection"): "names of cassandra-driver",
+    ("cluster", "_compat.profiles"): "names of cassandra-driver",
+    ("cluster", "io.libevreactor"): "names of cassandra-driver",
+    ("cluster.final_hooks", "_compat.tracers"): "tracers written for cassandra-driver",
+    ("cluster.known_names", "_compat.cluster"): "attributes of cassandra-driver's classes",
+    ("cluster.session", "bulk.load"): "methods of a session that the package bulk carries out",
+    ("cluster.session", "bulk.scan"): "methods of a session that the package bulk carries out",
+    ("cluster.session", "bulk.unload"): "methods of a session that the package bulk carries out",
+    ("concurrent", "_compat.executors"): "names of cassandra-driver",
+    ("connection", "_compat.connection_parts"): "names of cassandra-driver",
+    ("engine.known_names", "_compat.engine"): "attributes of cassandra-driver's classes",
+    ("metadata", "_compat.schema"): "names of cassandra-driver",
+    ("metrics", "_compat.stats"): "names of scales, which cassandra-driver's metrics need",
+}
+
+# Calls whose arguments name modules that are imported later.
+LATE = {
+    "Deferred", "LazyAttribute", "at_first_cluster", "import_module", "lazy_base", "lazy_names",
+}  # fmt: skip
+
+
 def modules() -> Iterator[tuple[str, Path]]:
     for path in sorted(ROOT.rglob("*.py")):
         parts = path.relative_to(ROOT.parent).with_suffix("").parts
@@ -165,72 +190,122 @@ def runtime_imports(tree: ast.AST) -> Iterator[tuple[str, int, bool]]:
     yield from walk(tree, False)
 
 
-@pytest.mark.parametrize(("module", "path"), ALL, ids=[name for name, _ in ALL])
-def test_imports_point_down(module: str, path: Path) -> None:
-    room = room_of(module)
-    wrong = []
-    for name, line, _ in runtime_imports(ast.parse(path.read_text())):
-        if not name.startswith("cassandra"):
-            continue
-        target = room_of(name)
-        if not room:  # cassandra/__init__.py hands the names of the lowest layers on
-            if LEVEL.get(target, 99) > LEVEL["versions"]:
-                wrong.append(f"line {line}: {name}")
-        elif target not in LEVEL or LEVEL[target] > LEVEL[room]:
-            wrong.append(f"line {line}: {name}")
-    assert not wrong, f"{module} imports upwards, or from a face: {wrong}"
+def is_upward(module: str, target: str) -> bool:
+    room, target_room = room_of(module), room_of(target)
+    # cassandra/__init__.py hands the names of the lowest layers on.
+    highest = LEVEL[room] if room else LEVEL["versions"]
+    return LEVEL.get(target_room, len(LAYERS)) > highest
 
 
-@pytest.mark.parametrize(("module", "path"), ALL, ids=[name for name, _ in ALL])
-def test_code_inside_imports_from_the_module_that_defines(module: str, path: Path) -> None:
-    packages = {name for name, p in ALL if p.name == "__init__.py"} - {
-        "cassandra._accel",
-        "cassandra.util",
+def wrong_imports(is_wrong: Callable[[str, str, bool], bool]) -> list[str]:
+    """Return the imports of all modules that break a rule.
+
+    :param is_wrong: takes the module, the imported module, and whether it is inside a function.
+    """
+    return [
+        f"{module}, line {line}: {name}"
+        for module, tree in TREES.items()
+        for name, line, inside in runtime_imports(tree)
+        if is_wrong(module, name, inside)
+    ]
+
+
+def late_imports(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """(module, line) of each import that happens at the first use, or with the first cluster."""
+    tables = {
+        target.id: node.value
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if isinstance(target, ast.Name)
     }
-    if (
-        path.name == "__init__.py"
-        # A face hands on from its own rooms' faces: cassandra.protocol has names of its messages.
-    ):
-        packages = {name for name in packages if not name.startswith(f"{module}.")}
-    wrong = [
-        f"line {line}: {name}"
-        for name, line, _ in runtime_imports(ast.parse(path.read_text()))
-        if name in packages and (module, name) not in DEFERRED
+    for node in ast.walk(tree):
+        if not (isinstance(node, ast.Call) and called(node) in LATE):
+            continue
+        for argument in [*node.args, *(keyword.value for keyword in node.keywords)]:
+            # The modules may be in a table with a name.
+            if isinstance(argument, ast.Name):
+                argument = tables.get(argument.id, argument)
+            for part in ast.walk(argument):
+                if isinstance(part, ast.Constant) and part.value in KNOWN:
+                    yield part.value, node.lineno
+
+
+def called(node: ast.Call) -> str:
+    return getattr(node.func, "attr", "") or getattr(node.func, "id", "")
+
+
+def short(module: str) -> str:
+    return module.removeprefix("cassandra.")
+
+
+TREES = {name: ast.parse(path.read_text()) for name, path in ALL}
+PACKAGES = {name for name, path in ALL if path.name == "__init__.py"}
+
+
+def test_imports_point_down() -> None:
+    def is_wrong(module: str, name: str, inside: bool) -> bool:
+        return name.startswith("cassandra") and is_upward(module, name)
+
+    assert wrong_imports(is_wrong) == []
+
+
+def test_late_imports_point_down() -> None:
+    upward = {
+        (short(module), short(name)): f"{module}, line {line}: {name}"
+        for module, tree in TREES.items()
+        for name, line in late_imports(tree)
+        if is_upward(module, name)
+    }
+    assert [where for pair, where in upward.items() if pair not in UPWARD] == []
+    assert [pair for pair in UPWARD if pair not in upward] == [], "no longer needed in UPWARD"
+
+
+def test_late_imports_are_found() -> None:
+    source = """
+_HOME = dict.fromkeys(("A", "B"), "cassandra.aio.session")
+_find = lazy_names(__name__, _HOME)
+load = Deferred("cassandra.bulk.load")
+at_first_cluster(__name__, Request="cassandra.engine.request", json="json")
+one = _imports.import_module("cassandra.limits").one
+logger = getLogger("cassandra.cluster")
+"""
+    assert [*late_imports(ast.parse(source))] == [
+        ("cassandra.aio.session", 3),
+        ("cassandra.bulk.load", 4),
+        ("cassandra.engine.request", 5),
+        ("cassandra.limits", 6),
     ]
-    assert not wrong, f"{module} imports from a package's face: {wrong}"
 
 
-@pytest.mark.parametrize(("module", "path"), ALL, ids=[name for name, _ in ALL])
-def test_imports_inside_functions_are_for_optional_packages(module: str, path: Path) -> None:
-    wrong = [
-        f"line {line}: {name}"
-        for name, line, inside in runtime_imports(ast.parse(path.read_text()))
-        if inside and name.partition(".")[0] not in OPTIONAL and (module, name) not in DEFERRED
-    ]
-    assert not wrong, f"{module} imports inside a function: {wrong}"
+def test_code_inside_imports_from_the_module_that_defines() -> None:
+    faces = PACKAGES - {"cassandra._accel", "cassandra.util"}
+
+    def is_wrong(module: str, name: str, inside: bool) -> bool:
+        # A package hands on names of packages inside it: cassandra.protocol has those of messages.
+        is_own = module in PACKAGES and name.startswith(f"{module}.")
+        return name in faces and not is_own and (module, name) not in DEFERRED
+
+    assert wrong_imports(is_wrong) == []
 
 
-@pytest.mark.parametrize(
-    ("module", "path"), [(m, p) for m, p in ALL if p.name == "__init__.py"], ids=str
-)
-def test_a_package_face_only_hands_names_on(module: str, path: Path) -> None:
+def test_imports_inside_functions_are_for_optional_packages() -> None:
+    def is_wrong(module: str, name: str, inside: bool) -> bool:
+        return inside and name.partition(".")[0] not in OPTIONAL and (module, name) not in DEFERRED
+
+    assert wrong_imports(is_wrong) == []
+
+
+def test_packages_only_hand_names_on() -> None:
     allowed = (ast.Import, ast.ImportFrom, ast.Expr, ast.Assign, ast.AnnAssign, ast.For, ast.Delete)
     wrong = [
-        f"line {node.lineno}"
-        for node in ast.parse(path.read_text()).body
+        f"{module}, line {node.lineno}"
+        for module in sorted(PACKAGES)
+        for node in TREES[module].body
         if not (
             isinstance(node, allowed)
             or is_type_checking(node)
             or getattr(node, "name", "") in ("__getattr__", "__dir__")
         )
     ]
-    assert not wrong, f"{module} holds code: {wrong}"
-
-
-@pytest.mark.parametrize("module", [name for name, _ in ALL])
-def test_every_module_can_be_imported_and_says_what_it_is_for(module: str) -> None:
-    if importlib.util.find_spec("pytest") is None and module.endswith("pytest_plugin"):
-        return
-    if module.endswith("__main__"):
-        return
-    assert (importlib.import_module(module).__doc__ or "").strip()
+    assert wrong == []

@@ -14,8 +14,6 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 import cassandra
 
 HERE = Path(__file__).parents[1] / "unit"
@@ -182,22 +180,26 @@ def test_each_module_has_a_test_module_of_its_name() -> None:
     assert without == [], "write the test module, or say in GUARDED_BY which test guards the module"
 
 
-@pytest.mark.parametrize("test", TESTS)
-def test_each_test_module_has_a_module_of_its_name(test: str) -> None:
-    mirrored = any(is_mirror(test, module) for module in MODULES)
-    entry = listed(test, ACROSS)
-    if entry is None:
-        assert mirrored, "name it after the module that it guards, or say in ACROSS what it guards"
-    else:
-        assert not mirrored, f"it mirrors a module, and {entry} is for those that do not"
+def test_each_test_module_has_a_module_of_its_name() -> None:
+    without = [
+        test
+        for test in TESTS
+        if listed(test, ACROSS) is None and not any(is_mirror(test, name) for name in MODULES)
+    ]
+    assert without == [], "name it after the module that it guards, or say in ACROSS what it guards"
 
 
-@pytest.mark.parametrize(("module", "test"), GUARDED_BY.items())
-def test_exceptions_are_still_needed_and_their_tests_there(module: str, test: str) -> None:
-    assert (HERE / test).is_file()
-    found = [one for one in MODULES if listed(one, {module: test}) and holds_code(one)]
-    assert found, "there is no such module, or nothing in it to test"
-    assert not all(map(has_own_test, found)), "it has a test module of its own by now"
+def test_exceptions_are_still_needed() -> None:
+    for test in TESTS:
+        entry = listed(test, ACROSS)
+        assert entry is None or not any(is_mirror(test, name) for name in MODULES), (
+            f"{test} mirrors a module, and {entry} is for those that do not"
+        )
+    for name, test in GUARDED_BY.items():
+        assert (HERE / test).is_file(), test
+        guarded = [one for one in MODULES if listed(one, {name: test}) and holds_code(one)]
+        assert guarded, f"there is no {name}, or nothing in it to test"
+        assert not all(map(has_own_test, guarded)), f"{name} has a test module of its own"
 
 
 def test_rooms_across_modules_are_there() -> None:
