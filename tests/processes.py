@@ -6,8 +6,10 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import cassandra
 
@@ -45,3 +47,38 @@ def run_python(
             timeout=timeout,
             check=False,
         )
+
+
+def wait_for_end(process: subprocess.Popen[Any], seconds: float) -> int:
+    """Wait until a process ends, and return its status.
+
+    :param seconds: after these the process is killed.
+    :raises AssertionError: with what its threads were doing, if the process had to be killed.
+    """
+    begun = time.monotonic()
+    try:
+        return process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        states = _states(process.pid)
+        process.kill()
+        process.wait()
+        raise AssertionError(
+            f"the process had not ended after {time.monotonic() - begun:.0f} s: {states}"
+        ) from None
+
+
+def _states(pid: int) -> str:
+    """Describe the threads of a process: whether they run, what they wait for, their CPU time."""
+    threads = []
+    for task in sorted(Path(f"/proc/{pid}/task").glob("*")):
+        try:
+            state, *fields = (task / "stat").read_text().rpartition(")")[2].split()
+            call = (task / "syscall").read_text().split()[0]
+            place = (task / "wchan").read_text()
+        except OSError as error:
+            threads.append(str(error))
+            continue
+        # Of the fields behind the state, the 11th and 12th are ticks of CPU time (proc(5)).
+        ticks = int(fields[10]) + int(fields[11])
+        threads.append(f"state {state}, system call {call}, in {place}, {ticks} ticks")
+    return "; ".join(threads) or "its threads cannot be read here"
