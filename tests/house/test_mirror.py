@@ -83,7 +83,6 @@ GUARDED_BY = {
     # The mapper: parts of models and querysets that only work together.
     "cqlengine/columns/scalars.py": "cqlengine/columns/test_base.py",
     "cqlengine/descriptors.py": "cqlengine/test_models.py",
-    "cqlengine/management.py": "../integration/cqlengine/test_management.py",
     "cqlengine/mapping.py": "cqlengine/test_models.py",
     "cqlengine/named.py": "cqlengine/query/test_queryset.py",
     "cqlengine/operators.py": "cqlengine/test_clauses.py",
