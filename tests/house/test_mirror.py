@@ -83,12 +83,10 @@ GUARDED_BY = {
     # The mapper: parts of models and querysets that only work together.
     "cqlengine/columns/scalars.py": "cqlengine/columns/test_base.py",
     "cqlengine/descriptors.py": "cqlengine/test_models.py",
-    "cqlengine/mapping.py": "cqlengine/test_models.py",
     "cqlengine/named.py": "cqlengine/query/test_queryset.py",
     "cqlengine/operators.py": "cqlengine/test_clauses.py",
     "cqlengine/query/expressions.py": "cqlengine/query/test_queryset.py",
     "cqlengine/query/model_queryset.py": "cqlengine/query/test_queryset.py",
-    "cqlengine/running.py": "cqlengine/query/test_queryset.py",
     "cqlengine/values.py": "cqlengine/test_models.py",
     # Types: their classes are tested through the codecs that they choose.
     "cqltypes/geo.py": "cqltypes/codecs/test_base.py",
@@ -106,7 +104,6 @@ GUARDED_BY = {
     "metadata/schema/grouping.py": "engine/schema/test_reading_on_nodes.py",
     "metadata/schema/pages.py": "metadata/schema/test_tables.py",
     "protocol/columnar/arrow_cells.py": "protocol/columnar/test_column_buffers.py",
-    "protocol/columnar/layouts.py": "protocol/columnar/test_column_buffers.py",
     "protocol/columnar/pages.py": "client/test_columnar.py",
     "protocol/messages/streamed.py": "drop_in/test_handlers.py",
     "protocol/params.py": "protocol/test_bodies.py",
