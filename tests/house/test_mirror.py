@@ -56,7 +56,6 @@ GUARDED_BY = {
     # What sources read, piece by piece.
     "bulk/chunks.py": "bulk/test_sources.py",
     "bulk/csv_fields.py": "bulk/test_csv_rows.py",
-    "bulk/csv_files.py": "bulk/test_csv_rows.py",
     "bulk/files.py": "bulk/test_sources.py",
     "bulk/opened.py": "bulk/test_sources.py",
     "bulk/groups.py": "bulk/test_grouping.py",
@@ -66,7 +65,6 @@ GUARDED_BY = {
     "engine/attempts.py": "engine/test_happy_path.py",
     "cluster/final_hooks.py": "drop_in/test_tracers.py",
     # Security: each needs a certificate or a service, which the tests of that room share.
-    "client/cloud.py": "security/test_astra.py",
     "column_encryption/keyed.py": "column_encryption/test_policies.py",
     "engine/tls.py": "security/test_tls.py",
     # Names that programs know, and parts of today's drivers that are not here.
@@ -86,7 +84,6 @@ GUARDED_BY = {
     "cqlengine/named.py": "cqlengine/query/test_queryset.py",
     "cqlengine/operators.py": "cqlengine/test_clauses.py",
     "cqlengine/query/expressions.py": "cqlengine/query/test_queryset.py",
-    "cqlengine/query/model_queryset.py": "cqlengine/query/test_queryset.py",
     "cqlengine/values.py": "cqlengine/test_models.py",
     # Types: their classes are tested through the codecs that they choose.
     "cqltypes/geo.py": "cqltypes/codecs/test_base.py",
