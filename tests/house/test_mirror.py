@@ -97,11 +97,9 @@ GUARDED_BY = {
     "engine/resolving.py": "engine/test_happy_path.py",
     "engine/session.py": "faults/test_faults_of_connections.py",
     # Rows of the schema tables, and pages by columns: from the bytes of a node to objects.
-    "metadata/schema/build.py": "engine/schema/test_reading_on_nodes.py",
     "metadata/schema/grouping.py": "engine/schema/test_reading_on_nodes.py",
     "metadata/schema/pages.py": "metadata/schema/test_tables.py",
     "protocol/columnar/arrow_cells.py": "protocol/columnar/test_column_buffers.py",
-    "protocol/columnar/pages.py": "client/test_columnar.py",
     "protocol/messages/streamed.py": "drop_in/test_handlers.py",
     "protocol/params.py": "protocol/test_bodies.py",
     "query/tables/": "query/tables/test_values.py",
