@@ -19,7 +19,7 @@ def deferred_in(tree: ast.AST) -> Iterator[tuple[str, str, str]]:
             and called(node.value) == "Deferred"
             and isinstance(node.value.args[0], ast.Constant)
         ):
-            module = node.value.args[0].value
+            module = str(node.value.args[0].value)
             yield node.targets[0].id, module, module
 
 
@@ -40,7 +40,7 @@ def with_the_first_cluster(tree: ast.AST) -> Iterator[tuple[str, str, str]]:
 
 def seen_by_checkers(tree: ast.AST) -> dict[str, str]:
     """Return what type checkers find under each name that a source imports."""
-    seen = {}
+    seen: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             seen |= {

@@ -43,53 +43,21 @@ GUARDED_BY = {
     # Which implementation is in use decides what all tests import.
     "_impl.py": "test_twins.py",
     # The faces: the same tests run on both.
+    "client/settings/": "drop_in/test_settings.py",
     "aio/columnar.py": "client/test_columnar.py",
-    "client/settings/docstrings.py": "drop_in/test_settings.py",
-    "client/settings/shard_options.py": "client/test_shard_awareness.py",
-    "client/settings/texts.py": "drop_in/test_settings.py",
-    "client/settings/for_engine.py": "drop_in/test_settings.py",
-    "client/filling.py": "test_concurrent.py",
-    "client/observing.py": "test_observers.py",
     "observed.py": "test_observers.py",
-    # The options of two commands, each of which is called with them.
-    "_connecting.py": "bulk/test_cli.py",
     # What sources read, piece by piece.
-    "bulk/chunks.py": "bulk/test_sources.py",
-    "bulk/csv_fields.py": "bulk/test_csv_rows.py",
     "bulk/files.py": "bulk/test_sources.py",
-    "bulk/opened.py": "bulk/test_sources.py",
-    "bulk/groups.py": "bulk/test_grouping.py",
     # The setting is looked at by the tests of its effect; routes are watched as they are used.
     "engine/control/query_fallback.py": "engine/control/test_fallback_requests.py",
     "engine/control/route_watch.py": "engine/control/test_client_routes.py",
     "engine/attempts.py": "engine/test_happy_path.py",
-    "cluster/final_hooks.py": "drop_in/test_tracers.py",
-    # Security: each needs a certificate or a service, which the tests of that room share.
-    "column_encryption/keyed.py": "column_encryption/test_policies.py",
+    # Security: it needs certificates, which the tests of that package share.
     "engine/tls.py": "security/test_tls.py",
     # Names that programs know, and parts of today's drivers that are not here.
-    "_compat/cluster.py": "drop_in/test_enterprise.py",
-    "_compat/cluster_parts.py": "drop_in/test_parts.py",
-    "_compat/control_connection.py": "drop_in/test_tracers.py",
-    "_compat/engine.py": "drop_in/test_tracers.py",
-    "_compat/graph.py": "drop_in/test_enterprise.py",
-    "_compat/profiles.py": "drop_in/test_enterprise.py",
-    "_compat/refusal.py": "drop_in/test_enterprise.py",
-    "_compat/tracers.py": "drop_in/test_tracers.py",
-    "connection.py": "drop_in/test_behaviour.py",
+    "_compat/": "drop_in/test_tracers.py",
     "engine/known_names.py": "drop_in/test_tracers.py",
-    # The mapper: parts of models and querysets that only work together.
-    "cqlengine/columns/scalars.py": "cqlengine/columns/test_base.py",
-    "cqlengine/descriptors.py": "cqlengine/test_models.py",
-    "cqlengine/named.py": "cqlengine/query/test_queryset.py",
-    "cqlengine/operators.py": "cqlengine/test_clauses.py",
-    "cqlengine/query/expressions.py": "cqlengine/query/test_queryset.py",
-    "cqlengine/values.py": "cqlengine/test_models.py",
-    # Types: their classes are tested through the codecs that they choose.
-    "cqltypes/geo.py": "cqltypes/codecs/test_base.py",
-    "cqltypes/scalars.py": "cqltypes/codecs/test_base.py",
     # The engine: what wires and drives the other parts, on fake nodes.
-    "doctor/findings.py": "doctor/test_checks.py",
     "engine/core.py": "engine/hosts/test_watch_on_nodes.py",
     "engine/handshake.py": "faults/test_faults_at_connect.py",
     "engine/prepare/sending.py": "client/test_batches.py",
@@ -98,20 +66,12 @@ GUARDED_BY = {
     "engine/session.py": "faults/test_faults_of_connections.py",
     # Rows of the schema tables, and pages by columns: from the bytes of a node to objects.
     "metadata/schema/grouping.py": "engine/schema/test_reading_on_nodes.py",
-    "metadata/schema/pages.py": "metadata/schema/test_tables.py",
-    "protocol/columnar/arrow_cells.py": "protocol/columnar/test_column_buffers.py",
     "protocol/messages/streamed.py": "drop_in/test_handlers.py",
-    "protocol/params.py": "protocol/test_bodies.py",
     "query/tables/": "query/tables/test_values.py",
     # The fake node is tested from outside, by the bytes on its socket.
     "testing/fake/": "testing/fake/test_node.py",
     # Real nodes: these do nothing without one.
-    "testing/background.py": "../integration/test_local_cluster.py",
-    "testing/errors.py": "testing/test_java.py",
-    "testing/naming.py": "../integration/test_local_cluster.py",
-    "testing/node.py": "../integration/test_local_cluster.py",
-    "testing/processes.py": "testing/test_supervisor.py",
-    "testing/readiness.py": "../integration/test_local_cluster.py",
+    "testing/": "../integration/test_local_cluster.py",
 }
 
 
@@ -141,14 +101,20 @@ def listed(name: str, names: dict[str, str]) -> str | None:
     )
 
 
+def is_protocol(node: ast.ClassDef) -> bool:
+    return any(isinstance(base, ast.Name) and base.id == "Protocol" for base in node.bases)
+
+
 def holds_code(module: str) -> bool:
     """Whether there is anything to test: a function, or a class with methods."""
     for node in ast.parse((SOURCES / module).read_text()).body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             if node.name not in ("__getattr__", "__dir__"):
                 return True
-        elif isinstance(node, ast.ClassDef) and any(
-            isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef)) for one in node.body
+        elif (
+            isinstance(node, ast.ClassDef)
+            and not is_protocol(node)
+            and any(isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef)) for one in node.body)
         ):
             return True
     return False
