@@ -46,8 +46,6 @@ GUARDED_BY = {
     "client/settings/": "drop_in/test_settings.py",
     "aio/columnar.py": "client/test_columnar.py",
     "observed.py": "test_observers.py",
-    # What sources read, piece by piece.
-    "bulk/files.py": "bulk/test_sources.py",
     # The setting is looked at by the tests of its effect; routes are watched as they are used.
     "engine/control/query_fallback.py": "engine/control/test_fallback_requests.py",
     "engine/control/route_watch.py": "engine/control/test_client_routes.py",
@@ -65,7 +63,6 @@ GUARDED_BY = {
     "engine/resolving.py": "engine/test_happy_path.py",
     "engine/session.py": "faults/test_faults_of_connections.py",
     # Rows of the schema tables, and pages by columns: from the bytes of a node to objects.
-    "metadata/schema/grouping.py": "engine/schema/test_reading_on_nodes.py",
     "protocol/messages/streamed.py": "drop_in/test_handlers.py",
     "query/tables/": "query/tables/test_values.py",
     # The fake node is tested from outside, by the bytes on its socket.
