@@ -255,7 +255,7 @@ def test_a_part_may_be_begun_in_its_middle(files: Files) -> None:
     """A load goes on where it was interrupted."""
     path = files.write("id,name\n1,a\n2,b\nmany,c\n")
     how = files.reading()
-    found = []
+    found: list[Any] = []
     for part in csv_parts(path, how):
         chunk = part.made(1, 10) if not found else part.made(0, 12)
         found += [(str(chunk.place(n)).rpartition(" ")[2], chunk.raw[n]) for n in range(chunk.size)]  # type: ignore[index]

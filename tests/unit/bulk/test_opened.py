@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from cassandra.bulk import chunks, opened as opened_module
+from cassandra.bulk import chunks
 from cassandra.bulk.opened import (
     Limited,
     Pipes,
@@ -31,7 +31,7 @@ from cassandra.bulk.opened import (
 from cassandra.errors import DependencyException
 
 TEXT = "id,name\n1,é\r\n2,b\r3,c"
-PACKED = {
+PACKED: dict[str, Any] = {
     "": bytes,
     ".gz": gzip.compress,
     ".bz2": bz2.compress,
@@ -232,7 +232,7 @@ def test_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     path = tmp_path / "a.csv"
     path.write_bytes(b"a\n")
     with open(path, "rb") as stdin:
-        monkeypatch.setattr(opened_module.sys, "stdin", stdin)
+        monkeypatch.setattr(sys, "stdin", stdin)
         with opened_bytes("-") as file:
             assert whole(file) == b"a\n"
         assert not stdin.closed

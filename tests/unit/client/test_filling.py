@@ -13,10 +13,11 @@ class Collector:
     """Makes requests of some statements; a string is one that is not on the happy path."""
 
     def __init__(self, room: int) -> None:
-        self.room, self.sent, self.unusual = room, 0, None
+        self.room, self.sent = room, 0
+        self.unusual: Any = None
 
     def requests(self, statements: Any, burst: list[Any], most: int) -> None:
-        self.unusual: Any = None
+        self.unusual = None
         while self.sent < self.room and len(burst) < most:
             statement = next(statements, None)
             if statement is None:
@@ -53,6 +54,7 @@ def test_requests_are_started_together(
 def test_what_was_made_before_an_error_is_started() -> None:
     collector: Any = Collector(10)
     started: list[Any] = []
+    statements: Any = iter([1, 2, "damaged"])
     with pytest.raises(ValueError, match="damaged"):
-        fill(collector, iter([1, 2, "damaged"]), 10, started.append, print)
+        fill(collector, statements, 10, started.append, print)
     assert started == [[1, 2]]

@@ -65,7 +65,7 @@ def read(model: Any, *row: Any) -> Any:
 
 
 def test_values_are_those_of_the_row_until_they_are_written() -> None:
-    row = read(Row, 1, "x", None)
+    row: Any = read(Row, 1, "x", None)
     assert (row.id, row.name) == (1, "x")
     assert type(row._row) is tuple
     row.name = None
@@ -74,7 +74,7 @@ def test_values_are_those_of_the_row_until_they_are_written() -> None:
 
 
 def test_collections_may_change_in_place() -> None:
-    row = read(Row, 1, "x", None)
+    row: Any = read(Row, 1, "x", None)
     row.tags.add("a")
     assert row.tags == {"a"}
     assert row.get_changed_columns() == ["tags"]

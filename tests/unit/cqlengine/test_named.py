@@ -18,7 +18,7 @@ def known(session: FakeSession, **keyspaces: Any) -> None:
     def table(names: list[str]) -> Any:
         return SimpleNamespace(partition_key=[SimpleNamespace(name=name) for name in names])
 
-    session.cluster.metadata = SimpleNamespace(  # type: ignore[attr-defined]
+    session.cluster.metadata = SimpleNamespace(
         keyspaces={
             keyspace: SimpleNamespace(
                 tables={name: table(key) for name, key in tables.items() if name != "v"},
@@ -102,4 +102,5 @@ async def test_rows_that_are_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
         return args, kwargs
 
     monkeypatch.setattr(type(table.objects), "aget", aget)
-    assert await table.aget(1, a=2) == ((1,), {"a": 2})
+    found: object = await table.aget(1, a=2)
+    assert found == ((1,), {"a": 2})

@@ -63,8 +63,9 @@ class Face:
     """One API of the mapper: its connection, and how it performs a request."""
 
     def __init__(self, is_async: bool) -> None:
-        self.session: Any = AioSession() if is_async else FakeSession()
-        self.connection = connection.Connection.from_session("here", self.session)
+        session: Any = AioSession() if is_async else FakeSession()
+        self.session = session
+        self.connection = connection.Connection.from_session("here", session)
         self.connection.is_async = is_async
         connection._connections["here"] = self.connection
         self.is_async = is_async

@@ -15,7 +15,7 @@ from cassandra.policies.balancing import HostStateListener, RoundRobinPolicy
 from cassandra.policies.reconnection import ConstantReconnectionPolicy
 from cassandra.query import SimpleStatement
 from cassandra.testing.fake import FakeCluster, FakeNode, Message, rows
-from tests.waiting import WAIT
+from tests.waiting import WAIT as WAIT  # the tests of faults take it from here
 
 READ = "SELECT k FROM t"
 SAFE = SimpleStatement(READ, is_idempotent=True)

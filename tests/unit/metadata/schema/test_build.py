@@ -385,11 +385,11 @@ def test_types_functions_and_aggregates() -> None:
     assert second.called_on_null_input
     assert list(second.argument_names) == ["x"]
     assert list(made.aggregates) == ["a(int)", "b(int)"]
-    first, second = made.aggregates["a(int)"], made.aggregates["b(int)"]
-    assert (first.deterministic, second.deterministic) == (True, False)
-    assert (first.reduce_func, second.reduce_func) == ("r", None)
-    assert (second.state_func, second.state_type, second.final_func) == ("s", "int", "f")
-    assert (second.initial_condition, second.return_type) == ("0", "text")
+    one, other = made.aggregates["a(int)"], made.aggregates["b(int)"]
+    assert (one.deterministic, other.deterministic) == (True, False)
+    assert (one.reduce_func, other.reduce_func) == ("r", None)
+    assert (other.state_func, other.state_type, other.final_func) == ("s", "int", "f")
+    assert (other.initial_condition, other.return_type) == ("0", "text")
 
 
 @pytest.mark.parametrize("what", ["types", "functions", "aggregates"])
