@@ -67,7 +67,8 @@ def read(model: Any, *row: Any) -> Any:
 def test_values_are_those_of_the_row_until_they_are_written() -> None:
     row: Any = read(Row, 1, "x", None)
     assert (row.id, row.name) == (1, "x")
-    assert type(row._row) is tuple
+    before: object = row._row
+    assert type(before) is tuple
     row.name = None
     assert (row.name, row._row.explicit) == (None, 2)
     assert row.get_changed_columns() == ["name"]
