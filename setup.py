@@ -159,7 +159,8 @@ def say_untested() -> None:
     version, newest = (".".join(map(str, pair)) for pair in (sys.version_info[:2], NEWEST_TESTED))
     print(
         f"turbocql: CPython {version} is newer than those that this release was tested on (up to "
-        f"{newest}); the extensions are built all the same. CASS_DRIVER_NO_EXTENSIONS=1 builds none.",
+        f"{newest}); the extensions are built all the same. "
+        "CASS_DRIVER_NO_EXTENSIONS=1 builds none.",
         file=sys.stderr,
     )
 

@@ -21,6 +21,15 @@ from tests import elsewhere
 LANE = os.environ.get("TURBOCQL_LANE", "c")
 
 
+if importlib.util.find_spec("hypothesis") is not None:  # the lane of shims has none
+    from hypothesis import HealthCheck, settings
+
+    # Its limits of 200 ms for an example, and of a second for making ten, are those of an idle
+    # machine.
+    settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("busy")
+
+
 def pytest_report_header() -> str:
     return f"turbocql: implementation={_impl.implementation}, lane={LANE}"
 

@@ -37,8 +37,6 @@ REASONS = {
     "engine/test_happy_path_direct_requests.py::test_interrupts": "time-outs for compiled speed",
     "faults/test_faults_of_connections.py::test_a_server_that_stops": "time-outs for compiled speed",  # noqa: E501
     "testing/test_supervisor.py::test_everything_ends": "os has no pidfd_open",
-    "test_benchmarks_quick.py::": "time-outs for compiled speed",
-    "test_build_switches.py::": BUILD,
     "test_concurrent.py::test_a_generator_that_is_dropped": COUNTS,
     "test_concurrent.py::test_a_session_is_let_go": COUNTS,
     "test_concurrent.py::test_an_error_is_not_held": COUNTS,

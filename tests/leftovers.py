@@ -25,7 +25,7 @@ import pytest
 
 __all__ = ["nothing_is_left_open", "watch"]
 
-PATIENCE = 5.0  # seconds for what another thread is about to close
+PATIENCE = 60.0  # seconds for what another thread is about to close, on a busy machine
 HOME = str(Path(__file__).resolve().parents[1])
 OPEN_FILES = "/proc/self/fd"
 TASKS = Path("/proc/self/task")

@@ -338,6 +338,7 @@ class Limited(io.BufferedIOBase):
 
 
 def no_column(path: str, name: str, names: Iterable[str]) -> str:
+    """Return the message for a column that a file lacks."""
     return (
         f"{path} has no column {name!r}, but {', '.join(names)}; columns= maps columns of the "
         "table to those of the file"

@@ -81,7 +81,7 @@ class BaseWhereOperator(BaseQueryOperator, metaclass=OpMapMeta):
 
 
 class EqualsOperator(BaseWhereOperator):
-    """``=``"""
+    """The operator ``=``."""
 
     symbol = "EQ"
     cql_symbol = "="
@@ -96,35 +96,35 @@ class NotEqualsOperator(EqualsOperator):
 
 
 class InOperator(EqualsOperator):
-    """``IN``"""
+    """The operator ``IN``."""
 
     symbol = "IN"
     cql_symbol = "IN"
 
 
 class GreaterThanOperator(BaseWhereOperator):
-    """``>``"""
+    """The operator ``>``."""
 
     symbol = "GT"
     cql_symbol = ">"
 
 
 class GreaterThanOrEqualOperator(BaseWhereOperator):
-    """``>=``"""
+    """The operator ``>=``."""
 
     symbol = "GTE"
     cql_symbol = ">="
 
 
 class LessThanOperator(BaseWhereOperator):
-    """``<``"""
+    """The operator ``<``."""
 
     symbol = "LT"
     cql_symbol = "<"
 
 
 class LessThanOrEqualOperator(BaseWhereOperator):
-    """``<=``"""
+    """The operator ``<=``."""
 
     symbol = "LTE"
     cql_symbol = "<="

@@ -138,7 +138,7 @@ class Host(bases.HostBase):
 
     @property
     def state(self) -> str:
-        """ "up", "down" (it is tried again), "forced down" (it is not) or "unknown"."""
+        """Say "up", "down" (it is tried again), "forced down" (it is not) or "unknown"."""
         if self.is_up is None:
             return "unknown"
         return "up" if self.is_up else "forced down" if self._given_up else "down"

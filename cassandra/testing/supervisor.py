@@ -150,6 +150,7 @@ def _end(number: int, frame: object) -> None:
 
 
 def main() -> None:
+    """Watch the parent, and end what it started when it is gone."""
     descriptor, parent = int(sys.argv[1]), int(sys.argv[2])
     # Ctrl-C is for the parent to act on.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

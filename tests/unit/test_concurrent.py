@@ -23,6 +23,7 @@ from cassandra.concurrent import (
 )
 from cassandra.errors import InvalidRequest
 from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error, void
+from tests.waiting import WAIT
 
 
 class FakeFuture:
@@ -234,7 +235,7 @@ def counting() -> Iterator[CountingSession]:
     session = CountingSession()
     yield session
     for thread in background():
-        thread.join(10)
+        thread.join(WAIT)
     session.close()
 
 
@@ -348,7 +349,7 @@ def test_mocks_stand_in_for_sessions(make: Any, generator: bool) -> None:
     assert [list(outcome.result_or_exc) for outcome in outcomes] == [[(i,)] for i in range(5)]
     pairs = [("q", (i,)) for i in range(3)]
     future = execute_concurrent_async(session, pairs)
-    assert [list(outcome.result_or_exc) for outcome in future.result(10)] == [
+    assert [list(outcome.result_or_exc) for outcome in future.result(WAIT)] == [
         [(i,)] for i in range(3)
     ]
 
@@ -375,7 +376,7 @@ def test_a_tracers_wrapper_sees_each_request(monkeypatch: pytest.MonkeyPatch, wh
         seen.clear()
         assert len(list(execute_concurrent(session, [(one, None) for one in queries]))) == 5
         assert seen == queries
-        execute_concurrent_async(session, [(one, None) for one in queries]).result(10)
+        execute_concurrent_async(session, [(one, None) for one in queries]).result(WAIT)
         assert seen == queries * 2
 
 

@@ -17,6 +17,7 @@ from cassandra.concurrent import (
 )
 from cassandra.cqltypes import EncodeTypeError
 from cassandra.testing.fake import ErrorCode, FakeNode, error, void
+from tests.waiting import WAIT
 
 SELECT = "SELECT v FROM t WHERE k = ?"
 ROWS: list[Any] = [(1,), (2,), ("three",), (4,), ("five",)]
@@ -38,7 +39,7 @@ def test_a_value_that_does_not_fit(generator: bool, concurrency: int) -> None:
         with pytest.raises(EncodeTypeError, match=WHERE):
             execute_concurrent_async(
                 session, [(select, row) for row in ROWS], raise_on_first_error=True
-            ).result(10)
+            ).result(WAIT)
 
 
 def test_a_refusal_of_the_server() -> None:

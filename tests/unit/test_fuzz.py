@@ -5,12 +5,11 @@ tests/fuzz`` goes on for minutes.
 from __future__ import annotations
 
 import random
-from pathlib import Path
 
 import pytest
 
 from cassandra._impl import twin
-from tests.fuzz import __main__ as every, fuzz_bundles, fuzz_codecs, fuzz_columns, fuzz_frames, kept
+from tests.fuzz import __main__ as every, fuzz_bundles, fuzz_codecs, fuzz_columns, fuzz_frames
 
 pytestmark = pytest.mark.usefixtures("compiled")
 IMPLS = ["python", "c"]
@@ -37,15 +36,3 @@ def test_mutations_of_bundles_and_answers() -> None:
     seen = fuzz_bundles.fuzz(400, 1)
     assert seen["read"] > 0
     assert seen["refused"] > 0
-
-
-def test_findings_are_kept_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(kept, "CORPUS", tmp_path)
-    shapes = kept.Shapes("part", grow=True)
-    for at in range(3):
-        shapes.see(f"{at} bytes left of 'x{at}'", bytes([at]), 8)
-    kept.keep("part", 8, "00")
-    kept.keep("part", 9, "01")
-    assert kept.lines("part") == [["8", "00"], ["9", "01"]]
-    assert [*kept.numbers(3, None)] == [0, 1, 2]
-    assert [*kept.numbers(3, 0.0)] == []

@@ -49,7 +49,7 @@ thread.join()
 print(fork(child), _imports._importers)
 """
     )
-    done = run_python(code, timeout=30)
+    done = run_python(code)
     assert done.stdout.split() == ["0", "0", "[]"], done.stderr
 
 
@@ -64,7 +64,7 @@ def test_a_module_that_forks(tmp_path: Path) -> None:
 print(_imports.import_module("forks").status, _imports._importers)
 """
     )
-    done = run_python(code, timeout=30)
+    done = run_python(code)
     assert done.stdout.split() == ["0", "[]"], done.stderr
 
 
@@ -85,7 +85,7 @@ sys.stdout.flush()
 os._exit(0)
 """
     )
-    done = run_python(code, timeout=30)
+    done = run_python(code)
     assert done.stdout.split() == ["0", "1"], done.stderr
 
 

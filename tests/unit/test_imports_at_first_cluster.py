@@ -2,73 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 import importlib
 import sys
 import textwrap
-from collections.abc import Iterator
-from pathlib import Path
 from types import ModuleType
 from unittest import mock
 
 import pytest
 
-import cassandra
 from cassandra import _imports, _lazy
 from tests.processes import run_python
-from tests.unit.test_imports_deferred import shown_in
-from tests.unit.test_layers import LEVEL, room_of
-
-PACKAGE = Path(cassandra.__file__).parent
-
-
-def homes_in(tree: ast.AST) -> dict[str, str]:
-    """Return the module that each of a source's names comes from."""
-    return {
-        str(one.arg): one.value.value  # type: ignore[attr-defined]
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id == "at_first_cluster"
-        for one in node.keywords
-    }
-
-
-def modules_in(tree: ast.AST) -> dict[str, str]:
-    """Return the modules that type checkers find under their own names."""
-    return {
-        alias.name: alias.name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Import)
-        for alias in node.names
-    }
-
-
-def uses() -> Iterator[tuple[str, str, str, str | None]]:
-    for path in sorted(PACKAGE.rglob("*.py")):
-        source = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
-        tree = ast.parse(path.read_text())
-        shown = {**shown_in(tree), **modules_in(tree)}
-        for name, home in homes_in(tree).items():
-            yield source, name, home, shown.get(name)
-
-
-@pytest.mark.parametrize(("source", "name", "home", "shown"), list(uses()))
-def test_type_checkers_see_the_same(source: str, name: str, home: str, shown: str | None) -> None:
-    assert home == name or hasattr(importlib.import_module(home), name)
-    if home == "cassandra._impl":  # type checkers read the Python module of a pair
-        home = importlib.import_module(home).TWINS[name].rpartition(".")[0]
-    assert shown == (name if home == name else f"{home}.{name}")
-
-
-@pytest.mark.parametrize(("source", "name", "home", "shown"), list(uses()))
-def test_such_imports_point_down(source: str, name: str, home: str, shown: str | None) -> None:
-    if home.startswith("cassandra"):
-        assert LEVEL[room_of(home)] <= LEVEL[room_of(source)]
-
-
-def test_there_are_uses() -> None:
-    assert {"Metadata", "LoopThread", "Request"} <= {name for _, name, _, _ in uses()}
 
 
 @pytest.fixture

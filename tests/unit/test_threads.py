@@ -23,8 +23,7 @@ from cassandra._threads import (
     new_thread,
     new_waiter,
 )
-
-WAIT = 10  # seconds; what does not come until then does not come at all
+from tests.waiting import WAIT, until
 
 
 class Place:
@@ -63,11 +62,7 @@ def started(target: Callable[[], object]) -> threading.Thread:
 
 def parked(count: int) -> None:
     """Wait until so many threads are."""
-    condition = threading.Event()
-    for _ in range(WAIT * 100):
-        if len(Place.made) == count:
-            break
-        condition.wait(0.01)
+    until(lambda: len(Place.made) == count)
     assert all(place.parked.wait(WAIT) for place in Place.made[:count])
 
 

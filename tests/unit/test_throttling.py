@@ -32,7 +32,7 @@ from cassandra.throttling import (
     RateLimitingThrottler,
     RequestThrottler,
 )
-from tests.waiting import until
+from tests.waiting import WAIT, until
 
 QUERY = "SELECT k FROM t"
 INSERT = "INSERT INTO t (k) VALUES (?)"
@@ -577,7 +577,7 @@ def test_threads_take_turns() -> None:
         until(lambda: throttler.waiting == 50)
         for _ in range(3):  # the one under way, the next greedy one, the modest one
             held.release()
-        assert done.wait(5)
+        assert done.wait(WAIT)
         thread.join()
         assert sum(future._event.is_set() for future in greedy if hasattr(future, "_event")) < 5
         held.open()

@@ -1,1 +1,1 @@
-"""(interfaces first)"""
+"""Requests and responses of the native protocol."""

@@ -142,7 +142,7 @@ class Hold(Answer):
         with self._arrived:
             return list(self._held)
 
-    def wait(self, count: int = 1, timeout: float = 5.0) -> list[Held]:
+    def wait(self, count: int = 1, timeout: float = 30.0) -> list[Held]:
         """Wait until `count` requests are held, and return all that are.
 
         :param count: how many requests.
@@ -156,7 +156,7 @@ class Hold(Answer):
                 )
             return list(self._held)
 
-    def take(self, count: int = 1, timeout: float = 5.0) -> list[Held]:
+    def take(self, count: int = 1, timeout: float = 30.0) -> list[Held]:
         """Wait for `count` requests, and take them out of the hold: the caller releases them.
 
         :param count: how many requests.
@@ -169,7 +169,7 @@ class Hold(Answer):
                 )
             return [self._held.popleft() for _ in range(count)]
 
-    def release(self, answer: Answerable | None = None, timeout: float = 5.0) -> None:
+    def release(self, answer: Answerable | None = None, timeout: float = 30.0) -> None:
         """Wait for a request to be held, and answer the oldest one.
 
         :param answer: None takes the hold's own answer.

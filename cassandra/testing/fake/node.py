@@ -300,7 +300,7 @@ class FakeNode(DefaultAnswers):
         """The open connections, the oldest first. `opened` counts all there ever were."""
         return list(self._connections)
 
-    def wait_for(self, predicate: Callable[[FakeNode], Any], timeout: float = 5.0) -> Any:
+    def wait_for(self, predicate: Callable[[FakeNode], Any], timeout: float = 30.0) -> Any:
         """Wait until ``predicate(node)`` is true, and return its result.
 
         It is asked after each request, and whenever a connection opens or closes.
@@ -321,7 +321,7 @@ class FakeNode(DefaultAnswers):
             )
         return result
 
-    async def wait_until(self, predicate: Callable[[FakeNode], Any], timeout: float = 5.0) -> Any:
+    async def wait_until(self, predicate: Callable[[FakeNode], Any], timeout: float = 30.0) -> Any:
         """Wait like `wait_for`, in asyncio tests.
 
         :param predicate: a function of the node.

@@ -78,7 +78,7 @@ HASHED = [pair for pair in KEYS if pair[0] is not columns.Decimal]
 
 
 def pairs(depth: int = 2) -> Any:
-    """(a function that makes a column, a strategy of its values)"""
+    """Return a function that makes a column, and a strategy of its values."""
     scalar = st.sampled_from(SCALARS + OTHERS).map(lambda pair: (pair[0], pair[1]))
     if not depth:
         return scalar

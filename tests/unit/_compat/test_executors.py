@@ -17,6 +17,7 @@ from cassandra.concurrent import (
     ConcurrentExecutorListResults,
 )
 from cassandra.testing.fake import ErrorCode, FakeNode, error, rows
+from tests.waiting import WAIT
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ def test_a_session_executes_many(session: Session) -> None:
     for outcomes in (
         session.execute_concurrent(PAIRS, raise_on_first_error=False),
         list(session.execute_concurrent(PAIRS, 5, False, results_generator=True)),
-        session.execute_concurrent_async(PAIRS).result(10),
+        session.execute_concurrent_async(PAIRS).result(WAIT),
     ):
         assert [at for at, outcome in enumerate(outcomes) if not outcome.success] == [7]
     outcomes = session.execute_concurrent_with_args("SELECT v", [()] * 3, concurrency=2)
@@ -48,7 +49,7 @@ def test_the_classes_behind_it(session: Session) -> None:
     for outcomes in (
         ConcurrentExecutorListResults(session, PAIRS, None).execute(5, False),
         list(ConcurrentExecutorGenResults(session, PAIRS, None).execute(5, False)),
-        future.result(10),
+        future.result(WAIT),
     ):
         assert [at for at, outcome in enumerate(outcomes) if not outcome.success] == [7]
     failing: Future[Any] = Future()

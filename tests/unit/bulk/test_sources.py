@@ -47,25 +47,6 @@ def test_csv_by_the_names_of_its_header(tmp_path: Path) -> None:
     assert read(str(path))[0].rows == chunk.rows
 
 
-def test_csv_of_other_forms(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.tsv", "1\t'a\tb'\n2\tNULL\n")
-    changes = {"header": False, "delimiter": "\t", "quote": "'", "formats": Formats(null="NULL")}
-    assert rows_of(read(path, **changes)) == [(1, "a\tb"), (2, None)]
-    assert rows_of(read(path, **{**changes, "header": ["id", "name"]})) == [(1, "a\tb"), (2, None)]
-    path = write(tmp_path / "b.csv", "number,name\n1,a\n")
-    assert rows_of(read(path, mapping={"id": "number"})) == [(1, "a")]
-    with pytest.raises(ValueError, match="has no column 'id', but number, name; columns= maps"):
-        read(path)
-
-
-def test_a_field_of_several_lines(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.csv", 'id,name\n1,"a\nb\r\nc"\n2,d\nx,e\n')
-    (chunk,) = read(path)
-    assert chunk.rows[:2] == [(1, "a\nb\r\nc"), (2, "d")]
-    assert isinstance(chunk.rows[2], ValueError)
-    assert [chunk.place(at).line for at in range(3)] == [2, 5, 6]
-
-
 def test_rows_that_cannot_be_read_are_errors_of_their_own(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", "id,name\n1,a\nmany,b\n3\n4,d\n")
     (chunk,) = read(path)
@@ -86,8 +67,6 @@ def test_rows_that_cannot_be_read_are_errors_of_their_own(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("quote.csv", b'"id,name\n1,a\n', "quote.csv, line 2: unexpected end of data"),
-        ("latin.csv", b"id,\xe9\n1,a\n", "latin.csv, line 1: byte 0xe9 is not UTF-8"),
         ("cut.csv.gz", gzip.compress(b"id,name\n1,a\n", mtime=0)[:-4], "Compressed file ended"),
         ("none.csv.gz", b"id,name\n", "Not a gzipped file"),
         ("none.parquet", b"", "none.parquet cannot be read as Parquet"),

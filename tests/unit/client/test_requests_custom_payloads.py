@@ -29,7 +29,7 @@ def node() -> Iterator[FakeNode]:
 
 
 def call(prepared: Any, kind: str, payload: Any) -> tuple[Any, Any, dict[str, Any]]:
-    """(statement, parameters, keywords)"""
+    """Return a statement, its parameters and keywords."""
     batch = BatchStatement()
     batch.add("INSERT INTO t (k) VALUES (1)")
     own = SimpleStatement("SELECT 1")

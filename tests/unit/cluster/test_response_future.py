@@ -16,8 +16,8 @@ from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.errors import ConnectionShutdown, InvalidRequest
 from cassandra.query import SimpleStatement
 from cassandra.testing.fake import ErrorCode, FakeNode, error, hold, rows
+from tests.waiting import WAIT
 
-WAIT = 20
 READ = "SELECT v FROM t"
 COLUMNS = [("v", "int")]
 

@@ -15,6 +15,7 @@ from cassandra import cqltypes as t
 from cassandra.cqltypes import CassandraTypeType, calls
 from cassandra.sentinels import EMPTY
 from tests.conftest import Twins
+from tests.waiting import WAIT
 
 FIVE = b"\0\0\0\5"
 NAMES = ("serialize", "deserialize", "to_binary", "from_binary")
@@ -257,11 +258,13 @@ def test_threads_that_call_and_change() -> None:
     threads = [threading.Thread(target=call) for _ in range(4)]
     for thread in threads:
         thread.start()
-    for turn in range(300):
-        t.Int32Type.support_empty_values = turn % 2 == 0
-    stop.set()
-    for thread in threads:
-        thread.join(30)
+    try:
+        for turn in range(300):
+            t.Int32Type.support_empty_values = turn % 2 == 0
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join(WAIT)
     assert failures == []
 
 

@@ -16,6 +16,7 @@ from cassandra.errors import CrcException, InvalidRequest
 from cassandra.query import PseudoNamedTupleRow, pseudo_namedtuple_factory
 from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, Opcode, error, rows
 from tests.processes import run_python
+from tests.waiting import WAIT
 
 
 def test_constants_of_the_wire() -> None:
@@ -143,7 +144,7 @@ def test_callbacks_that_fire_at_once_lead_no_deeper() -> None:
     session = Session(at_once=True)
     pairs: list[tuple[str, Any]] = [("good", None)] * 5000
     pairs[10] = ("bad", None)
-    outcomes = execute_concurrent_async(session, pairs, concurrency=3).result(timeout=10)
+    outcomes = execute_concurrent_async(session, pairs, concurrency=3).result(timeout=WAIT)
     assert len(outcomes) == 5000
     assert session.deepest == 0
     assert [place for place, outcome in enumerate(outcomes) if not outcome.success] == [10]

@@ -57,6 +57,7 @@ from cassandra.testing.fake import (
     rows as answer,
 )
 from cassandra.util import Date, Time
+from tests.waiting import WAIT
 
 INSERT = "INSERT INTO t (k, v) VALUES (?, ?)"
 EMPTY: list[Any] = [(), [], {}, None]
@@ -297,10 +298,10 @@ class TestAttributes:
         assert session.execute_async("SELECT 1").prepared_statement is None
 
     def test_of_clusters_and_sessions(self, node: FakeNode, session: Session) -> None:
-        assert session.submit(lambda one, two: one + two, 1, two=2).result(5) == 3
+        assert session.submit(lambda one, two: one + two, 1, two=2).result(WAIT) == 3
         failed = session.submit(lambda: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            failed.result(5)
+            failed.result(WAIT)
         with pytest.raises(UserTypeDoesNotExist):
             session.user_type_registered("ks", "missing", dict)
         session.keyspace = "shop"

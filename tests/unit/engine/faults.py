@@ -15,10 +15,10 @@ from cassandra.policies.balancing import HostStateListener, RoundRobinPolicy
 from cassandra.policies.reconnection import ConstantReconnectionPolicy
 from cassandra.query import SimpleStatement
 from cassandra.testing.fake import FakeCluster, FakeNode, Message, rows
+from tests.waiting import WAIT as WAIT  # the tests of faults take it from here
 
 READ = "SELECT k FROM t"
 SAFE = SimpleStatement(READ, is_idempotent=True)
-WAIT = 5.0  # seconds; what does not come until then does not come at all
 
 
 class InOrder(RoundRobinPolicy):

@@ -12,6 +12,7 @@ from cassandra.cluster import Cluster
 from cassandra.errors import InvalidRequest
 from cassandra.observability.statsd import StatsReporter
 from cassandra.testing.fake import ErrorCode, FakeNode, error
+from tests.waiting import WAIT
 
 
 class Client:
@@ -68,7 +69,7 @@ def test_reports_in_the_background() -> None:
         reporter = StatsReporter(cluster, client)
         cluster.connect()
         reporter.start(interval=0.01)
-        assert client.reported.wait(5)
+        assert client.reported.wait(WAIT)
         reporter.stop()
         reporter.stop()
 
@@ -88,7 +89,7 @@ def test_a_client_that_fails_is_logged_and_asked_again(
         reporter = StatsReporter(cluster, client)
         cluster.connect()
         reporter.start(interval=0.01)
-        assert client.reported.wait(5)
+        assert client.reported.wait(WAIT)
         reporter.stop()
     assert "a report to StatsD failed" in caplog.text
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cassandra.testing.locks import FileLock
+from tests.waiting import WAIT
 
 
 def test_lock_between_threads(tmp_path: Path) -> None:
@@ -17,9 +18,9 @@ def test_lock_between_threads(tmp_path: Path) -> None:
     waited = threading.Event()
     thread = threading.Thread(target=second.acquire, args=(waited.set,))
     thread.start()
-    assert waited.wait(10)
+    assert waited.wait(WAIT)
     first.release()
-    thread.join(10)
+    thread.join(WAIT)
     assert not thread.is_alive()
     second.release()
     with pytest.raises(ValueError, match="not held"):

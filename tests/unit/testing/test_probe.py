@@ -11,6 +11,7 @@ import pytest
 
 from cassandra.testing.probe import NodeView, Probe, ProbeError
 from tests.unit.testing.test_wire import READY, STARTUP
+from tests.waiting import WAIT
 
 
 class Answers:
@@ -33,7 +34,7 @@ class Answers:
                 connection.sendall(answer)
 
     def close(self) -> None:
-        self.thread.join(10)
+        self.thread.join(WAIT)
         self.listener.close()
 
 

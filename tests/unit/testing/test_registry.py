@@ -13,6 +13,7 @@ import pytest
 
 from cassandra.testing.errors import LocalClusterError
 from cassandra.testing.registry import Entry, all_entries, receive_line
+from tests.waiting import WAIT
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -77,7 +78,7 @@ def answered(reply: bytes) -> tuple[Any, Any]:
             found: Any = Entry("one").ask("kill", 2)
         except LocalClusterError as error:
             found = str(error)
-        thread.join(10)
+        thread.join(WAIT)
     entry.lock.release()
     return asked[0], found
 

@@ -16,6 +16,7 @@ from cassandra.metadata.schema.snapshot import KeyspaceSource, LazyMapping, Sche
 from cassandra.testing.fake import FakeNode, schema_change
 from tests.unit.engine.faults import connected
 from tests.unit.metadata.schema.rows import add_table, column, keyspace, remove_table, schema
+from tests.waiting import WAIT
 
 VIEW = {
     "keyspace_name": "a", "view_name": "v", "base_table_name": "t0",
@@ -226,11 +227,13 @@ def test_threads_that_read_while_the_schema_changes() -> None:
     threads = [threading.Thread(target=read) for _ in range(4)]
     for thread in threads:
         thread.start()
-    for turn in range(200):
-        metadata._replace_schema(Schema({"ks": source(note=str(turn))}))
-    stop.set()
-    for thread in threads:
-        thread.join(30)
+    try:
+        for turn in range(200):
+            metadata._replace_schema(Schema({"ks": source(note=str(turn))}))
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join(WAIT)
     assert failures == []
     # The object never changed, whoever made it.
     assert seen == {id(metadata.keyspaces["ks"])}

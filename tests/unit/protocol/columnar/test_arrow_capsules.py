@@ -22,6 +22,7 @@ from tests.processes import WITH_TESTS, run_python
 from tests.unit.cqltypes.samples import ADDRESS, list_of, map_of, vector_of
 from tests.unit.protocol.pages import column_plan, page_of
 from tests.unit.protocol.wire import int32, value
+from tests.waiting import WAIT
 
 KINDS = [
     t.Int32Type,
@@ -113,7 +114,7 @@ def test_release_from_another_thread_and_twice(twins: Twins) -> None:
     # ctypes lets go of the GIL around a call of such a function.
     thread = threading.Thread(target=release, args=(address,))
     thread.start()
-    thread.join(10)
+    thread.join(WAIT)
     assert not exported.release
     release(address)
     assert not exported.release

@@ -214,17 +214,6 @@ def test_durations_as_structs(twins: Twins) -> None:
     assert listed(column) == [{"months": 1, "days": 2, "nanoseconds": 3}, None]
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [{"decimals": "float"}, {"decimals": (0, 0)}, {"decimals": (77, 0)}, {"decimals": (10, 11)},
-    {"decimals": (1, 2, 3)},
-     {"varints": "int"}, {"durations": "text"}],
-)  # fmt: skip
-def test_options_are_checked(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=next(iter(wrong))):
-        ColumnOptions(**wrong).checked()
-
-
 def test_a_null_key_is_refused(twins: Twins) -> None:
     good = int32(1) + value(int32(1)) + value(b"x")
     bad = int32(1) + value(None) + value(b"x")

@@ -20,6 +20,7 @@ from cassandra.query.row_factories import (
     tuple_factory,
 )
 from tests.unit.protocol.wire import int32, short, string, value
+from tests.waiting import WAIT
 
 TABLE = string("ks") + string("t")
 
@@ -126,14 +127,14 @@ def test_a_page_is_decoded_once_by_many_threads() -> None:
     seen: list[Any] = []
 
     def read() -> None:
-        start.wait(10)
+        start.wait(WAIT)
         seen.append(message.parsed_rows)
 
     threads = [threading.Thread(target=read) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(WAIT)
     assert len(seen) == 8
     assert all(found is seen[0] for found in seen)
     assert len(decoded) == 1

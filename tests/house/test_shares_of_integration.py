@@ -6,8 +6,6 @@ from itertools import chain
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
 from tests.integration.clusters import KINDS, share_of
 
 
@@ -18,16 +16,21 @@ def item(*names: str, **parameters: str) -> Any:
     )
 
 
-@pytest.mark.parametrize("processes", [1, 2, 3])
-def test_each_runs_once(processes: int) -> None:
-    items = [item("tmp_path"), item("fragile", "three_nodes", "expendable"), item("node", "spread")]
-    for kind in KINDS:
-        name, _, parameter = kind.partition(" ")
-        one = item(**{name: parameter}) if parameter else item(name)
-        items += [one, item("pool", *one.fixturenames, **one.callspec.params)]
-    shares = [share_of(items, at, processes) for at in range(processes)]
-    assert all(shares)
-    assert sorted(map(id, chain(*shares))) == sorted(map(id, items))
+def test_each_runs_once() -> None:
+    cases: list[int] = [1, 2, 3]
+    for processes in cases:
+        items = [
+            item("tmp_path"),
+            item("fragile", "three_nodes", "expendable"),
+            item("node", "spread"),
+        ]
+        for kind in KINDS:
+            name, _, parameter = kind.partition(" ")
+            one = item(**{name: parameter}) if parameter else item(name)
+            items += [one, item("pool", *one.fixturenames, **one.callspec.params)]
+        shares = [share_of(items, at, processes) for at in range(processes)]
+        assert all(shares)
+        assert sorted(map(id, chain(*shares))) == sorted(map(id, items))
 
 
 def test_those_of_one_kind_run_in_one_process() -> None:

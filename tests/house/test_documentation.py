@@ -6,8 +6,6 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
-
 from cassandra.client.settings.table import ClusterSettings
 from tests.dead_links import dead_links
 from tests.programs import page as programs_page
@@ -51,10 +49,13 @@ def test_code_blocks_are_found(tmp_path: Path) -> None:
     assert [line for _, line in code_lines(page) if line] == ["a", "b", "  c"]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_no_code_is_wider_than_its_box(page: Path) -> None:
-    wide = [f"{page.name}:{number}: {line}" for number, line in code_lines(page)
-            if len(line) > WIDEST]  # fmt: skip
+def test_no_code_is_wider_than_its_box() -> None:
+    wide = [
+        f"{page.name}:{number}: {line}"
+        for page in PAGES
+        for number, line in code_lines(page)
+        if len(line) > WIDEST
+    ]
     assert not wide, "\n".join(wide)
 
 
@@ -70,9 +71,9 @@ def test_each_page_is_in_a_menu() -> None:
     assert pages - listed == {"index"}
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_each_example_is_named_by_a_page(example: Path) -> None:
-    assert any(example.stem in page.read_text() for page in PAGES), "no page names it"
+def test_each_example_is_named_by_a_page() -> None:
+    texts = [page.read_text() for page in PAGES]
+    assert [one.name for one in EXAMPLES if not any(one.stem in text for text in texts)] == []
 
 
 def test_files_that_pages_name_are_there() -> None:
@@ -116,7 +117,7 @@ def test_dead_links_are_found(tmp_path: Path) -> None:
 def test_contributors_are_told_of_each_lane() -> None:
     lanes = re.findall(r"^\[testenv:([a-z][\w-]*)\]", (ROOT / "tox.ini").read_text(), re.MULTILINE)
     told = (ROOT / "CONTRIBUTING.rst").read_text()
-    assert len(lanes) > 10
+    assert lanes
     assert [lane for lane in lanes if f"``{lane}``" not in told and f"-e {lane}" not in told] == []
 
 

@@ -7,8 +7,6 @@ import struct
 import time
 from typing import Any
 
-import pytest
-
 from cassandra.cluster import NoHostAvailable
 from cassandra.migrate.table import BY_KEY, DIFFERENCES
 from cassandra.query import UNSET_VALUE, dict_factory, named_tuple_factory
@@ -48,9 +46,8 @@ def test_equal_outcomes_have_no_differences() -> None:
     assert found(SAME) == []
 
 
-@pytest.mark.parametrize(
-    ("changed", "place"),
-    [
+def test_each_kind_of_difference_is_found() -> None:
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"shown": [["rows", "[Row(k=1.0)]"], ["rows", "[]"]]}, "show:rows"),
         ({"shown": [["rows", "[Row(k=1)]"], ["rows", "()"]]}, "show:rows#2"),
         ({"shown": [["rows", "[Row(k=1)]"]]}, "show:rows#2"),
@@ -62,10 +59,9 @@ def test_equal_outcomes_have_no_differences() -> None:
         ({"tables": {"t[k=1]": '{"k": 1, "v": "b"}'}}, "table:t[k=1]"),
         ({"tables": {}}, "table:t[k=1]"),
         ({"broken": "Traceback"}, "broken"),
-    ],
-)
-def test_each_kind_of_difference_is_found(changed: dict[str, Any], place: str) -> None:
-    assert [one[0] for one in found({**SAME, **changed})] == [place]
+    ]
+    for changed, place in cases:
+        assert [one[0] for one in found({**SAME, **changed})] == [place]
 
 
 def test_statements_in_any_order_are_the_same_for_a_program_that_says_so() -> None:
@@ -80,9 +76,8 @@ def test_ours_may_do_as_either_driver_where_two_differ() -> None:
     assert found(SAME, other, other) == [("printed", "x", "<nothing>")]
 
 
-@pytest.mark.parametrize(
-    ("theirs", "ours", "same"),
-    [
+def test_an_error_may_be_of_further_classes_and_not_of_fewer() -> None:
+    cases: list[tuple[str, str, bool]] = [
         ("error(A|B)", "error(A|B|C)", True),
         ("error(A|B)", "error(A)", False),
         ("[error(A), 1]", "[error(A|B), 1]", True),
@@ -91,30 +86,25 @@ def test_ours_may_do_as_either_driver_where_two_differ() -> None:
         ("1", "error(A)", False),
         ("1", "1", True),
         ("[error(A)]", "[error(A), error(A)]", False),
-    ],
-)
-def test_an_error_may_be_of_further_classes_and_not_of_fewer(
-    theirs: str, ours: str, same: bool
-) -> None:
-    assert is_same(theirs, ours) is same
+    ]
+    for theirs, ours, same in cases:
+        assert is_same(theirs, ours) is same
 
 
 HERE = Difference("core.program[7]", "show:rows", "cassandra-driver", "[1]", "[2]")
 
 
-@pytest.mark.parametrize(
-    ("seen", "matches"),
-    [
+def test_an_entry_of_the_list_matches_from_the_start() -> None:
+    cases: list[tuple[Seen, bool]] = [
         (Seen(r"core\.program"), True),
         (Seen(r"core\.program", "show:rows", r"\[1\]", r"\[2\]"), True),
         (Seen(r"program"), False),
         (Seen(r"core\.", "table:"), False),
         (Seen(r"core\.", "show:", r"\[2\]"), False),
         (Seen(r"core\.", "show:", "", r"\[1\]"), False),
-    ],
-)
-def test_an_entry_of_the_list_matches_from_the_start(seen: Seen, matches: bool) -> None:
-    assert seen.matches(HERE) is matches
+    ]
+    for seen, matches in cases:
+        assert seen.matches(HERE) is matches
 
 
 def test_a_difference_that_is_not_in_the_list_is_told() -> None:
@@ -147,9 +137,8 @@ class Word(str):
     pass
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
+def test_values_of_different_types_have_different_texts() -> None:
+    cases: list[tuple[object, object]] = [
         (1, 1.0),
         (1, True),
         ("a", b"a"),
@@ -167,10 +156,9 @@ class Word(str):
         (dict_factory(["k"], [(1,)]), named_tuple_factory(["k"], [(1,)])),
         (ValueError("x"), TypeError("x")),
         (0.0, -0.0),
-    ],
-)
-def test_values_of_different_types_have_different_texts(one: object, other: object) -> None:
-    assert canonical(one) != canonical(other)
+    ]
+    for one, other in cases:
+        assert canonical(one) != canonical(other)
 
 
 def test_values_that_are_equal_have_one_text() -> None:
@@ -217,19 +205,20 @@ def test_the_recorder_leaves_out_what_drivers_ask_for_themselves() -> None:
     assert requests.read(4, 0, 1, 0x05, b"") is None
 
 
-@pytest.mark.parametrize("step", [1, 7, 1000])
-def test_the_recorder_finds_envelopes_in_segments(step: int) -> None:
-    payload = envelope(5, 0x05, b"") + envelope(5, 0x07, b"body")
-    segments = b"".join(
-        (len(part) | 1 << 17).to_bytes(3, "little") + b"crc" + part + b"crc4"
-        for part in (payload[:12], payload[12:])
-    )
-    frames = Frames(is_segmented=True)
-    seen = []
-    for at in range(0, len(segments), step):
-        frames.feed(segments[at : at + step])
-        seen += [(one[3], one[4]) for one in frames.envelopes()]
-    assert seen == [(0x05, b""), (0x07, b"body")]
+def test_the_recorder_finds_envelopes_in_segments() -> None:
+    cases: list[int] = [1, 7, 1000]
+    for step in cases:
+        payload = envelope(5, 0x05, b"") + envelope(5, 0x07, b"body")
+        segments = b"".join(
+            (len(part) | 1 << 17).to_bytes(3, "little") + b"crc" + part + b"crc4"
+            for part in (payload[:12], payload[12:])
+        )
+        frames = Frames(is_segmented=True)
+        seen = []
+        for at in range(0, len(segments), step):
+            frames.feed(segments[at : at + step])
+            seen += [(one[3], one[4]) for one in frames.envelopes()]
+        assert seen == [(0x05, b""), (0x07, b"body")]
 
 
 def test_the_recorder_takes_compression_out_of_the_offer() -> None:

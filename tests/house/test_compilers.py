@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.compilers import KINDS
 
 
-@pytest.mark.parametrize(
-    ("version", "kind"),
-    [
+def test_kinds_by_version() -> None:
+    cases: list[tuple[str, str | None]] = [
         ("cc (Debian 12.2.0-14+deb12u1) 12.2.0", "GCC before 14"),
         ("gcc-14 (Ubuntu 14.2.0-4ubuntu2) 14.2.0", "GCC 14 or newer"),
         ("gcc (GCC) 16.1.1", "GCC 14 or newer"),
@@ -17,7 +14,6 @@ from tests.compilers import KINDS
         ("Apple clang version 17.0.0 (clang-1700.0.13.3)", "Clang"),
         ("clang version 20.1.2 (https://example.org/llvm 14.2.0)", "Clang"),
         ("?", None),
-    ],
-)
-def test_kinds_by_version(version: str, kind: str | None) -> None:
-    assert [name for name, is_it in KINDS.items() if is_it(version)] == ([kind] if kind else [])
+    ]
+    for version, kind in cases:
+        assert [name for name, is_it in KINDS.items() if is_it(version)] == ([kind] if kind else [])

@@ -42,20 +42,10 @@ def test_fragments_are_as_their_readme_says() -> None:
     assert {name: wrong for name, wrong in found.items() if wrong} == {}
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("+rows.feature.rst", "A result has rows.\n"),
-        ("+rows-2.fix.rst", "A result has rows,\nand they are\nsound.\n"),
-    ],
-)
-def test_good_fragments(name: str, text: str) -> None:
-    assert mistakes_in(name, text) == []
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "mistake"),
-    [
+def test_mistakes_are_found() -> None:
+    assert mistakes_in("+rows.feature.rst", "A result has rows.\n") == []
+    assert mistakes_in("+rows-2.fix.rst", "A result has rows,\nand they are\nsound.\n") == []
+    cases: list[tuple[str, str, str]] = [
         ("+rows.improvement.rst", "A result has rows.\n", "type improvement"),
         ("rows.feature.rst", "A result has rows.\n", r"\+WHAT"),
         ("+rows.rst", "A result has rows.\n", r"\+WHAT"),
@@ -64,11 +54,10 @@ def test_good_fragments(name: str, text: str) -> None:
         ("+rows.feature.rst", "", "full stop"),
         ("+rows.feature.rst", "A result.\n\nIt has rows.\n", "paragraph"),
         ("+rows.feature.rst", "A " + 50 * "re" + "sult.\n", "98"),
-    ],
-)
-def test_bad_fragments(name: str, text: str, mistake: str) -> None:
-    (found,) = mistakes_in(name, text)
-    assert re.search(mistake, found)
+    ]
+    for name, text, mistake in cases:
+        (message,) = mistakes_in(name, text)
+        assert re.search(mistake, message)
 
 
 def test_the_readme_explains_each_type() -> None:

@@ -31,7 +31,7 @@ def functions(path: Path) -> set[str]:
 
 def test_each_promise_has_tests_that_are_there() -> None:
     table = promises()
-    assert len(table) >= 15
+    assert table
     for promise, tests in table.items():
         assert tests, promise
         for test in tests:

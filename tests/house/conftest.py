@@ -1,0 +1,9 @@
+"""Tests of the house leave nothing open, just as unit tests do."""
+
+from __future__ import annotations
+
+from tests.leftovers import nothing_is_left_open, watch
+
+__all__ = ["nothing_is_left_open"]
+
+watch()

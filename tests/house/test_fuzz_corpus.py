@@ -1,0 +1,21 @@
+"""The corpus of the fuzzers: one case of each kind is kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz import kept
+
+
+def test_findings_are_kept_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(kept, "CORPUS", tmp_path)
+    shapes = kept.Shapes("part", grow=True)
+    for at in range(3):
+        shapes.see(f"{at} bytes left of 'x{at}'", bytes([at]), 8)
+    kept.keep("part", 8, "00")
+    kept.keep("part", 9, "01")
+    assert kept.lines("part") == [["8", "00"], ["9", "01"]]
+    assert [*kept.numbers(3, None)] == [0, 1, 2]
+    assert [*kept.numbers(3, 0.0)] == []

@@ -1,0 +1,112 @@
+"""Names that are imported late can be imported, and type checkers see the same ones."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from collections.abc import Iterator
+
+from tests.house.test_layers import TREES, called
+
+
+def deferred_in(tree: ast.AST) -> Iterator[tuple[str, str, str]]:
+    """(name, module, what checkers must see) of each `Deferred`."""
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Assign)
+            and isinstance(node.targets[0], ast.Name)
+            and isinstance(node.value, ast.Call)
+            and called(node.value) == "Deferred"
+            and isinstance(node.value.args[0], ast.Constant)
+        ):
+            module = str(node.value.args[0].value)
+            yield node.targets[0].id, module, module
+
+
+def with_the_first_cluster(tree: ast.AST) -> Iterator[tuple[str, str, str]]:
+    """(name, module, what checkers must see) of each name of `at_first_cluster`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and called(node) == "at_first_cluster":
+            for keyword in node.keywords:
+                name, home = str(keyword.arg), keyword.value.value  # type: ignore[attr-defined]
+                if home == name:
+                    yield name, home, name
+                elif home == "cassandra._impl":  # checkers read the Python module of a pair
+                    python = importlib.import_module(home).TWINS[name].rpartition(".")[0]
+                    yield name, home, f"{python}.{name}"
+                else:
+                    yield name, home, f"{home}.{name}"
+
+
+def seen_by_checkers(tree: ast.AST) -> dict[str, str]:
+    """Return what type checkers find under each name that a source imports."""
+    seen: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            seen |= {
+                alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names
+            }
+        elif isinstance(node, ast.Import):
+            seen |= {alias.asname or alias.name: alias.name for alias in node.names}
+    return seen
+
+
+def mistakes_in(tree: ast.AST) -> list[str]:
+    """Return what is wrong with the late imports of a source."""
+    seen = seen_by_checkers(tree)
+    mistakes = []
+    for name, home, wanted in [*deferred_in(tree), *with_the_first_cluster(tree)]:
+        try:
+            module = importlib.import_module(home)
+        except ImportError as error:
+            mistakes.append(f"{name}: {error}")
+            continue
+        if home not in (wanted, name) and not hasattr(module, name):
+            mistakes.append(f"{name}: {home} has no such name")
+        if seen.get(name) != wanted:
+            mistakes.append(f"{name}: {wanted} at run time, {seen.get(name)} for type checkers")
+    mistakes += [
+        f"import_module({node.args[0].value!r}), which type checkers do not see"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and called(node) == "import_module"
+        and isinstance(node.args[0], ast.Constant)
+        and str(node.args[0].value).startswith("cassandra")
+    ]
+    return mistakes
+
+
+def test_late_imports_are_those_that_type_checkers_see() -> None:
+    mistakes = {module: mistakes_in(tree) for module, tree in TREES.items()}
+    assert {module: wrong for module, wrong in mistakes.items() if wrong} == {}
+
+
+def test_mistakes_are_found() -> None:
+    source = """
+if TYPE_CHECKING:
+    import ssl
+    from cassandra.bulk import load, scan
+    from cassandra.clock import Clock
+    from cassandra.engine.request import Request
+else:
+    load = Deferred("cassandra.bulk.load")
+    scan = Deferred("cassandra.bulk.unload")
+    gone = Deferred("cassandra.no_such_module")
+    at_first_cluster(
+        __name__, Request="cassandra.engine.request", Clock="cassandra.limits", ssl="ssl"
+    )
+import_module("cassandra.limits")
+"""
+    assert mistakes_in(ast.parse(source)) == [
+        "scan: cassandra.bulk.unload at run time, cassandra.bulk.scan for type checkers",
+        "gone: No module named 'cassandra.no_such_module'",
+        "Clock: cassandra.limits has no such name",
+        "Clock: cassandra.limits.Clock at run time, cassandra.clock.Clock for type checkers",
+        "import_module('cassandra.limits'), which type checkers do not see",
+    ]
+
+
+def test_every_module_can_be_imported() -> None:
+    for module in TREES:
+        if not module.endswith("__main__"):
+            importlib.import_module(module)

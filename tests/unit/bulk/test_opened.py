@@ -1,0 +1,242 @@
+"""Files as bytes: compressed ones, pipes, encodings, and lines without an end."""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import gzip
+import io
+import lzma
+import os
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cassandra.bulk import chunks
+from cassandra.bulk.opened import (
+    Limited,
+    Pipes,
+    bad_byte,
+    bare_name,
+    check_encoding,
+    is_pipe,
+    no_column,
+    opened,
+    opened_bytes,
+    text_of,
+)
+from cassandra.errors import DependencyException
+
+TEXT = "id,name\n1,é\r\n2,b\r3,c"
+PACKED: dict[str, Any] = {
+    "": bytes,
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+}
+
+
+def whole(file: Any) -> bytes:
+    parts = []
+    while part := file.read1():
+        parts.append(part)
+    return b"".join(parts)
+
+
+@pytest.mark.parametrize("ending", PACKED)
+def test_compressed_files(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"a.csv{ending}"
+    path.write_bytes(PACKED[ending](TEXT.encode()))
+    with opened(str(path)) as text:
+        assert text.read() == TEXT  # lines end as they do in the file
+    upper = tmp_path / f"B.CSV{ending.upper()}"
+    upper.write_bytes(path.read_bytes())
+    with opened_bytes(str(upper)) as file:
+        assert whole(file) == TEXT.encode()
+    assert file._file.closed
+    if ending:
+        path.write_bytes(path.read_bytes()[:-3])
+        with opened_bytes(str(path)) as file, pytest.raises((EOFError, OSError)):
+            whole(file)
+        path.write_bytes(b"")
+        with pytest.raises(ValueError, match="has no bytes, and so is not a compressed file"):
+            opened_bytes(str(path)).__enter__()
+
+
+def test_frames_of_zstd(tmp_path: Path) -> None:
+    zstandard = pytest.importorskip("zstandard")
+    path = tmp_path / "a.csv.zst"
+    frames = [zstandard.ZstdCompressor().compress(part) for part in (b"x" * 100_000, b"end")]
+    path.write_bytes(b"".join(frames))
+    with opened_bytes(str(path)) as file:
+        assert whole(file) == b"x" * 100_000 + b"end"
+    path.write_bytes(b"".join(frames)[:-2])
+    with opened_bytes(str(path)) as file, pytest.raises(EOFError, match="ended before the end"):
+        whole(file)
+
+
+def test_frames_of_lz4(tmp_path: Path) -> None:
+    frame = pytest.importorskip("lz4.frame")
+    path = tmp_path / "a.csv.lz4"
+    path.write_bytes(frame.compress(TEXT.encode()))
+    with opened_bytes(str(path)) as file:
+        assert whole(file) == TEXT.encode()
+
+
+@pytest.mark.parametrize(("ending", "package"), [(".lz4", "lz4"), (".zst", "zstandard")])
+def test_packages_that_are_missing_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, package: str
+) -> None:
+    if package == "zstandard" and sys.version_info >= (3, 14):
+        pytest.skip("the library has it")
+    monkeypatch.setitem(sys.modules, package, None)
+    path = tmp_path / f"a{ending}"
+    path.write_bytes(b"x")
+    with pytest.raises(DependencyException, match=f"needs {package}: pip install {package}"):
+        opened_bytes(str(path)).__enter__()
+
+
+def test_names_without_what_says_how_a_file_is_compressed() -> None:
+    assert bare_name("/x.gz/A.CSV.GZ") == "a.csv"
+    assert bare_name("b.tsv.zstd") == "b.tsv"
+    assert bare_name("c.csv") == "c.csv"
+
+
+def test_encodings() -> None:
+    for name in ("utf8", "UTF-8", "utf-8-sig", "ascii"):
+        assert check_encoding(name) == "utf-8"
+    assert check_encoding("latin1") == "iso8859-1"
+    with pytest.raises(ValueError, match="must be one that Python knows, but is 'none'"):
+        check_encoding("none")
+    with pytest.raises(ValueError, match="must be one that Python knows, but is 5"):
+        check_encoding(5)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="must be one of texts, but is 'base64'"):
+        check_encoding("base64")
+
+
+def test_files_of_another_encoding(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes("é\n".encode("utf-16"))
+    with opened(str(path), encoding="utf-16") as text:
+        assert text.read() == "é\n"
+    path.write_bytes(b"\xff")
+    with opened_bytes(str(path), encoding="cp1252") as file:
+        assert whole(file) == "ÿ".encode()
+    path.write_bytes(b"\x81")
+    with (
+        opened_bytes(str(path), encoding="cp1252") as file,
+        pytest.raises(OSError, match="not in the encoding that was said"),
+    ):
+        whole(file)
+
+
+def test_bytes_that_are_no_text() -> None:
+    assert bad_byte("plain") is bad_byte("é") is None
+    assert bad_byte(b"a\xffb\xfe".decode("utf-8", "surrogateescape")) == "byte 0xff is not UTF-8"
+    with text_of(Limited(io.BytesIO(b"a\xff\n"), "a")) as text:
+        assert text.read() == "a\udcff\n"
+
+
+# -- limits ----------------------------------------------------------------------------------------
+
+
+class Pieces:
+    """A file that gives these bytes, one piece at a time."""
+
+    def __init__(self, *pieces: bytes) -> None:
+        self.pieces = [*pieces]
+
+    def read(self, size: int) -> bytes:
+        return self.pieces.pop(0) if self.pieces else b""
+
+
+def test_the_mark_at_the_beginning_is_left_out() -> None:
+    mark = codecs.BOM_UTF8
+    for pieces in ([mark + b"a"], [mark[:1], mark[1:2], mark[2:] + b"a"], [mark, b"a"]):
+        assert whole(Limited(Pieces(*pieces), "a")) == b"a"
+    assert whole(Limited(Pieces(b"a" + mark), "a")) == b"a" + mark
+    assert whole(Limited(Pieces(mark[:2]), "a")) == mark[:2]
+    assert whole(Limited(Pieces(mark), "a")) == b""
+
+
+def test_bytes_that_are_given_back_are_read_first() -> None:
+    file = Limited(Pieces(b"later"), "a")
+    file.give_back(b"bc")
+    file.give_back(b"a")
+    assert [file.read1(2), file.read(None), file.read1()] == [b"ab", b"c", b"later"]
+    assert file.readable()
+
+
+def test_a_line_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chunks, "LONGEST_LINE", 100)
+    for end in (b"\n", b"\r"):
+        line = b"x" * 60 + end
+        assert whole(Limited(Pieces(*[line] * 5), "a")) == line * 5
+    file = Limited(Pieces(b"\n" + b"x" * 60, b"x" * 60), "a.csv")
+    file.read1()
+    with pytest.raises(ValueError, match=r"a\.csv has a line of more than 100 bytes"):
+        file.read1()
+
+
+def test_errors_of_libraries_are_damage() -> None:
+    class Broken:
+        def read(self, size: int) -> bytes:
+            raise RuntimeError("bad block")
+
+    with pytest.raises(OSError, match="it is damaged: bad block"):
+        Limited(Broken(), "a").read1()
+
+
+# -- pipes -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")
+def test_a_pipe_is_opened_once(tmp_path: Path) -> None:
+    path = str(tmp_path / "pipe")
+    os.mkfifo(path)
+    assert is_pipe(path)
+
+    def write() -> None:
+        Path(path).write_bytes(b"a\nb\n")
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    pipes = Pipes()
+    with opened_bytes(path, pipes) as file:
+        data = file.read1()
+        file.give_back(data)
+    with opened_bytes(path, pipes) as again:
+        assert again is file
+        assert whole(again) == b"a\nb\n"
+    writer.join()
+    pipes.close()
+    assert file._file.closed
+    assert pipes._open == {}
+
+
+def test_what_is_no_pipe(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.touch()
+    assert not is_pipe(str(path))
+    assert not is_pipe(str(tmp_path / "none"))
+    assert is_pipe("-")
+    with opened_bytes(str(path), Pipes()) as file:
+        pass
+    assert file._file.closed
+
+
+def test_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"a\n")
+    with open(path, "rb") as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        with opened_bytes("-") as file:
+            assert whole(file) == b"a\n"
+        assert not stdin.closed
+
+
+def test_the_message_for_a_column_that_is_not_there() -> None:
+    assert no_column("a.csv", "id", ["x", "y"]).startswith("a.csv has no column 'id', but x, y;")

@@ -1,0 +1,380 @@
+"""Secure connect bundles and the metadata service, without a cluster.
+
+``security/test_astra.py`` connects to nodes behind a proxy by them.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import socket
+import ssl
+import tempfile
+import threading
+import time
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cassandra.client import cloud
+from cassandra.client.cloud import Cloud, CloudEndPointFactory, cloud_of
+from cassandra.errors import DriverException
+from tests.unit.security.astra import Astra
+from tests.unit.security.certificates import DAY, Authority
+
+IDS = ["00000000-0000-0000-0000-00000000000a", "b"]
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("ca"))
+
+
+@pytest.fixture
+def astra(authority: Authority) -> Iterator[Astra]:
+    with Astra(authority, dict.fromkeys(IDS, ("127.0.0.1", 1))) as astra:
+        yield astra
+
+
+@pytest.fixture
+def bundle(astra: Astra, tmp_path: Path) -> str:
+    return astra.bundle(tmp_path / "bundle.zip")
+
+
+def made(bundle: Any, **settings: Any) -> Cloud:
+    return cloud_of({"secure_connect_bundle": bundle, **settings})
+
+
+# -- the service -----------------------------------------------------------------------------------
+
+
+def test_the_service_says_where_the_nodes_are(astra: Astra, bundle: str) -> None:
+    found = made(bundle)
+    points = found.ask()
+    host, _, port = astra.proxy.rpartition(":")
+    assert [(point.address, point.port) for point in points] == [(host, int(port))] * 2
+    assert [point._server_name for point in points] == IDS  # type: ignore[attr-defined]
+    assert points == [found.factory.create_from_sni(name) for name in IDS]
+    assert found.factory.create({"host_id": IDS[0]}) == points[0]
+    port = json.loads(zipfile.ZipFile(bundle).read("config.json"))["port"]
+    assert repr(found) == f"<Cloud: metadata service 127.0.0.1:{port}>"
+    assert repr(found._service) == f"<metadata service 127.0.0.1:{port}>"
+
+
+def test_the_service_is_asked_each_time(astra: Astra, bundle: str) -> None:
+    found = made(bundle)
+    found.ask()
+    astra.answer = (200, json.dumps(told(["c"], "proxy.example:7")).encode())
+    (point,) = found.ask()
+    assert (astra.asked, point._server_name, point.port) == (2, "c", 7)  # type: ignore[attr-defined]
+
+
+def test_nothing_is_known_before_the_service_was_asked() -> None:
+    factory = CloudEndPointFactory()
+    with pytest.raises(DriverException, match="has not been asked yet"):
+        factory.create({})
+    with pytest.raises(DriverException, match="has not been asked yet"):
+        factory.create_from_sni("a")
+
+
+def told(ids: Any, proxy: Any) -> dict[str, Any]:
+    return {"contact_info": {"contact_points": ids, "sni_proxy_address": proxy}}
+
+
+GOOD: list[tuple[str, str, int]] = [
+    ("a:1", "a", 1),
+    ("10.0.0.1:65535", "10.0.0.1", 65535),
+    ("[::1]:9042", "::1", 9042),
+    ("x" * 253 + ":1", "x" * 253, 1),
+]
+
+
+@pytest.mark.parametrize(("proxy", "host", "port"), GOOD)
+def test_good_answers(proxy: str, host: str, port: int) -> None:
+    assert cloud._nodes_of(told(IDS, proxy)) == (IDS, host, port)
+
+
+@pytest.mark.parametrize(
+    "proxy", ["a", "a:", ":1", "a:0", "a:65536", "a:1x", "a:-1", "a b:1", "x" * 254 + ":1", "ä:1"]
+)
+def test_proxies_that_cannot_be(proxy: str) -> None:
+    with pytest.raises(ValueError, match="the proxy's address is"):
+        cloud._nodes_of(told(IDS, proxy))
+
+
+@pytest.mark.parametrize("name", ["", "a b", "-a", 5, None, "x" * 254, "a\n"])
+def test_ids_that_cannot_be(name: Any) -> None:
+    with pytest.raises(ValueError, match="a node's id is"):
+        cloud._nodes_of(told(["a", name], "a:1"))
+
+
+ANSWERS: list[tuple[int, Any, str]] = [
+    (500, b"out of tea", "could not be asked: it answers 500"),
+    (200, b"not json", "could not be asked"),
+    (200, b"[" * 100_000, "could not be asked"),
+    (
+        200,
+        b" " * (cloud.MOST_BYTES + 1),
+        "could not be asked: its answer has more than 1048576 bytes",
+    ),
+    (200, told(["a"] * 1001, "a:1"), "names 1001 nodes, more than 1000"),
+    (200, told([], "a:1"), "names no nodes"),
+    (200, told("abc", "a:1"), "does not say where the nodes are: .*contact_points is a str"),
+    (200, told(["a"], None), "does not say where the nodes are: AttributeError"),
+    (200, {}, "does not say where the nodes are: KeyError"),
+    (200, [], "does not say where the nodes are: TypeError"),
+]
+
+
+@pytest.mark.parametrize(("status", "answer", "message"), ANSWERS, ids=[m for *_, m in ANSWERS])
+def test_bad_answers(astra: Astra, bundle: str, status: int, answer: Any, message: str) -> None:
+    body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+    astra.answer = (status, body)
+    with pytest.raises(
+        DriverException, match=rf"the metadata service at 127\.0\.0\.1:\d+ {message}"
+    ):
+        made(bundle).ask()
+
+
+def test_a_large_answer_is_read_whole(astra: Astra, bundle: str) -> None:
+    body = json.dumps(told(["a"] * 1000, "a:1")).encode()
+    astra.answer = (200, body + b" " * (cloud.MOST_BYTES - len(body)))
+    assert len(made(bundle).ask()) == 1000
+
+
+def test_a_service_that_is_not_there(astra: Astra, tmp_path: Path) -> None:
+    config = json.dumps({"host": "127.0.0.1", "port": 1})
+    found = made(astra.bundle(tmp_path / "b.zip", config_json=config))
+    with pytest.raises(DriverException, match=r"at 127\.0\.0\.1:1 could not be asked: .*refused"):
+        found.ask()
+
+
+def test_a_service_of_another_ca(astra: Astra, tmp_path: Path) -> None:
+    other = Authority(tmp_path)
+    text = Path(other.path).read_text()
+    with pytest.raises(DriverException, match=r"could not be asked: .*certificate verify failed"):
+        made(astra.bundle(tmp_path / "b.zip", ca_crt=text)).ask()
+
+
+def test_a_deadline_that_has_passed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "monotonic", lambda: 100.0)
+    assert cloud._left(100.5) == 0.5
+    for deadline in (100.0, 99.0):
+        with pytest.raises(TimeoutError, match="did not come in time"):
+            cloud._left(deadline)
+
+
+def test_each_address_of_the_service_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A host may have an address that nothing listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        kind = socket.SOCK_STREAM
+        found = [(2, kind, 6, "", ("127.0.0.1", 1)), (2, kind, 6, "", ("127.0.0.1", port))]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+        service: Any = SimpleNamespace(host="service.example", port=port)
+        connection = cloud._TimedConnection(
+            service, ssl.create_default_context(), time.monotonic() + 60
+        )
+        with connection._connected() as connected:
+            assert connected.getpeername() == ("127.0.0.1", port)
+            assert 0 < (connected.gettimeout() or 0) <= 60
+        del found[1]
+        with pytest.raises(ConnectionRefusedError):
+            connection._connected()
+
+
+# -- the bundle ------------------------------------------------------------------------------------
+
+
+def test_what_a_bundle_has(astra: Astra, tmp_path: Path) -> None:
+    config = {"host": "127.0.0.1", "port": "29080", "username": "u", "password": "secret"}
+    found = made(astra.bundle(tmp_path / "b.zip", config_json=json.dumps(config)))
+    assert found.credentials is not None
+    name, password = found.credentials
+    assert (name, password.reveal()) == ("u", "secret")
+    assert "secret" not in repr(found) + repr(found._service)
+    assert found._service.port == 29080
+    assert found._timeout == cloud.DEFAULT_TIMEOUT == 5.0
+    assert not found.context.check_hostname
+    assert found.context.verify_mode is ssl.CERT_REQUIRED
+
+
+@pytest.mark.parametrize(
+    "parts", [{}, {"username": "u"}, {"password": "p"}, {"username": "u", "password": ""}]
+)
+def test_half_a_login_is_none(astra: Astra, tmp_path: Path, parts: dict[str, Any]) -> None:
+    config = {"host": "h", "port": 1, **parts}
+    assert (
+        made(astra.bundle(tmp_path / "b.zip", config_json=json.dumps(config))).credentials is None
+    )
+
+
+def test_ways_to_name_a_bundle(bundle: str) -> None:
+    with open(bundle, "rb") as file:
+        for one in (bundle, Path(bundle), file, io.BytesIO(Path(bundle).read_bytes())):
+            assert made(one)._service.host == "127.0.0.1"
+
+
+def test_a_context_of_the_users(astra: Astra, tmp_path: Path) -> None:
+    context = ssl.create_default_context()
+    path = astra.bundle(tmp_path / "b.zip", ca_crt=None, cert=None, key=None)
+    assert cloud_of({"secure_connect_bundle": path}, context).context is context
+
+
+def test_keys_are_written_to_files_that_are_gone_at_once(
+    bundle: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    modes: list[int] = []
+    load = ssl.SSLContext.load_cert_chain
+
+    class Context(ssl.SSLContext):
+        def load_cert_chain(self, certfile: Any, keyfile: Any = None, password: Any = None) -> None:
+            modes.extend(Path(one).stat().st_mode & 0o777 for one in (certfile, keyfile))
+            load(self, certfile, keyfile, password)
+
+    monkeypatch.setattr(ssl, "SSLContext", Context)
+    made(bundle)
+    assert modes == [0o600, 0o600]
+    assert list(folder.iterdir()) == []
+
+
+SETTINGS: list[tuple[Any, type[Exception], str]] = [
+    (5, TypeError, "cloud must be a mapping, but is of type int"),
+    ({}, ValueError, "cloud needs 'secure_connect_bundle'"),
+    ({"bundle": "x"}, ValueError, "cloud has no setting 'bundle'; there are secure_connect_bundle"),
+    ({"secure_connect_bundle": 5}, TypeError, "a path or a binary file, but is of type int"),
+    ({"secure_connect_bundle": b"x"}, TypeError, "a path or a binary file, but is of type bytes"),
+    ({"secure_connect_bundle": "nowhere.zip"}, FileNotFoundError, "nowhere"),
+    *(
+        ({"secure_connect_bundle": "x", "connect_timeout": wrong}, ValueError, "seconds above 0")
+        for wrong in (0, -1, None, "5", True, float("nan"), threading.TIMEOUT_MAX * 2)
+    ),
+]
+
+
+@pytest.mark.parametrize(("settings", "error", "message"), SETTINGS)
+def test_bad_settings(settings: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        cloud_of(settings)
+
+
+def test_settings_that_are_taken(bundle: str) -> None:
+    found = made(bundle, connect_timeout=threading.TIMEOUT_MAX, use_default_tempdir=True)
+    assert found._timeout == threading.TIMEOUT_MAX
+
+
+CONFIGS: list[tuple[Any, str]] = [
+    ("not json", r"it is not JSON \(JSONDecodeError\)"),
+    ("[" * 100_000, r"it is not JSON \(RecursionError\)"),
+    ([], "a list in place of an object"),
+    ({}, "it does not have host and port"),
+    ({"host": "h"}, "it does not have port"),
+    ({"host": 5, "port": 1}, "the host is 5"),
+    ({"host": "a b", "port": 1}, "the host is 'a b'"),
+    *(({"host": "h", "port": wrong}, "the port is") for wrong in (0, 65536, -1, "x", None, 1.5)),
+    ({"host": "h", "port": 1, "username": 5}, "the username is not a text"),
+    ({"host": "h", "port": 1, "password": 5}, "the password is not a text"),
+]
+
+
+@pytest.mark.parametrize(("config", "message"), CONFIGS)
+def test_bad_configs(astra: Astra, tmp_path: Path, config: Any, message: str) -> None:
+    text = config if isinstance(config, str) else json.dumps(config)
+    path = astra.bundle(tmp_path / "b.zip", config_json=text)
+    with pytest.raises(
+        ValueError, match=rf"b\.zip cannot be used: its config\.json is not as expected: {message}"
+    ):
+        made(path)
+
+
+BUNDLES: list[tuple[dict[str, Any], str]] = [
+    ({"config_json": None}, r"it has no file config\.json"),
+    ({"ca_crt": None}, r"it has no file ca\.crt"),
+    ({"cert": None}, "it has no file cert"),
+    ({"key": None}, "it has no file key"),
+    ({"ca_crt": "nonsense"}, "its certificates cannot be loaded"),
+    ({"key": "nonsense"}, "its certificates cannot be loaded"),
+    ({"ca_crt": "x" * (cloud.MOST_BYTES + 1)}, r"its file ca\.crt has 1048577 bytes"),
+]
+
+
+@pytest.mark.parametrize(("changes", "message"), BUNDLES, ids=[m for _, m in BUNDLES])
+def test_bad_bundles(astra: Astra, tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=rf"b\.zip cannot be used: .*{message}"):
+        made(astra.bundle(tmp_path / "b.zip", **changes))
+
+
+def test_what_is_no_zip_file(tmp_path: Path) -> None:
+    path = tmp_path / "b.zip"
+    path.write_bytes(b"no zip file")
+    with pytest.raises(ValueError, match=r"b\.zip is not a zip file"):
+        made(str(path))
+
+
+def test_a_damaged_directory(bundle: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It makes the zip's reader look for places that files refuse."""
+
+    def refuse(number: int) -> None:
+        def opened(_: Any) -> None:
+            raise OSError(number, "refused")
+
+        monkeypatch.setattr(zipfile, "ZipFile", opened)
+
+    refuse(errno.EINVAL)
+    with pytest.raises(ValueError, match="is damaged: it tells of a place before its beginning"):
+        made(bundle)
+    refuse(errno.EIO)
+    with pytest.raises(OSError, match="refused"):
+        made(bundle)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_unusual_compression(tmp_path: Path, method: int) -> None:
+    path = tmp_path / "b.zip"
+    with zipfile.ZipFile(path, "w", method) as out:
+        out.writestr("config.json", "{}")
+    with pytest.raises(ValueError, match="compressed in an unusual way"):
+        made(str(path))
+
+
+def test_members_of_a_bundle(tmp_path: Path) -> None:
+    def member(size: int, read: bytes, bits: int = 0) -> bytes:
+        about = SimpleNamespace(file_size=size, flag_bits=bits, compress_type=zipfile.ZIP_STORED)
+        files: Any = SimpleNamespace(getinfo=lambda _: about, open=lambda _: io.BytesIO(read))
+        return cloud._member(files, "x")
+
+    most = cloud.MOST_BYTES
+    assert member(most, b"x" * most) == b"x" * most
+    # The directory may say less than there is.
+    with pytest.raises(ValueError, match="its file x has more than 1048576 bytes"):
+        member(5, b"x" * (most + 1))
+    with pytest.raises(ValueError, match="its file x is encrypted"):
+        member(5, b"x", bits=1)
+    assert member(1, b"x", bits=2) == b"x"
+
+
+def test_an_expired_certificate(astra: Astra, authority: Authority, tmp_path: Path) -> None:
+    certificate, key = authority.issue("client", begins=-9 * DAY, ends=-DAY)
+    changes = {"cert": Path(certificate).read_text(), "key": Path(key).read_text()}
+    with pytest.raises(ValueError, match=r"its certificate expired on .*download the bundle again"):
+        made(astra.bundle(tmp_path / "b.zip", **changes))
+
+
+def test_a_key_with_a_pass_phrase(astra: Astra, authority: Authority, tmp_path: Path) -> None:
+    serialization = pytest.importorskip("cryptography.hazmat.primitives.serialization")
+    key = serialization.load_pem_private_key(Path(authority.issue("client")[1]).read_bytes(), None)
+    locked = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.BestAvailableEncryption(b"secret"),
+    )
+    with pytest.raises(ValueError, match="its key wants a password"):
+        made(astra.bundle(tmp_path / "b.zip", key=locked.decode()))

@@ -1,0 +1,85 @@
+"""Observers of a cluster and of a session: who is told, before and after the engine is there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cassandra.client.observing import ObservedBySession, without
+from cassandra.cluster import Cluster
+from cassandra.observers import RequestObserver
+
+
+class Observer(RequestObserver):
+    def on_request_end(self, request: Any) -> None:
+        pass
+
+    def __eq__(self, other: object) -> bool:
+        return True  # observers are told apart by identity
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Engine:
+    def __init__(self) -> None:
+        self.observers: tuple[Any, ...] = ()
+
+    def observe(self, *observers: Any) -> None:
+        self.observers = observers
+
+    def observe_requests(self, observer: Any) -> None:
+        self.observers += (observer,)
+
+    def forget_observer(self, observer: Any) -> None:
+        self.observers = without(observer, self.observers)
+
+
+def ids(observers: Any) -> list[int]:
+    return [id(one) for one in observers]
+
+
+def test_one_of_several_is_left_out_by_identity() -> None:
+    first, second = Observer(), Observer()
+    assert ids(without(first, (first, second))) == [id(second)]
+    with pytest.raises(ValueError, match="is not registered: the observers are"):
+        without(Observer(), (first, second))
+
+
+def test_observers_of_a_cluster() -> None:
+    first, second = Observer(), Observer()
+    cluster: Any = Cluster(request_observers=[first])
+    cluster.add_request_observer(second)
+    assert ids(cluster.request_observers) == ids([first, second])
+    engine = cluster._core = Engine()
+    cluster._observe(engine)
+    assert ids(engine.observers) == ids([first, second])
+    cluster.remove_request_observer(first)
+    assert ids(engine.observers) == ids(cluster.request_observers) == [id(second)]
+    cluster.request_observers = [first]
+    assert ids(engine.observers) == [id(first)]
+    with pytest.raises(ValueError, match="is not registered"):
+        cluster.remove_request_observer(second)
+    with pytest.raises(TypeError):
+        cluster.add_request_observer(5)
+    assert ids(engine.observers) == [id(first)]
+
+
+def test_observers_of_a_session() -> None:
+    class OfClusters(RequestObserver):
+        def on_host_up(self, host: Any) -> None:
+            pass
+
+    session: Any = ObservedBySession()
+    session._engine = Engine()
+    first, second = Observer(), Observer()
+    session.add_request_observer(first)
+    session.add_request_observer(second)
+    assert ids(session._engine.observers) == ids([first, second])
+    session.remove_request_observer(first)
+    assert ids(session._engine.observers) == [id(second)]
+    with pytest.raises(ValueError, match="is not registered"):
+        session.remove_request_observer(first)
+    with pytest.raises(TypeError):
+        session.add_request_observer(5)
+    assert ids(session._engine.observers) == [id(second)]

@@ -1,0 +1,51 @@
+"""Completion methods that tracers wrap on an instance of a future."""
+
+from __future__ import annotations
+
+from types import MethodType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cassandra.cluster import final_hooks
+from cassandra.cluster.final_hooks import FinalMethod, finish_wrapped
+
+
+@pytest.fixture
+def tracers(monkeypatch: pytest.MonkeyPatch) -> Any:
+    made = SimpleNamespace(
+        set_final_result=lambda future, result: ("ours", result),
+        finish_wrapped=lambda future: setattr(future, "is_finished", True),
+    )
+    monkeypatch.setattr(final_hooks, "tracers", made)
+    return made
+
+
+class Future:  # as much of a `ResponseFuture` as is looked at
+    _hooks: Any = None
+    is_finished = False
+    _set_final_result = FinalMethod("set_final_result")
+    _set_final_exception = FinalMethod("set_final_exception")
+
+
+def test_a_method_is_ours_until_somebody_wraps_it(tracers: Any) -> None:
+    future: Any = Future()
+    ours = future._set_final_result
+    assert isinstance(ours, MethodType)
+    assert ours(5) == ("ours", 5)
+    assert vars(Future)["_set_final_result"].__get__(None, Future) is tracers.set_final_result
+    future._set_final_result = lambda result: ("wrapped", ours(result))
+    future._set_final_exception = print
+    assert future._set_final_result(5) == ("wrapped", ("ours", 5))
+    assert Future._hooks is None
+    del future._set_final_result
+    assert future._set_final_result(5) == ("ours", 5)
+    assert future._hooks == {"_set_final_exception": print}
+    del future._set_final_exception
+    assert future._hooks is None
+
+
+def test_a_wrapped_future_is_completed_by_its_methods(tracers: Any) -> None:
+    future: Any = Future()
+    finish_wrapped(future)
+    assert future.is_finished

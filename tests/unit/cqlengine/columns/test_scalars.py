@@ -1,0 +1,137 @@
+"""Columns of scalars: what they take, what they make of it, and what they refuse."""
+
+from __future__ import annotations
+
+import decimal
+import uuid
+from typing import Any
+
+import pytest
+
+from cassandra.cqlengine import ValidationError, columns
+
+IDENTITY = uuid.UUID("00000000-0000-0000-0000-000000000007")
+TIME_IDENTITY = uuid.uuid1()
+
+
+def column(cls: Any, **settings: Any) -> Any:
+    made = cls(**settings)
+    made.set_column_name("c")
+    return made
+
+
+DB_TYPES = {
+    columns.Ascii: "ascii",
+    columns.Text: "text",
+    columns.Blob: "blob",
+    columns.Boolean: "boolean",
+    columns.Integer: "int",
+    columns.TinyInt: "tinyint",
+    columns.SmallInt: "smallint",
+    columns.BigInt: "bigint",
+    columns.VarInt: "varint",
+    columns.Float: "float",
+    columns.Double: "double",
+    columns.Decimal: "decimal",
+    columns.UUID: "uuid",
+    columns.TimeUUID: "timeuuid",
+    columns.Inet: "inet",
+    columns.Counter: "counter",
+}
+
+
+@pytest.mark.parametrize("cls", DB_TYPES, ids=lambda cls: str(cls.__name__))
+def test_types_and_null(cls: Any) -> None:
+    made = column(cls)
+    assert made.db_type == DB_TYPES[cls]
+    assert made.validate(None) in (None, 0)
+    if cls is not columns.Counter:
+        with pytest.raises(ValidationError, match="c - None"):
+            column(cls, required=True).validate(None)
+
+
+GOOD: list[tuple[Any, dict[str, Any], Any, Any]] = [
+    (columns.Text, {}, "é", "é"),
+    (columns.Text, {}, bytearray(b"x"), "x"),
+    (columns.Text, {"min_length": 2, "max_length": 3}, "ab", "ab"),
+    (columns.Text, {"min_length": 2, "max_length": 3}, "abc", "abc"),
+    (columns.Text, {"max_length": 0}, "", ""),
+    (columns.Ascii, {}, "x", "x"),
+    (columns.Blob, {}, b"x", b"x"),
+    (columns.Blob, {}, memoryview(b"x"), memoryview(b"x")),
+    (columns.Boolean, {}, 1, True),
+    (columns.Integer, {}, "5", 5),
+    (columns.BigInt, {}, "5", 5),
+    (columns.VarInt, {}, "5", 5),
+    (columns.Float, {}, "0.5", 0.5),
+    (columns.Double, {}, 1, 1.0),
+    (columns.Decimal, {}, "1.50", decimal.Decimal("1.50")),
+    (columns.UUID, {}, str(IDENTITY), IDENTITY),
+    (columns.UUID, {}, IDENTITY, IDENTITY),
+    (columns.TimeUUID, {}, TIME_IDENTITY, TIME_IDENTITY),
+    (columns.Inet, {}, "10.0.0.1", "10.0.0.1"),
+]
+
+
+@pytest.mark.parametrize(("cls", "settings", "given", "value"), GOOD)
+def test_values_that_are_taken(cls: Any, settings: Any, given: Any, value: Any) -> None:
+    found = column(cls, **settings).validate(given)
+    assert found == value
+    assert type(found) is type(value)
+
+
+BAD: list[tuple[Any, dict[str, Any], Any, str]] = [
+    (columns.Text, {}, 5, r"c 5 \(<class 'int'>\) is not a string"),
+    (columns.Text, {}, b"x", "is not a string"),
+    (columns.Text, {}, bytearray(b"\xff"), "is not UTF-8"),
+    (columns.Text, {"min_length": 2}, "a", "'a' is shorter than 2 characters"),
+    (columns.Text, {"min_length": 1}, None, "None is shorter than 1 characters"),
+    (columns.Text, {"max_length": 2}, "abc", "'abc' is longer than 2 characters"),
+    (columns.Ascii, {}, "é", "has characters that are not ASCII"),
+    (columns.Blob, {}, "x", "is not bytes"),
+    (columns.Integer, {}, "x", "c 'x'"),
+    (columns.VarInt, {}, "x", "c 'x'"),
+    (columns.Float, {}, "x", "c 'x'"),
+    (columns.Decimal, {}, "x", "c 'x'"),
+    (columns.UUID, {}, "x", "c 'x'"),
+]
+
+
+@pytest.mark.parametrize(("cls", "settings", "value", "message"), BAD)
+def test_values_that_are_refused(cls: Any, settings: Any, value: Any, message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        column(cls, **settings).validate(value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"min_length": -1}, "min_length is not allowed to be negative, but is -1"),
+        ({"max_length": -1}, "max_length is not allowed to be negative, but is -1"),
+        ({"min_length": 3, "max_length": 2}, "max_length must be greater or equal .* 2 < 3"),
+    ],
+)
+def test_lengths_that_cannot_be(settings: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        columns.Text(**settings)
+    assert columns.Text(min_length=2, max_length=2).max_length == 2
+
+
+def test_values_of_filters_may_have_any_length() -> None:
+    assert column(columns.Text, min_length=5).to_filter("%x%") == "%x%"
+    with pytest.raises(ValidationError, match="is not a string"):
+        column(columns.Text).to_filter(5)
+
+    class Upper(columns.Text):
+        def to_database(self, value: Any) -> Any:
+            return value.upper()
+
+    assert column(Upper).to_filter("x") == "X"
+
+
+def test_bytes_to_the_database() -> None:
+    found = column(columns.Blob).to_database(b"x")
+    assert (type(found), found) == (bytearray, b"x")
+    with pytest.raises(ValidationError, match="is not bytes"):
+        column(columns.Blob).to_database("x")
+    assert columns.Bytes is columns.Blob

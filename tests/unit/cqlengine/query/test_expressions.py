@@ -1,0 +1,79 @@
+"""Filters as expressions, and values as they are bound behind an operator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cassandra.cqlengine import CQLEngineException, ValidationError, columns, functions
+from cassandra.cqlengine.models import Model
+from cassandra.cqlengine.operators import (
+    BaseWhereOperator,
+    ContainsOperator,
+    EqualsOperator,
+    InOperator,
+)
+from cassandra.cqlengine.query.expressions import AbstractQueryableColumn, filter_value
+
+
+class Row(Model):
+    id = columns.Integer(primary_key=True)
+    name = columns.Text(db_field="nm")
+    tags = columns.Set(columns.Integer)
+    parts = columns.Map(columns.Text, columns.Integer)
+    near = columns.Vector(columns.Float, 2)
+
+
+CLAUSES: list[tuple[Any, str, Any]] = [
+    (lambda: Row.id == "1", '"id" = %(0)s', 1),
+    (lambda: Row.id != 1, '"id" != %(0)s', 1),
+    (lambda: Row.id > 1, '"id" > %(0)s', 1),
+    (lambda: Row.id >= 1, '"id" >= %(0)s', 1),
+    (lambda: Row.id < 1, '"id" < %(0)s', 1),
+    (lambda: Row.id <= 1, '"id" <= %(0)s', 1),
+    (lambda: Row.id.in_(["1", 2]), '"id" IN %(0)s', [1, 2]),
+    (lambda: Row.name.like("x%"), '"nm" LIKE %(0)s', "x%"),
+    (lambda: Row.tags.contains_("1"), '"tags" CONTAINS %(0)s', 1),
+    (lambda: Row.parts.contains_("1"), '"parts" CONTAINS %(0)s', 1),
+]
+
+
+@pytest.mark.parametrize(("made", "text", "value"), CLAUSES, ids=[text for _, text, _ in CLAUSES])
+def test_comparisons_are_filters(made: Any, text: str, value: Any) -> None:
+    clause = made()
+    clause.set_context_id(0)
+    assert (str(clause), clause.value) == (text, value)
+
+
+def test_orders_by_distance() -> None:
+    clause = Row.near.ann_of([1, 2])
+    assert (clause.field, list(clause.value)) == ("near", [1.0, 2.0])
+    with pytest.raises(CQLEngineException, match="name is not a vector: it has no neighbours"):
+        Row.name.ann_of([1, 2])
+
+
+def test_an_expression_is_the_name_of_its_column_and_no_key() -> None:
+    assert str(Row.name) == '"nm"'
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(Row.name)
+    with pytest.raises(NotImplementedError):
+        AbstractQueryableColumn() == 1  # noqa: B015
+
+
+def test_values_behind_operators() -> None:
+    def value(column: str, operator: BaseWhereOperator, given: Any) -> Any:
+        return filter_value(Row.__mapping__.columns[column], operator, given)
+
+    assert value("id", EqualsOperator(), "5") == 5
+    assert value("id", InOperator(), ("5", 6)) == [5, 6]
+    assert value("id", ContainsOperator(), "x") == "x"  # no collection: the servers refuse it
+    token = functions.Token(1)
+    assert value("id", EqualsOperator(), token) is token
+    for wrong in ("ab", b"ab", 5):
+        with pytest.raises(CQLEngineException, match=r"id IN takes a list of values, not"):
+            value("id", InOperator(), wrong)
+    with pytest.raises(CQLEngineException, match=r"None values on filter are not allowed \(.*id ="):
+        value("id", EqualsOperator(), None)
+    with pytest.raises(ValidationError):
+        value("id", EqualsOperator(), "x")

@@ -1,0 +1,339 @@
+"""QuerySets of models and of named tables: filters, what is selected, and writes."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import pytest
+
+from cassandra.cqlengine import CQLEngineException, ValidationError, columns, functions, statements
+from cassandra.cqlengine.models import Model
+from cassandra.cqlengine.named import NamedTable
+from cassandra.cqlengine.operators import EqualsOperator, QueryOperatorException
+from cassandra.cqlengine.query import LWTException, QueryException
+from cassandra.cqlengine.query.errors import (
+    IfExistsWithCounterColumn,
+    IfNotExistsWithCounterColumn,
+)
+from tests.unit.cqlengine.conftest import FakeSession
+
+pytestmark = pytest.mark.usefixtures("session")
+
+
+class Car(Model):
+    maker = columns.Text(partition_key=True)
+    line = columns.Integer(partition_key=True)
+    year = columns.Integer(primary_key=True)
+    model = columns.Text(db_field="mdl")
+    price = columns.Integer(index=True)
+    doors = columns.Integer(custom_index=True)
+    options = columns.Set(columns.Text)
+    owners = columns.List(columns.Text)
+    parts = columns.Map(columns.Text, columns.Integer)
+    name__first = columns.Text()
+    must = columns.Text(required=True)
+
+
+class Visits(Model):
+    page = columns.Integer(primary_key=True)
+    count = columns.Counter()
+
+
+class Pet(Model):
+    id = columns.Integer(primary_key=True)
+    kind = columns.Text(discriminator_column=True)
+
+
+class Cat(Pet):
+    __discriminator_value__ = "cat"
+    cute = columns.Float()
+
+
+ONE = Car.objects.filter
+ROW = Car.objects(maker="a", line=1, year=2)
+TABLE = NamedTable("a", "b")
+
+
+MISTAKES: list[tuple[Any, type[Exception], str]] = [
+    (lambda: ONE(zip=1), QueryException, "Can't resolve column name: 'zip'"),
+    (lambda: ONE(year__foo=1), QueryOperatorException, "foo doesn't map"),
+    (lambda: ONE(year="x"), ValidationError, r"Car\.year 'x'"),
+    (lambda: ONE(year=None), CQLEngineException, "None values on filter"),
+    (lambda: ONE(year__in=5), CQLEngineException, "list of values"),
+    (lambda: ONE(year__gt=functions.Token(1)), QueryException, "pk__token"),
+    (lambda: ONE(pk__token__gt=1), QueryException, "Token"),
+    (lambda: ONE(pk__token__gt=functions.Token(1)), QueryException, "received 1 arguments but model has 2"),  # noqa: E501  # noqa: E501
+    (lambda: Car.objects.order_by("model"), QueryException, "Can't order on 'model'"),
+    (lambda: Car.objects.order_by("zip"), QueryException, "Can't resolve the column name: 'zip'"),
+    (lambda: Car.objects.order_by("line"), QueryException, "partition key"),
+    (lambda: Car.objects.only(["zip"]), QueryException, "Can't resolve fields zip"),
+    (lambda: Car.objects.only("zip"), QueryException, "Can't resolve fields"),
+    (lambda: Car.objects.values_list("year", "line", flat=True), TypeError, "flat"),
+    (lambda: Car.objects.values_list(foo=1), TypeError, "foo"),
+    (lambda: list(Car.objects(model="x")), QueryException, "allow_filtering"),
+    (lambda: list(Car.objects(year__ne=1)), QueryException, "allow_filtering"),
+    (lambda: Car.objects.update(zip=1), ValidationError, "no column named: zip"),
+    (lambda: Car.objects.update(year=1), ValidationError, "primary key 'year'"),
+    (lambda: Car.objects.update(price__add=1), ValidationError, "takes no operation"),
+    (lambda: Car.objects.update(options__append=["x"]), ValidationError, "takes add, remove"),
+    (lambda: NamedTable("a", "b").objects.create(c=1), CQLEngineException, "no model"),
+    (lambda: ONE(maker__token=1), QueryException, "by maker__token"),
+    (lambda: TABLE.objects(c=None), CQLEngineException, r"None values on filter are not .*\(c\)"),
+    (lambda: TABLE.objects(c__gt=functions.Token(1)), QueryException, "'pk__token', not by c__gt"),
+    (lambda: Car.objects(statements.WhereClause("zip", EqualsOperator(), 2)), QueryException, "zip"),  # noqa: E501
+    (lambda: Car.objects.ttl(-1), ValueError, "a number of seconds, not -1"),
+    (lambda: Car.objects.ttl(True), ValueError, "a number of seconds, not True"),
+    (lambda: Car.objects.ttl("5"), ValueError, "a number of seconds, not '5'"),  # type: ignore[arg-type]
+    (lambda: Car.objects.distinct(["zip"]), QueryException, "Can't resolve fields zip"),
+    (lambda: Visits.objects.if_not_exists(), IfNotExistsWithCounterColumn, "counter columns"),
+    (lambda: Visits.objects.if_exists(), IfExistsWithCounterColumn, "counter columns"),
+    (lambda: ROW.update(parts__update=5), ValidationError, "5 is not a dict object"),
+    (lambda: ROW.update(must=None), ValidationError, r"Car\.must - None"),
+    (lambda: ROW.update(zip__add=1), ValidationError, "no column named: zip__add"),
+    (lambda: ROW.update(price="x"), ValidationError, "price 'x'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"), MISTAKES, ids=[f"{m}-{n}" for n, (_, _, m) in enumerate(MISTAKES)]
+)
+def test_mistakes(call: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()
+
+
+# -- filters ---------------------------------------------------------------------------------------
+
+FILTERS: list[tuple[Any, str, list[Any]]] = [
+    (lambda: ONE(maker="a", line="1", year__lt=3), '"maker" = ? AND "line" = ? AND "year" < ?', ["a", 1, 3]),  # noqa: E501
+    (lambda: ONE(line__in=["1", 2]), '"line" IN ?', [[1, 2]]),
+    (lambda: ONE(price=5, model__like="x%").allow_filtering(), '"price" = ? AND "mdl" LIKE ?', [5, "x%"]),  # noqa: E501
+    (lambda: ONE(name__first="x").allow_filtering(), '"name__first" = ?', ["x"]),
+    (lambda: ONE(name__first__gt="x").allow_filtering(), '"name__first" > ?', ["x"]),
+    (lambda: ONE(pk__token__gt=functions.Token("a", "1")), 'token("maker", "line") > token(?, ?)', ["a", 1]),  # noqa: E501
+    (lambda: ONE(pk__token=functions.Token("a", 1)), 'token("maker", "line") = token(?, ?)', ["a", 1]),  # noqa: E501
+    (lambda: ONE(options__contains="x").allow_filtering(), '"options" CONTAINS ?', ["x"]),
+    (lambda: ONE(maker="a", line=1).iff(model=None), '"maker" = ? AND "line" = ?', ["a", 1]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("made", "where", "values"), FILTERS, ids=[one[1] for one in FILTERS])
+def test_filters(made: Any, where: str, values: list[Any], session: FakeSession) -> None:
+    list(made().limit(None))
+    text, bound = session.last
+    assert text is not None
+    assert text.split(" WHERE ")[1].removesuffix(" ALLOW FILTERING") == where
+    assert bound == values
+
+
+def test_a_token_may_be_used_for_other_models(session: FakeSession) -> None:
+    token = functions.Token("a", "1")
+    list(ONE(pk__token__gt=token))
+    assert token.value == ("a", "1")
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [{"doors": 1}, {"price": 1}, {"maker": "a"}, {"price__in": [1]}, {"maker": "a", "model": "x"}],
+)
+def test_filters_that_servers_take(filters: Any, session: FakeSession) -> None:
+    list(ONE(**filters))
+    assert "ALLOW FILTERING" not in str(session.last[0])
+
+
+@pytest.mark.parametrize(
+    "filters", [{"model": "x"}, {"price__gt": 1}, {"model__like": "x"}, {"maker__like": "x"}]
+)
+def test_filters_that_servers_refuse(filters: Any, session: FakeSession) -> None:
+    with pytest.raises(QueryException, match="a filter needs one column of the primary key"):
+        list(ONE(**filters))
+    list(ONE(**filters).allow_filtering())
+    assert str(session.last[0]).endswith("ALLOW FILTERING")
+
+
+def test_an_index_serves_like(session: FakeSession) -> None:
+    class Found(Model):
+        id = columns.Integer(primary_key=True)
+        word = columns.Text(index=True)
+
+    list(Found.objects(word__like="x%"))
+    assert 'WHERE "word" LIKE ?' in str(session.last[0])
+
+
+# -- what is selected ------------------------------------------------------------------------------
+
+ALL = ["maker", "line", "year", "mdl", "price", "doors", "options", "owners", "parts"]
+ALL += ["name__first", "must"]
+
+SELECTED: list[tuple[Any, list[str]]] = [
+    (lambda: ROW, ALL[3:]),
+    (lambda: ONE(maker__in=["a"]), []),
+    (lambda: ROW.only(["model", "maker"]), ["mdl"]),
+    (lambda: ROW.only(["maker"]), ["maker"]),
+    (lambda: ROW.defer(["model", "price"]), ALL[5:]),
+    (lambda: ONE(options={"x"}).allow_filtering(), []),
+    (lambda: ROW.values_list("year", "model"), ["year", "mdl"]),
+    (lambda: Car.objects.values_list(), []),
+    (lambda: Pet.objects(id=1), []),
+    (lambda: Cat.objects(id=1), ["kind", "cute"]),
+    (lambda: Car.objects.distinct(["maker"]), ["maker"]),
+    (lambda: TABLE.objects.only(["c", "d"]).defer(["d"]), ["c"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("made", "names"), SELECTED, ids=[str(names) for _, names in SELECTED])
+def test_columns_that_are_selected(made: Any, names: list[str]) -> None:
+    shown = str(made()).removeprefix("SELECT ").removeprefix("DISTINCT ").split(" FROM ")[0]
+    assert shown == (", ".join(f'"{name}"' for name in names) or "*")
+
+
+def test_values_of_filters_are_those_of_instances(session: FakeSession) -> None:
+    session.give(mdl="x", price=5)
+    car = ROW.get()
+    assert (car.maker, car.line, car.year, car.model, car.price) == ("a", 1, 2, "x", 5)
+    assert ROW.using(keyspace="other").get().__keyspace__ == "other"
+
+
+def test_values_lists(session: FakeSession) -> None:
+    session.names, session.rows = ["year", "mdl", "options"], [[1, "x", None], [2, "y", {"o"}]]
+    rows = Car.objects(maker="a", line=1)
+    assert list(rows.values_list("model", flat=True)) == ["x", "y"]
+    assert list(rows.values_list("options", "maker", "year")) == [[None, "a", 1], [{"o"}, "a", 2]]
+    assert next(iter(rows.values_list())) == ["a", 1, 1, "x", *[None] * 7]
+
+
+def test_rows_of_named_tables(session: FakeSession) -> None:
+    session.give(c=1, d="x")
+    (row,) = list(TABLE.objects(c=1).allow_filtering())
+    assert (row.c, row["d"], dict(row)) == (1, "x", {"c": 1, "d": "x"})
+    with pytest.raises(AttributeError, match="the row has no column 'e'"):
+        _ = row.e
+    assert str(TABLE.objects.using(keyspace="k")) == "SELECT * FROM k.b LIMIT 10000"
+
+
+class Document(Model):
+    id = columns.Integer(primary_key=True)
+    kind = columns.Text(index=True)
+
+
+def test_each_shape_is_prepared_once(session: FakeSession) -> None:
+    for number in range(3):
+        list(Document.objects(kind=str(number)))
+        list(Document.objects(kind=str(number)).only(["id"]))
+        list(Document.objects(kind=str(number)).values_list("id"))
+        list(Document.objects(kind=str(number)).using(keyspace="k"))
+    session.give(count=5)
+    assert Document.objects(kind="a").count() == Document.objects(kind="b").count() == 5
+    assert len(session.prepared) == len(set(session.prepared))
+    assert any("COUNT(*)" in text for text in session.prepared)
+
+
+# -- writes ----------------------------------------------------------------------------------------
+
+UPDATES: list[tuple[dict[str, Any], str, list[Any]]] = [
+    ({"model": "x", "price": "5"}, '"mdl" = ?, "price" = ?', ["x", 5]),
+    ({"model": None}, '"mdl" = ?', [None]),
+    ({"options": {"a"}}, '"options" = ?', [{"a"}]),
+    ({"options": set()}, '"options" = ?', [None]),
+    ({"options__add": {"a"}}, '"options" = "options" + ?', [{"a"}]),
+    ({"options__remove": {"a"}}, '"options" = "options" - ?', [{"a"}]),
+    ({"owners__append": ["a"]}, '"owners" = "owners" + ?', [["a"]]),
+    ({"owners__prepend": ["a"]}, '"owners" = ? + "owners"', [["a"]]),
+    ({"owners__remove": ["a"]}, '"owners" = "owners" - ?', [["a"]]),
+    ({"parts": {"a": "1"}}, '"parts"[?] = ?', ["a", 1]),
+    ({"parts__update": {"a": "1", "b": None}}, '"parts"[?] = ?, "parts"[?] = ?', ["a", 1, "b", None]),  # noqa: E501
+    ({"parts__remove": ["a"]}, '"parts" = "parts" - ?', [{"a"}]),
+    ({"name__first": "x"}, '"name__first" = ?', ["x"]),
+    ({"must": "x"}, '"must" = ?', ["x"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("values", "text", "bound"), UPDATES, ids=[one[1] for one in UPDATES])
+def test_updates(values: dict[str, Any], text: str, bound: list[Any], session: FakeSession) -> None:
+    ROW.update(**values)
+    assert session.last == (
+        f'UPDATE ks.car SET {text} WHERE "maker" = ? AND "line" = ? AND "year" = ?',
+        [*bound, "a", 1, 2],
+    )
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{}, {"options__add": set()}, {"parts__update": {}}, {"owners__append": None}],
+)
+def test_updates_of_nothing(values: dict[str, Any], session: FakeSession) -> None:
+    ROW.update(**values)
+    assert session.done == []
+
+
+def test_blind_writes(session: FakeSession) -> None:
+    rows = Car.objects(maker="a", line=1, year=2)
+    rows.ttl(5).timestamp(datetime.timedelta(0)).update(model="x", price=None, options__add={"o"})
+    text, values = session.last
+    assert text == (
+        'UPDATE ks.car USING TTL ? AND TIMESTAMP ? SET "mdl" = ?, "price" = ?, "options" = '
+        '"options" + ? '
+        'WHERE "maker" = ? AND "line" = ? AND "year" = ?'
+    )
+    assert [values[0], *values[2:]] == [5, "x", None, {"o"}, "a", 1, 2]
+    rows.delete()
+    assert session.last == (
+        'DELETE FROM ks.car WHERE "maker" = ? AND "line" = ? AND "year" = ?',
+        ["a", 1, 2],
+    )
+    session.give(**{"[applied]": False, "price": 9})
+    with pytest.raises(LWTException) as refused:
+        rows.iff(price=5, model=None).update(price=6)
+    assert refused.value.existing == {"[applied]": False, "price": 9}
+    assert session.last[0] is not None
+    assert session.last[0].endswith('IF "price" = ? AND "mdl" = ?')
+    count = len(session.done)
+    rows.update()
+    assert len(session.done) == count
+
+
+def test_options_of_writes(session: FakeSession) -> None:
+    Document.objects.ttl(5).timestamp(datetime.timedelta(0)).create(id=1, kind="x")
+    text, values = session.last
+    assert str(text).endswith("USING TTL ? AND TIMESTAMP ?")
+    assert values[:3] == [1, "x", 5]
+    Document.objects.ttl(0).ttl(None).create(id=1)
+    assert "TTL" not in str(session.last[0])
+    session.give(**{"[applied]": True})
+    made = Document.objects.if_not_exists().create(id=1, kind="x")
+    assert str(session.last[0]).endswith("IF NOT EXISTS")
+    made.kind = "y"
+    made.save()  # the condition was for one statement
+    assert " IF " not in str(session.last[0])
+    Document.objects(id=1).if_exists().delete()
+    assert str(session.last[0]).endswith("IF EXISTS")
+    Document.objects(id=1).if_exists().update(kind="z")
+    assert str(session.last[0]).endswith("IF EXISTS")
+    Document.objects(id=1).timestamp(datetime.timedelta(0)).delete()
+    assert "USING TIMESTAMP ?" in str(session.last[0])
+
+
+def test_a_time_to_live_stays_with_the_instance(session: FakeSession) -> None:
+    made = Document.objects.ttl(5).create(id=1, kind="x")
+    made.kind = "y"
+    made.save()
+    assert session.last[1][0] == 5
+
+
+def test_unknown_names_are_ignored_by_create(session: FakeSession) -> None:
+    made = Document.objects.using(keyspace="k").create(id=1, zip=5)
+    assert (type(made).__keyspace__, made.id) == ("k", 1)
+    assert str(session.last[0]).startswith("INSERT INTO k.document")
+
+
+def test_models_with_a_constructor_of_their_own(session: FakeSession) -> None:
+    class Own(Model):
+        id = columns.Integer(primary_key=True)
+        word = columns.Text()
+
+        def __init__(self, **values: Any) -> None:
+            super().__init__(**{"word": "own", **values})
+
+    Own.objects.create(id=1)
+    assert session.last[1] == [1, "own"]

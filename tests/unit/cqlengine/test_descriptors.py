@@ -1,0 +1,176 @@
+"""Descriptors of models: values, partition keys, and options on classes and instances."""
+
+from __future__ import annotations
+
+import datetime
+import pickle
+from typing import Any
+
+import pytest
+
+from cassandra.cqlengine import CQLEngineException, columns
+from cassandra.cqlengine.descriptors import (
+    AbstractModelException,
+    PartitionKeyDescriptor,
+    TTLDescriptor,
+    hybrid_classmethod,
+)
+from cassandra.cqlengine.models import Model
+from cassandra.cqlengine.query import BatchQuery
+from cassandra.cqlengine.query.errors import (
+    IfExistsWithCounterColumn,
+    IfNotExistsWithCounterColumn,
+)
+
+
+class Row(Model):
+    __keyspace__ = "ks"
+    id = columns.Integer(primary_key=True)
+    name = columns.Text()
+    tags = columns.Set(columns.Text)
+
+
+class Wide(Model):
+    __keyspace__ = "ks"
+    a = columns.Integer(partition_key=True)
+    b = columns.Integer(partition_key=True)
+
+
+class Visits(Model):
+    __keyspace__ = "ks"
+    page = columns.Integer(primary_key=True)
+    count = columns.Counter()
+
+
+class Base(Model):
+    __abstract__ = True
+    id = columns.Integer(primary_key=True)
+
+
+class Pet(Model):
+    __keyspace__ = "ks"
+    id = columns.Integer(primary_key=True)
+    kind = columns.Text(discriminator_column=True, index=True)
+
+
+class Cat(Pet):
+    __discriminator_value__ = "cat"
+
+
+def read(model: Any, *row: Any) -> Any:
+    """Return an instance as a query makes it."""
+    made = model.__new__(model)
+    made._row = row
+    return made
+
+
+def test_values_are_those_of_the_row_until_they_are_written() -> None:
+    row: Any = read(Row, 1, "x", None)
+    assert (row.id, row.name) == (1, "x")
+    before: object = row._row
+    assert type(before) is tuple
+    row.name = None
+    assert (row.name, row._row.explicit) == (None, 2)
+    assert row.get_changed_columns() == ["name"]
+
+
+def test_collections_may_change_in_place() -> None:
+    row: Any = read(Row, 1, "x", None)
+    row.tags.add("a")
+    assert row.tags == {"a"}
+    assert row.get_changed_columns() == ["tags"]
+    given: Any = ["b"]
+    row.tags = given
+    assert row.tags is given
+
+
+def test_counters_are_0_where_there_is_none() -> None:
+    assert read(Visits, 1, None).count == 0
+    assert read(Visits, 1, 5).count == 5
+
+
+def test_on_the_class_a_column_begins_a_filter() -> None:
+    for made in (Row.name == "x", Row.tags.contains_("x"), Visits.count == 5):
+        assert made.field in ("name", "tags", "count")
+
+
+def test_values_are_deleted() -> None:
+    row = read(Row, 1, "x", None)
+    del row.tags
+    assert type(row._row) is tuple  # it is null already
+    del row.name
+    assert (row.name, row.get_changed_columns()) == (None, ["name"])
+    with pytest.raises(AttributeError, match=r"cannot delete .*id: it is part of the key"):
+        del row.id
+
+
+def test_the_partition_key() -> None:
+    row, wide = read(Row, 1, "x", None), read(Wide, 1, 2)
+    assert (row.pk, wide.pk) == (1, (1, 2))
+    row.pk = 5
+    assert row.id == 5
+    assert Row.pk is Row.id
+    assert isinstance(Wide.pk, PartitionKeyDescriptor)  # two columns are no filter
+    with pytest.raises(AttributeError, match=r"of Wide has 2 columns \(a, b\): set each of them"):
+        wide.pk = 5
+
+
+def test_a_queryset_at_each_look() -> None:
+    assert Row.objects is not Row.objects
+    assert str(Cat.objects).count('WHERE "kind"') == 1
+    assert "WHERE" not in str(Pet.objects)
+    with pytest.raises(AbstractModelException, match="against abstract models"):
+        _ = Base.objects
+    assert issubclass(AbstractModelException, AttributeError)
+    with pytest.raises(CQLEngineException):
+        Base.ttl(5)
+
+
+def test_options_of_instances_return_the_instance() -> None:
+    row = read(Row, 1, "x", None)
+    moment = datetime.datetime(2020, 1, 1)
+    made = row.ttl(5).timestamp(moment).consistency(4).if_exists().iff(name="y")
+    assert made is row
+    how = row._row.how
+    assert (how.ttl, how.timestamp, how.consistency, how.if_exists) == (5, moment, 4, True)
+    assert len(how.conditionals) == 1
+    assert row.if_not_exists(False)._row.how.if_not_exists is False
+    assert row.using(keyspace="k").using(connection="c") is row
+    assert (row._row.how.keyspace, row._row.how.connection) == ("k", "c")
+    assert row.ttl.__name__ == "ttl"
+    assert "how long" in str(row.ttl.__doc__)
+
+
+def test_options_of_classes_are_those_of_querysets() -> None:
+    assert Row.ttl(5)._how.ttl == 5
+    assert Row.using(keyspace="k")._how.keyspace == "k"
+
+
+def test_counters_have_no_conditions() -> None:
+    visits = read(Visits, 1, 5)
+    with pytest.raises(IfNotExistsWithCounterColumn, match="if_not_exists cannot be used"):
+        visits.if_not_exists()
+    with pytest.raises(IfExistsWithCounterColumn, match="if_exists cannot be used"):
+        visits.if_exists()
+
+
+def test_a_batch_is_on_one_connection() -> None:
+    row = read(Row, 1, "x", None).batch(BatchQuery())
+    row.using(keyspace="k")
+    with pytest.raises(CQLEngineException, match="Cannot specify a connection on model in batch"):
+        row.using(connection="c")
+
+
+def test_methods_of_classes_and_instances() -> None:
+    class Own:
+        both = hybrid_classmethod(lambda cls: cls, lambda self: self)
+
+    own: Any = Own()
+    assert (Own.both(), own.both()) == (Own, own)
+    with pytest.raises(NotImplementedError):
+        vars(Own)["both"]()
+
+
+def test_errors_are_found_where_they_are() -> None:
+    assert type(pickle.loads(pickle.dumps(AbstractModelException("x")))) is AbstractModelException
+    assert TTLDescriptor.__module__ == "cassandra.cqlengine.models"

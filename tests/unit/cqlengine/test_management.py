@@ -1,0 +1,431 @@
+"""Syncing keyspaces, types and tables: the statements that are sent, for what a server has."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cassandra.cqlengine import CQLEngineException, columns, connection, management
+from cassandra.cqlengine.models import Model
+from cassandra.cqlengine.running import Call, Request, SimpleRequest
+from cassandra.cqlengine.usertype import UserType
+from cassandra.errors import AlreadyExists, InvalidRequest
+
+
+class Server:
+    """Answers the requests of operations from schema tables that a test fills."""
+
+    def __init__(self) -> None:
+        self.schema: dict[str, list[dict[str, Any]]] = {"keyspaces": [{"keyspace_name": "ks"}]}
+        self.sent: list[str] = []
+        self.connections: list[str | None] = []
+        self.timeouts: list[Any] = []
+        self.registered: list[tuple[Any, ...]] = []
+        self.agreements = 0
+        # What a statement does to the schema, or the error that it gets.
+        self.effects: dict[str, Callable[[], object] | Exception] = {}
+
+    def answer(self, request: Request) -> Any:
+        self.connections.append(request.connection)
+        if isinstance(request, Call):
+            return request.function(self.connection())
+        if isinstance(request, SimpleRequest):
+            return self.change(request)
+        assert request.whole, "all pages are read: what is missing would be added again"
+        table, _, where = request.text.removeprefix("SELECT * FROM system_schema.").partition(
+            " WHERE "
+        )
+        names = [part.removesuffix(" = ?") for part in where.split(" AND ")]
+        keys = dict(zip(names, request.values, strict=True))
+        return [row for row in self.schema.get(table, []) if keys.items() <= row.items()]
+
+    def change(self, request: SimpleRequest) -> None:
+        self.sent.append(request.text)
+        self.timeouts.append(request.timeout)
+        effect = next((e for part, e in self.effects.items() if part in request.text), None)
+        if isinstance(effect, Exception):
+            raise effect
+        if effect is not None:
+            effect()
+
+    def connection(self) -> Any:
+        def agree() -> bool:
+            self.agreements += 1
+            return True
+
+        cluster = SimpleNamespace(register_user_type=lambda *args: self.registered.append(args))
+        session = SimpleNamespace(wait_for_schema_agreement=agree)
+        return SimpleNamespace(cluster=cluster, session=session)
+
+    def run(self, operation: Any) -> Any:
+        try:
+            request = next(operation)
+            while True:
+                try:
+                    answer = self.answer(request)
+                except Exception as error:
+                    request = operation.throw(error)
+                else:
+                    request = operation.send(answer)
+        except StopIteration as end:
+            return end.value
+
+    async def arun(self, operation: Any) -> Any:
+        return self.run(operation)
+
+    def has_columns(self, table: str, *rows: tuple[Any, ...]) -> None:
+        """Add columns: (name, type, kind, position, clustering order)."""
+        names = ("column_name", "type", "kind", "position", "clustering_order")
+        self.schema.setdefault("columns", []).extend(
+            {"keyspace_name": "ks", "table_name": table, **dict(zip(names, row, strict=True))}
+            for row in rows
+        )
+
+    def has_type(self, type_name: str, /, **fields: str) -> None:
+        self.schema.setdefault("types", []).append(
+            {
+                "keyspace_name": "ks",
+                "type_name": type_name,
+                "field_names": list(fields),
+                "field_types": list(fields.values()),
+            }
+        )
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    made = Server()
+    monkeypatch.setattr(management, "run", made.run)
+    monkeypatch.setattr(management, "arun", made.arun)
+    monkeypatch.setenv(management.CQLENG_ALLOW_SCHEMA_MANAGEMENT, "1")
+    connection.set_default_keyspace("ks")
+    yield made
+    connection.set_default_keyspace(None)
+
+
+KEY = ("id", "int", "partition_key", 0, "none")
+NAME = ("name", "text", "regular", -1, None)
+
+
+class Person(Model):
+    id = columns.Integer(primary_key=True)
+    name = columns.Text(index=True)
+
+
+class Street(UserType):
+    name = columns.Text()
+
+
+class Address(UserType):
+    street = columns.UserDefinedType(Street)
+    number = columns.Integer()
+
+
+class Home(Model):
+    id = columns.Integer(primary_key=True)
+    address = columns.UserDefinedType(Address)
+    former = columns.List(columns.UserDefinedType(Address))
+
+
+CREATE = 'CREATE TABLE IF NOT EXISTS ks.person ("id" int, "name" text, PRIMARY KEY (("id")))'
+INDEX = 'CREATE INDEX IF NOT EXISTS person_name_idx ON ks.person ("name")'
+
+
+# -- keyspaces -------------------------------------------------------------------------------------
+
+SIMPLE = (
+    "CREATE KEYSPACE IF NOT EXISTS \"Ks\" WITH replication = {'class': 'SimpleStrategy', "
+    "'replication_factor': '3'} AND durable_writes = true"
+)
+NETWORK = (
+    "CREATE KEYSPACE IF NOT EXISTS k WITH replication = {'class': 'NetworkTopologyStrategy', "
+    "'dc1': '2'} AND durable_writes = false"
+)
+
+
+async def test_keyspaces(server: Server) -> None:
+    assert management.create_keyspace_simple("Ks", 3) == [SIMPLE]
+    assert await management.acreate_keyspace_simple("Ks", 3) == [SIMPLE]
+    assert management.create_keyspace_network_topology("k", {"dc1": 2}, False) == [NETWORK]
+    assert await management.acreate_keyspace_network_topology("k", {"dc1": 2}, False) == [NETWORK]
+    management.drop_keyspace("Ks")
+    await management.adrop_keyspace("Ks")
+    assert server.sent == [SIMPLE] * 2 + [NETWORK] * 2 + ['DROP KEYSPACE IF EXISTS "Ks"'] * 2
+    assert set(server.connections) == {None}
+    assert set(server.timeouts) == {management.DDL_TIMEOUT} == {60.0}
+
+
+def test_keyspaces_on_several_connections(server: Server) -> None:
+    texts = management.create_keyspace_simple("Ks", 3, connections=["a", "b"])
+    assert texts == server.sent == [SIMPLE, SIMPLE]
+    assert server.connections == ["a", "b"]
+
+
+def test_a_dry_run_of_a_keyspace_prints(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    assert management.create_keyspace_simple("Ks", 3, dry_run=True) == [SIMPLE]
+    assert management.create_keyspace_network_topology(
+        "k", {"dc1": 2}, False, ["a"], dry_run=True
+    ) == [NETWORK]
+    assert capsys.readouterr().out == f"{SIMPLE};\n{NETWORK};\n"
+    assert server.sent == []
+
+
+@pytest.mark.parametrize("names", ["ab", {"a"}, iter(["a"])])
+def test_names_are_lists(server: Server, names: Any) -> None:
+    with pytest.raises(ValueError, match="connections must be a list or a tuple"):
+        management.drop_keyspace("ks", names)
+    with pytest.raises(ValueError, match="keyspaces must be a list or a tuple"):
+        management.drop_table(Person, names)
+
+
+def test_a_warning_without_the_variable(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(management.CQLENG_ALLOW_SCHEMA_MANAGEMENT)
+    with pytest.warns(UserWarning, match="CQLENG_ALLOW_SCHEMA_MANAGEMENT environment variable"):
+        management.drop_keyspace("ks")
+    assert server.sent == ["DROP KEYSPACE IF EXISTS ks"]
+    for call in (
+        lambda: management.sync_table(Person),
+        lambda: management.drop_table(Person),
+        lambda: management.sync_type("ks", Street),
+    ):
+        with pytest.warns(UserWarning, match="CQLENG_ALLOW_SCHEMA_MANAGEMENT"):
+            call()
+
+
+# -- tables ----------------------------------------------------------------------------------------
+
+
+async def test_a_table_is_created_with_its_indexes(server: Server) -> None:
+    server.effects["CREATE TABLE"] = lambda: server.has_columns("person", KEY, NAME)
+    assert management.sync_table(Person) == server.sent == [CREATE, INDEX]
+    server.schema["indexes"] = [
+        {"keyspace_name": "ks", "table_name": "person", "options": {"target": "name"}},
+        {"keyspace_name": "ks", "table_name": "person", "options": None},
+    ]
+    assert await management.async_table(Person) == []
+    assert await management.async_sync_table(Person) == []
+    assert server.sent == [CREATE, INDEX]
+    assert set(server.timeouts) == {60.0}
+
+
+def test_columns_are_added(server: Server) -> None:
+    server.has_columns("person", KEY)
+    added = 'ALTER TABLE ks.person ADD "name" text'
+    assert management.sync_table(Person) == server.sent == [added, INDEX]
+
+
+def test_a_dry_run_of_a_table_prints(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    assert management.sync_table(Person, dry_run=True) == [CREATE, INDEX]
+    assert capsys.readouterr().out == f"{CREATE};\n{INDEX};\n"
+    assert server.sent == []
+
+
+def test_options_that_differ_are_set(server: Server) -> None:
+    class Noted(Model):
+        __options__ = {"comment": "new"}
+        id = columns.Integer(primary_key=True)
+
+    server.has_columns("noted", KEY)
+    server.schema["tables"] = [
+        {"keyspace_name": "ks", "table_name": "noted", "comment": "old", "extensions": None}
+    ]
+    assert management.sync_table(Noted) == ["ALTER TABLE ks.noted WITH comment = 'new'"]
+    server.schema["tables"][0]["comment"] = "new"
+    assert management.sync_table(Noted) == []
+
+
+def test_several_keyspaces_and_connections(server: Server) -> None:
+    server.schema["keyspaces"] = [{"keyspace_name": name} for name in ("k1", "k2")]
+    texts = management.sync_table(Person, keyspaces=["k1", "k2"], connections=["a", "b"])
+    assert [text.split(" (")[0] for text in texts[::2]] == [
+        "CREATE TABLE IF NOT EXISTS k1.person",
+        "CREATE TABLE IF NOT EXISTS k2.person",
+    ] * 2
+    assert server.sent == texts
+    assert server.connections == sorted(server.connections, key=str)
+    assert set(server.connections) == {"a", "b"}
+
+
+def test_connection_and_keyspace_of_the_model(server: Server) -> None:
+    class Elsewhere(Model):
+        __keyspace__ = "Other"
+        __connection__ = "far"
+        id = columns.Integer(primary_key=True)
+
+    with pytest.raises(CQLEngineException, match="Keyspace 'Other' for model Elsewhere does not"):
+        management.sync_table(Elsewhere)
+    server.schema["keyspaces"] = [{"keyspace_name": "Other"}]
+    (text,) = management.sync_table(Elsewhere)
+    assert text.startswith('CREATE TABLE IF NOT EXISTS "Other".elsewhere (')
+    assert set(server.connections) == {"far"}
+
+
+def test_differences_that_cannot_be_changed_are_told(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.has_columns("person", KEY, ("name", "int", "regular", -1, "none"))
+    with pytest.warns(UserWarning, match="'?\"?name.*int") as told:
+        management.sync_table(Person)
+    assert len(told) == 1
+    assert "name" in caplog.text
+
+
+def test_a_time_to_live_without_effect_is_told(server: Server) -> None:
+    class Aged(Model):
+        __default_ttl__ = 5
+        id = columns.Integer(primary_key=True)
+
+    class Both(Aged):
+        __options__ = {"default_time_to_live": 5}
+
+    with pytest.warns(UserWarning, match=r"Aged\.__default_ttl__ = 5 has no effect: say __options"):
+        management.sync_table(Aged)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        management.sync_table(Both)
+
+
+@pytest.mark.parametrize("call", [management.sync_table, management.drop_table])
+def test_what_is_no_model_is_refused(server: Server, call: Any) -> None:
+    for wrong in (5, Street, "Person"):
+        with pytest.raises(CQLEngineException, match="Models must be derived from base Model, not"):
+            call(wrong)
+
+
+def test_abstract_models_have_no_table(server: Server) -> None:
+    class Base(Model):
+        __abstract__ = True
+        id = columns.Integer(primary_key=True)
+
+    with pytest.raises(CQLEngineException, match="from abstract model Base"):
+        management.sync_table(Base)
+
+
+async def test_tables_are_dropped(server: Server) -> None:
+    management.drop_table(Person)
+    await management.adrop_table(Person, keyspaces=["a", "B"], connections=["x"])
+    assert server.sent == [
+        "DROP TABLE IF EXISTS ks.person",
+        "DROP TABLE IF EXISTS a.person",
+        'DROP TABLE IF EXISTS "B".person',
+    ]
+    assert server.connections == [None, "x", "x"]
+    assert set(server.timeouts) == {60.0}
+
+
+# -- other processes that do the same --------------------------------------------------------------
+
+
+def test_another_process_has_created_the_table_with_fewer_columns(server: Server) -> None:
+    def lose() -> None:
+        server.has_columns("person", KEY)
+        raise AlreadyExists("ks", "person")
+
+    server.effects["CREATE TABLE"] = lose
+    added = 'ALTER TABLE ks.person ADD "name" text'
+    assert management.sync_table(Person) == [CREATE, added, INDEX]
+    assert server.agreements == 1
+
+
+@pytest.mark.parametrize(
+    "words", ["Column already EXISTS", "Invalid column name: it conflicts with an existing column"]
+)
+def test_another_process_has_added_the_column(server: Server, words: str) -> None:
+    def lose() -> None:
+        server.has_columns("person", NAME)
+        raise InvalidRequest(words)
+
+    server.has_columns("person", KEY)
+    server.effects["ADD"] = lose
+    assert management.sync_table(Person)[-1] == INDEX
+    assert server.agreements == 1
+
+
+def test_a_column_that_is_refused_and_not_there(server: Server) -> None:
+    server.has_columns("person", KEY)
+    server.effects["ADD"] = InvalidRequest("conflicts with an existing one of before")
+    with pytest.raises(CQLEngineException, match='ADD "name" text was refused, and the column is'):
+        management.sync_table(Person)
+
+
+def test_other_refusals_are_raised(server: Server) -> None:
+    server.effects["CREATE TABLE"] = InvalidRequest("no such type")
+    with pytest.raises(InvalidRequest, match="no such type"):
+        management.sync_table(Person)
+    assert server.agreements == 0
+
+
+# -- types -----------------------------------------------------------------------------------------
+
+STREET = "CREATE TYPE ks.street (name text)"
+ADDRESS = "CREATE TYPE ks.address (street frozen<street>, number int)"
+
+
+async def test_types_are_created_behind_those_that_they_need(server: Server) -> None:
+    assert management.get_create_type(Street, "ks") == STREET
+    server.effects[STREET] = lambda: server.has_type("street", name="text")
+    assert management.sync_type("ks", Address) == server.sent == [STREET, ADDRESS]
+    assert server.registered == [("ks", "street", Street), ("ks", "address", Address)]
+    server.has_type("address", street="frozen<street>", number="int")
+    assert await management.async_type("ks", Address, "far") == []
+    assert await management.async_sync_type("ks", Address) == []
+    assert len(server.sent) == 2
+    assert "far" in server.connections
+
+
+def test_fields_are_added_and_others_told(server: Server) -> None:
+    server.has_type("street", name="int")
+    server.has_type("address", street="frozen<street>")
+    with pytest.warns(UserWarning, match="field 'name' of type int"):
+        texts = management.sync_type("ks", Address)
+    assert texts == ["ALTER TYPE ks.address ADD number int"]
+
+
+def test_a_dry_run_registers_nothing(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    assert management.sync_type("ks", Street, dry_run=True) == [STREET]
+    assert capsys.readouterr().out == f"{STREET};\n"
+    assert (server.sent, server.registered) == ([], [])
+
+
+def test_another_process_has_created_the_type_with_fewer_fields(server: Server) -> None:
+    def lose() -> None:
+        server.has_type("address", street="frozen<street>")
+        raise AlreadyExists("ks", "address")
+
+    server.has_type("street", name="text")
+    server.effects["CREATE TYPE"] = lose
+    assert management.sync_type("ks", Address) == [ADDRESS, "ALTER TYPE ks.address ADD number int"]
+    assert server.registered[-1] == ("ks", "address", Address)
+
+
+def test_types_of_a_table_come_first_and_once(server: Server) -> None:
+    server.effects = {
+        STREET: lambda: server.has_type("street", name="text"),
+        ADDRESS: lambda: server.has_type("address", street="frozen<street>", number="int"),
+    }
+    texts = management.sync_table(Home)
+    assert texts[:2] == [STREET, ADDRESS]
+    assert [text.split(" (")[0] for text in texts[2:]] == ["CREATE TABLE IF NOT EXISTS ks.home"]
+
+
+def test_what_is_no_type_is_refused(server: Server) -> None:
+    for wrong in (Person, "address", 5):
+        with pytest.raises(CQLEngineException, match="Types must be derived from base UserType"):
+            management.sync_type("ks", wrong)  # type: ignore[arg-type]
+
+
+def test_statements_are_logged_with_their_connection(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "cassandra.cqlengine.management"):
+        management.drop_keyspace("ks", ["far"])
+        management.sync_type("ks", Street, "near")
+    assert [record.getMessage() for record in caplog.records] == [
+        "[Connection: far] DROP KEYSPACE IF EXISTS ks",
+        f"[Connection: near, Keyspace: ks] {STREET}",
+    ]

@@ -1,0 +1,320 @@
+"""What a model's mapping knows of its table, and how rows and values come into its order."""
+
+from __future__ import annotations
+
+import uuid
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cassandra.cqlengine import CQLEngineException, columns, connection, mapping
+from cassandra.cqlengine.mapping import (
+    InstanceRows,
+    PolymorphicModelException,
+    StatementPlan,
+    context_class,
+)
+from cassandra.cqlengine.models import Model
+
+IDENTITY = uuid.UUID(int=5)
+
+
+class Upper(columns.Text):
+    """A column of a user's own, which converts and validates."""
+
+    def to_python(self, value: Any) -> Any:
+        return value and value.upper()
+
+    def validate(self, value: Any) -> Any:
+        return super().validate(value)
+
+
+class Trip(Model):
+    town = columns.Text(partition_key=True)
+    year = columns.Integer(partition_key=True)
+    day = columns.Integer(primary_key=True)
+    note = columns.Text(db_field="nt", default="none")
+    tags = columns.Set(columns.Text)
+    stops = columns.List(columns.Text)
+    who = columns.UUID(default=lambda: IDENTITY)
+    sign = Upper()
+    must = columns.Text(required=True)
+    long = columns.Text(min_length=3)
+
+
+class Visits(Model):
+    page = columns.Integer(primary_key=True)
+    count = columns.Counter()
+
+
+class Pet(Model):
+    id = columns.Integer(primary_key=True)
+    kind = columns.Text(discriminator_column=True, db_field="kd")
+
+
+class Cat(Pet):
+    __discriminator_value__ = "cat"
+    cute = columns.Float()
+
+
+class Kitten(Cat):
+    __discriminator_value__ = "kitten"
+
+
+class Dog(Pet):
+    __discriminator_value__ = "dog"
+
+
+TRIP = Trip.__mapping__
+NAMES = ["town", "year", "day", "note", "tags", "stops", "who", "sign", "must", "long"]
+
+
+# -- columns ---------------------------------------------------------------------------------------
+
+
+def test_columns_by_name_position_and_kind() -> None:
+    assert TRIP.names == tuple(NAMES)
+    assert TRIP.index == {name: at for at, name in enumerate(NAMES)}
+    assert TRIP.db_index == {("nt" if n == "note" else n): at for at, n in enumerate(NAMES)}
+    assert [column.column_name for column in TRIP.order] == NAMES
+    assert list(TRIP.primary_keys) == ["town", "year", "day"]
+    assert list(TRIP.partition_keys) == ["town", "year"]
+    assert list(TRIP.clustering_keys) == ["day"]
+    assert (TRIP.key_positions, TRIP.partition_positions) == ((0, 1, 2), (0, 1))
+    assert [at for at, _ in TRIP.key_checks] == [0, 1, 2]
+    assert TRIP.mutable == (4, 5)
+    assert [at for at, _ in TRIP.defaults] == [3, 6]
+    assert len(TRIP.blank) == len(NAMES)
+    assert not any(TRIP.blank)
+    assert (TRIP.has_counter, Visits.__mapping__.has_counter) == (False, True)
+    assert (TRIP.discriminator, Pet.__mapping__.discriminator) == (None, "kind")
+
+
+def test_none_needs_no_look_where_it_is_a_value() -> None:
+    takes_none = {NAMES[at]: takes for at, _, takes, _ in TRIP.checks}
+    refusing = {"sign", "must", "long"}
+    assert all(takes_none[name] for name in ("note", "tags", "stops", "who"))
+    assert not any(takes_none[name] for name in refusing)
+    assert {NAMES[at] for at, _, _, mutable in TRIP.checks if mutable} == {"tags", "stops"}
+
+
+def test_pk_is_a_single_key_column() -> None:
+    assert TRIP.column_of("town") is TRIP.columns["town"]
+    assert TRIP.column_of("nt") is None
+    assert TRIP.column_of("pk") is None
+    assert Visits.__mapping__.column_of("pk") is Visits.__mapping__.columns["page"]
+    assert Visits.__mapping__.column_of("other") is None
+
+
+def test_names_of_tables() -> None:
+    with pytest.raises(CQLEngineException, match=r"keyspace is not set .* Visits\.__keyspace__"):
+        Visits.__mapping__.table_name(None)
+    assert Visits.__mapping__.table_name("Ks") == '"Ks".visits'
+    connection.set_default_keyspace("k")
+    try:
+        assert Visits.__mapping__.table_name(None) == "k.visits"
+        assert Visits.__mapping__.table_name("other") == "other.visits"
+    finally:
+        connection.set_default_keyspace(None)
+
+
+# -- values of new instances -----------------------------------------------------------------------
+
+
+def test_values_of_a_new_instance() -> None:
+    row = TRIP.new_row({"day": 3, "sign": "x", "tags": ["a"], "year": None, "nothing": 1})
+    assert list(row) == [None, None, 3, "none", {"a"}, None, IDENTITY, "X", None, None]
+    bits = {name: 1 << at for at, name in enumerate(NAMES)}
+    assert row.explicit == bits["day"] | bits["sign"] | bits["tags"] | bits["year"]
+    assert row.exposed == bits["tags"]
+    assert row.was is None
+
+
+def test_none_that_is_given_wins_over_the_default() -> None:
+    for made in (TRIP.new_row({"note": None}), TRIP.row_to_insert({"note": None})):
+        assert (made[3], made[6]) == (None, IDENTITY)
+        assert made.explicit == 1 << 3
+
+
+def test_values_to_insert_are_converted_by_the_validation_that_follows() -> None:
+    row = TRIP.row_to_insert({"day": "3", "sign": "x", "tags": (n for n in "ab"), "unknown": 1})
+    assert (row[2], row[7], row[4]) == ("3", "X", {"a", "b"})
+    assert row.explicit == (1 << 2) | (1 << 7) | (1 << 4)
+    assert row.exposed == 1 << 4
+    kept: list[Any] = ["ab", b"ab", {"a": 1}, {"a"}, 5]
+    for value in kept:
+        assert TRIP.row_to_insert({"tags": value})[4] is value
+    stops = ["a"]
+    assert TRIP.row_to_insert({"stops": stops})[5] is stops
+    assert TRIP.row_to_insert({"stops": ("a",)})[5] == ["a"]
+
+
+def test_unknown_columns_are_named() -> None:
+    error = Visits.__mapping__.unknown_columns({"zip": 1, "page": 2, "age": 3})
+    assert str(error) == "Incorrect columns passed: age, zip; Visits has page, count"
+
+
+# -- statement plans -------------------------------------------------------------------------------
+
+
+def test_a_plan_is_made_once_and_there_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mapping, "MOST_SHAPES", 2)
+    known = mapping.Mapping({})
+    first = known.statement_plan("a", lambda: StatementPlan("A"))
+    assert known.statement_plan("a", lambda: StatementPlan("B")) is first
+    known.statement_plan("b", lambda: StatementPlan("B"))
+    assert set(known.statement_plans) == {"a", "b"}
+    known.statement_plan("c", lambda: StatementPlan("C"))
+    assert set(known.statement_plans) == {"c"}
+
+
+def test_values_of_filters_that_fix_columns() -> None:
+    plan = StatementPlan("SELECT", [(1, TRIP.columns["note"]), (0, TRIP.columns["who"])])
+    assert plan.fixed_names == ("nt", "who")
+    clauses = [SimpleNamespace(value=IDENTITY), SimpleNamespace(value="n")]
+    assert plan.fixed_values(clauses) == ["n", IDENTITY]
+    sign = StatementPlan("SELECT", [(0, TRIP.columns["sign"])])
+    assert sign.fixed_values([SimpleNamespace(value="x")]) == ["X"]
+    assert StatementPlan("SELECT").fixed_values([]) == []
+
+
+# -- rows in the order of the model ----------------------------------------------------------------
+
+
+def test_rows_come_into_the_models_order() -> None:
+    page = Visits.__mapping__
+    rows = [(1, 10), (2, 20)]
+    same = page.rows(["page", "count"], ())
+    assert same(rows, (None,)) is rows
+    assert page.rows(["count", "page"], ())(rows, (None,)) == [(10, 1), (20, 2)]
+    assert page.rows(["count"], ("page",))([(10,)], (7, None)) == [(7, 10)]
+    assert page.rows(["other", "page"], ())([(0, 1)], (None,)) == [(1, None)]
+    assert page.rows(["page", "count"], ()) is same
+
+
+def test_values_are_converted_by_columns_that_do_so() -> None:
+    made = TRIP.rows(["sign", "town", "tags"], ())([("x", "a", {"t"})], (None,))
+    assert made == [("a", None, None, None, {"t"}, None, None, "X", None, None)]
+
+
+def test_a_model_of_one_column() -> None:
+    class Only(Model):
+        id = columns.Integer(primary_key=True)
+
+    assert Only.__mapping__.rows(["x", "id"], ())([(1, 2)], (None,)) == [(2,)]
+    made: list[Any] = InstanceRows(Only, ("id",), [4])(["x"], [(1,), (2,)])
+    assert [one.id for one in made] == [4, 4]
+
+
+def test_few_layouts_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Own(Model):
+        id = columns.Integer(primary_key=True)
+
+    monkeypatch.setattr(mapping, "MOST_SHAPES", 2)
+    for name in ("a", "b", "c"):
+        Own.__mapping__.rows([name, "id"], ())
+    assert list(Own.__mapping__.layouts) == [(("c", "id"), ())]
+
+
+def test_instances_of_rows_have_no_defaults() -> None:
+    (trip,) = InstanceRows(Trip, ("town",), ["x"])(["day", "nt"], [(3, None)])
+    assert isinstance(trip, Trip)
+    assert dict(trip) == {**dict.fromkeys(NAMES), "town": "x", "day": 3, "tags": set(), "stops": []}
+
+
+# -- one table for several classes -----------------------------------------------------------------
+
+
+def test_rows_are_instances_of_the_class_of_their_discriminator() -> None:
+    names = ["id", "kd", "cute"]
+    rows = [(1, "cat", 0.5), (2, "dog", None), (3, "kitten", 1.0)]
+    made: list[Any] = InstanceRows(Pet)(names, rows)
+    assert [type(one) for one in made] == [Cat, Dog, Kitten]
+    assert [one.id for one in made] == [1, 2, 3]
+    assert (made[0].cute, made[2].cute) == (0.5, 1.0)
+    cats: list[Any] = InstanceRows(Cat, ("kd",), ["cat"])(["id", "cute"], [(1, 0.5)])
+    assert [(type(one), one.id, one.kind) for one in cats] == [(Cat, 1, "cat")]
+    # DISTINCT selects keys alone.
+    assert [type(one) for one in InstanceRows(Pet)(["id"], [(1,)])] == [Pet]
+
+
+def test_rows_of_subclasses_stay_in_their_keyspace() -> None:
+    elsewhere = context_class(Pet, "other", None)
+    cat: Any
+    (cat,) = InstanceRows(elsewhere)(["id", "kd", "cute"], [(1, "cat", 0.5)])
+    assert isinstance(cat, Cat)
+    assert (type(cat).__keyspace__, cat.id, cat.cute) == ("other", 1, 0.5)
+
+
+def test_classes_of_discriminators() -> None:
+    pets, cats = Pet.__mapping__, Cat.__mapping__
+    assert pets.class_of("cat") is Cat
+    assert cats.class_of("kitten") is Kitten
+    assert cats.class_of("cat") is cats.class_of(None) is Cat
+    assert context_class(Cat, "other", None).__mapping__.class_of("kitten") is Kitten
+    with pytest.raises(PolymorphicModelException, match="Pet has null in its discriminator column"):
+        pets.class_of(None)
+    with pytest.raises(PolymorphicModelException, match="'cow' for class Pet, which knows 'cat'"):
+        pets.class_of("cow")
+    with pytest.raises(PolymorphicModelException, match="Dog is not a subclass of Cat"):
+        cats.class_of("dog")
+    with pytest.raises(PolymorphicModelException, match="for class Trip, which knows none"):
+        TRIP.class_of("cat")
+
+
+def test_discriminators_are_written() -> None:
+    values: list[Any] = [1, None, 0.5]
+    Cat.__mapping__.set_discriminator(values)
+    assert values == [1, "cat", 0.5]
+    with pytest.raises(PolymorphicModelException, match="Pet has no __discriminator_value__"):
+        Pet.__mapping__.set_discriminator([1, None])
+
+
+def test_subclasses_with_further_columns() -> None:
+    assert Pet.__mapping__.has_other_columns()
+    assert not Cat.__mapping__.has_other_columns()
+    assert not TRIP.has_other_columns()
+    assert context_class(Pet, "other", None).__mapping__.has_other_columns()
+
+
+# -- models in another keyspace, or on another connection ------------------------------------------
+
+
+def test_a_model_in_another_keyspace_is_made_once() -> None:
+    there = context_class(Trip, "k1", None)
+    assert there is context_class(Trip, "k1", None)
+    assert issubclass(there, Trip)
+    assert (there.__name__, there.__qualname__) == (Trip.__name__, Trip.__qualname__)
+    assert (there.__keyspace__, there.__connection__) == ("k1", Trip.__connection__)
+    assert there.__mapping__.table_name(None) == "k1.trip"
+    assert context_class(Trip, None, None) is Trip
+    assert context_class(there, None, None) is there
+    both = context_class(there, None, "far")
+    assert (both.__keyspace__, both.__connection__) == ("k1", "far")
+    assert both is context_class(Trip, "k1", "far")
+    assert context_class(both, "k2", None).__connection__ == "far"
+    own = context_class(Trip, "k1", None, own=True)
+    assert own is not there
+    assert context_class(Trip, "k1", None) is there
+
+
+def test_few_such_models_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Own(Model):
+        id = columns.Integer(primary_key=True)
+
+    monkeypatch.setattr(mapping, "MOST_SHAPES", 2)
+    for keyspace in ("a", "b", "c"):
+        context_class(Own, keyspace, None)
+    assert list(Own.__mapping__.contexts) == [("c", None)]
+
+
+def test_a_table_name_of_its_own_goes_along() -> None:
+    class Named(Model):
+        __table_name__ = "Own"
+        __table_name_case_sensitive__ = True
+        id = columns.Integer(primary_key=True)
+
+    there = context_class(Named, "k", None)
+    assert there.__mapping__.table_name(None) == 'k."Own"'
+    assert context_class(Cat, "k", None).__discriminator_value__ == "cat"

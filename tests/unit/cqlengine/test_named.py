@@ -1,0 +1,106 @@
+"""Tables without models: their names in CQL, their keys, their rows."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cassandra.cqlengine import CQLEngineException
+from cassandra.cqlengine.named import NamedColumn, NamedKeyspace, NamedTable
+from tests.unit.cqlengine.conftest import FakeSession
+
+
+def known(session: FakeSession, **keyspaces: Any) -> None:
+    """Have the cluster know tables: the columns of their keys by name."""
+
+    def table(names: list[str]) -> Any:
+        return SimpleNamespace(partition_key=[SimpleNamespace(name=name) for name in names])
+
+    session.cluster.metadata = SimpleNamespace(
+        keyspaces={
+            keyspace: SimpleNamespace(
+                tables={name: table(key) for name, key in tables.items() if name != "v"},
+                views={name: table(key) for name, key in tables.items() if name == "v"},
+            )
+            for keyspace, tables in keyspaces.items()
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("keyspace", "name", "text"),
+    [
+        ("ks", "t", "ks.t"),
+        ("Ks", "T", "Ks.T"),
+        ("ks", "T 1", 'ks."T 1"'),
+        ("K s", "T", '"K s"."T"'),
+        ("ks", "select", 'ks."select"'),
+        ("ks", "Known", 'ks."Known"'),
+        ("ks", "known", "ks.known"),
+    ],
+)
+def test_names(session: FakeSession, keyspace: str, name: str, text: str) -> None:
+    known(session, ks={"Known": ["k"], "t": ["k"]})
+    table = NamedTable(keyspace, name)
+    assert table.column_family_name() == table.__name__ == text
+    assert table.column_family_name(include_keyspace=False) == name
+    assert NamedKeyspace(keyspace).table(name).column_family_name() == text
+
+
+def test_names_before_there_is_a_connection() -> None:
+    assert NamedTable("ks", "T").column_family_name() == "ks.T"
+    assert NamedTable("ks", "t").name_in("Other") == "Other.t"
+
+
+def test_the_partition_key_is_that_of_the_cluster(session: FakeSession) -> None:
+    known(session, ks={"t": ["a", "b"], "v": ["c"]})
+    assert NamedTable("ks", "t").partition_columns() == ["a", "b"]
+    assert NamedTable("ks", "v").partition_columns() == ["c"]
+    for table in (NamedTable("ks", "none"), NamedTable("none", "t")):
+        with pytest.raises(CQLEngineException, match="is not known: there is no such table"):
+            table.partition_columns()
+
+
+def test_columns_are_quoted_and_take_any_value() -> None:
+    column = NamedColumn('A"b')
+    assert (column.label, column.db_field_name, column.sub_types) == ('A"b', 'A"b', [])
+    assert column.cql == column.get_cql() == str(column) == '"A""b"'
+    value = object()
+    assert column.to_database(value) is column.to_filter(value) is value
+
+
+def test_rows(session: FakeSession) -> None:
+    table = NamedTable("ks", "t")
+    session.give(a=1, b="x")
+    assert table.get(a=1).b == "x"
+    assert session.last == ('SELECT * FROM ks.t WHERE "a" = ? LIMIT ?', [1, 2])
+    assert len(table.all()) == 1
+    assert str(table.filter(table.column("b") > 5)).endswith('WHERE "b" > %(0)s LIMIT 10000')
+    session.rows = []
+    with pytest.raises(NamedTable.DoesNotExist):
+        table.get(a=1)
+    session.rows = [[1, "x"], [2, "y"]]
+    with pytest.raises(NamedTable.MultipleObjectsReturned):
+        table.get(a=1)
+    with pytest.raises(CQLEngineException, match="objects is of named tables, not of their class"):
+        _ = NamedTable.objects
+
+
+def test_another_connection_is_another_table() -> None:
+    table = NamedTable("ks", "t")
+    far = table.using("far")
+    assert (table.__connection__, far.__connection__) == (None, "far")
+    assert far.column_family_name() == "ks.t"
+
+
+async def test_rows_that_are_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = NamedTable("ks", "t")
+
+    async def aget(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return args, kwargs
+
+    monkeypatch.setattr(type(table.objects), "aget", aget)
+    found: object = await table.aget(1, a=2)
+    assert found == ((1,), {"a": 2})

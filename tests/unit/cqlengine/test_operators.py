@@ -1,0 +1,67 @@
+"""Operators of filters by their names."""
+
+from __future__ import annotations
+
+import pytest
+
+from cassandra.cqlengine import operators
+from cassandra.cqlengine.operators import (
+    BaseQueryOperator,
+    BaseWhereOperator,
+    EqualsOperator,
+    GreaterThanOperator,
+    OpMapMeta,
+    QueryOperatorException,
+)
+
+SYMBOLS = {
+    "EQ": "=",
+    "NE": "!=",
+    "IN": "IN",
+    "GT": ">",
+    "GTE": ">=",
+    "LT": "<",
+    "LTE": "<=",
+    "CONTAINS": "CONTAINS",
+    "LIKE": "LIKE",
+    "IS NOT NULL": "IS NOT NULL",
+}
+
+
+@pytest.mark.parametrize("symbol", SYMBOLS)
+def test_each_symbol_has_its_operator(symbol: str) -> None:
+    for name in (symbol, symbol.lower()):
+        cls = BaseWhereOperator.get_operator(name)
+        assert (cls.symbol, str(cls())) == (symbol, SYMBOLS[symbol])
+
+
+def test_unknown_symbols_are_refused() -> None:
+    with pytest.raises(QueryOperatorException, match=r"foo doesn't map .*; there are contains"):
+        BaseWhereOperator.get_operator("foo")
+
+
+def test_operators_compare_by_what_they_are_in_cql() -> None:
+    assert EqualsOperator() == EqualsOperator()
+    assert EqualsOperator() != GreaterThanOperator()
+    assert EqualsOperator() != "="
+    assert len({EqualsOperator(), EqualsOperator(), GreaterThanOperator()}) == 2
+
+
+def test_operators_of_another_family_are_not_found() -> None:
+    class Family(BaseQueryOperator, metaclass=OpMapMeta):
+        pass
+
+    class Own(Family):
+        symbol = "OWN"
+
+    found: object = Family.get_operator("own")
+    assert found is Own
+    with pytest.raises(QueryOperatorException):
+        BaseWhereOperator.get_operator("own")
+    with pytest.raises(QueryOperatorException):
+        Family.get_operator("eq")
+
+
+def test_all_symbols_are_tried() -> None:
+    assert set(BaseWhereOperator.opmap) == set(SYMBOLS)
+    assert str(operators.BaseWhereOperator()) == ""

@@ -1,0 +1,298 @@
+"""Requests of the mapper on a blocking session and on one of `cassandra.aio`, which tell apart."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cassandra.cqlengine import CQLEngineException, connection, running
+from cassandra.cqlengine.options import NOT_SET
+from cassandra.cqlengine.running import Call, ManyRequests, Operation, Request, simple_request
+from cassandra.query.row_factories import dict_factory, tuple_factory
+from tests.unit.cqlengine.conftest import FakePrepared, FakeSession
+
+
+class AwaitedResult:
+    """What executing on `cassandra.aio` returns: it can be awaited, and has its rows made."""
+
+    def __init__(self, session: AioSession) -> None:
+        self._session = session
+        self.row_factory: Any = None
+
+    def __await__(self) -> Iterator[Any]:
+        return self._rows().__await__()
+
+    async def _rows(self) -> Any:
+        session = self._session
+        made = self.row_factory(list(session.names), [tuple(row) for row in session.rows])
+        return SimpleNamespace(rows=made, fetch_all=lambda: _soon(made))
+
+
+async def _soon(value: Any) -> Any:
+    return value
+
+
+class AioSession(FakeSession):
+    """The fake session with the calls of `cassandra.aio`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.concurrency: int | None = None
+
+    async def prepare_all(self, texts: list[str]) -> list[FakePrepared]:
+        return [self.prepare(text) for text in texts]
+
+    def execute(self, statement: Any, parameters: Any = None, timeout: Any = None) -> Any:
+        super().execute(statement, parameters, timeout)
+        return AwaitedResult(self)
+
+    async def execute_concurrent(self, pairs: Any, concurrency: int, raises: bool) -> Any:
+        assert raises is False
+        self.concurrency = concurrency
+        for statement, values in pairs:
+            super().execute(statement, values)
+            yield (True, values)
+
+
+class Face:
+    """One API of the mapper: its connection, and how it performs a request."""
+
+    def __init__(self, is_async: bool) -> None:
+        session: Any = AioSession() if is_async else FakeSession()
+        self.session = session
+        self.connection = connection.Connection.from_session("here", session)
+        self.connection.is_async = is_async
+        connection._connections["here"] = self.connection
+        self.is_async = is_async
+
+    async def perform(self, request: Request) -> Any:
+        if self.is_async:
+            return await running.awaited(request)
+        return running.blocking(request)
+
+    async def rows(self, request: Request) -> Any:
+        result = await self.perform(request)
+        return result.rows if self.is_async else result.current_rows
+
+
+@pytest.fixture(params=["blocking", "aio"])
+def face(request: pytest.FixtureRequest) -> Iterator[Face]:
+    yield Face(request.param == "aio")
+    connection._connections.pop("here", None)
+
+
+READ = "SELECT a FROM t WHERE k = ?"
+WRITE = "INSERT INTO t (k) VALUES (?)"
+
+
+# -- one statement ---------------------------------------------------------------------------------
+
+
+async def test_a_request_is_prepared_once_and_executed_with_its_values(face: Face) -> None:
+    face.session.give(a=5)
+    for number in range(3):
+        rows = await face.rows(Request(READ, [number], "here"))
+        assert rows == [{"a": 5}]
+    assert face.session.prepared == [READ]
+    assert [one.values for one in face.session.done] == [[0], [1], [2]]
+    prepared = face.session.done[0].statement
+    assert isinstance(prepared, FakePrepared)
+    assert face.session.done[0].timeout is NOT_SET
+
+
+async def test_rows_are_made_by_the_factory(face: Face) -> None:
+    face.session.give(a=5)
+    assert (await face.rows(Request(READ, [1], "here", tuple_factory)))[0] == (5,)
+
+
+async def test_all_rows_of_a_whole_result(face: Face) -> None:
+    face.session.names, face.session.rows = ["a"], [[1], [2]]
+    request = Request(READ, [1], "here")
+    request.whole = True
+    assert await face.perform(request) == [{"a": 1}, {"a": 2}]
+
+
+async def test_level_timeout_and_size_of_pages(face: Face) -> None:
+    await face.perform(Request(READ, [1], "here", consistency=4, timeout=2.5, fetch_size=10))
+    sent = face.session.done[-1]
+    assert (sent.consistency, sent.timeout, sent.fetch_size) == (4, 2.5, 10)
+    assert sent.values == [1]
+    await face.perform(Request(READ, [2], "here", fetch_size=None))
+    sent = face.session.done[-1]
+    assert (sent.consistency, sent.fetch_size, sent.values) == (None, None, [2])
+
+
+async def test_the_level_of_the_connection_is_for_requests_without_one(face: Face) -> None:
+    face.connection.consistency = 6
+    await face.perform(Request(READ, [1], "here"))
+    assert (face.session.done[-1].consistency, face.session.done[-1].values) == (6, [1])
+    await face.perform(Request(READ, [1], "here", consistency=4))
+    assert face.session.done[-1].consistency == 4
+    await face.perform(simple_request("TRUNCATE t", "here"))
+    assert face.session.done[-1].consistency == 6
+
+
+async def test_statements_are_logged_with_their_values(
+    face: Face, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.DEBUG, "cassandra.cqlengine.connection"):
+        await face.perform(Request(READ, [7], "here"))
+    assert [record.getMessage() for record in caplog.records] == [
+        f"[Connection: 'here'] {READ} with [7]"
+    ]
+
+
+async def test_what_was_prepared_is_taken_before_the_connection_forgets_it(face: Face) -> None:
+    """Another thread may change the schema while a statement is being prepared."""
+    prepare = face.session.prepare
+
+    def forgetting(text: str) -> Any:
+        made = prepare(text)
+        face.connection.prepared = {}
+        return made
+
+    face.session.prepare = forgetting
+    await face.perform(Request(READ, [1], "here"))
+    assert face.session.done[-1].text == READ
+
+
+# -- changes of the schema and calls ---------------------------------------------------------------
+
+
+async def test_a_change_of_the_schema_makes_all_connections_forget(face: Face) -> None:
+    other = connection.Connection.from_session("other", face.session)
+    connection._connections["other"] = other
+    try:
+        other.prepared["x"] = FakePrepared("x")
+        await face.perform(Request(READ, [1], "here"))
+        assert READ in face.connection.prepared
+        assert "x" in other.prepared
+        await face.perform(simple_request("DROP TABLE t", "here", 60.0))
+        assert (face.connection.prepared, other.prepared) == ({}, {})
+    finally:
+        connection._connections.pop("other")
+    sent = face.session.done[-1]
+    assert (sent.text, sent.timeout) == ("DROP TABLE t", 60.0)
+    assert face.session.prepared == [READ]
+
+
+async def test_a_call_gets_the_connection(face: Face) -> None:
+    def label(of: Any) -> Any:
+        return _soon(of.label) if face.is_async else of.label
+
+    assert await face.perform(Call(label, "here")) == "'here'"
+    assert face.session.done == []
+
+
+# -- many writes -----------------------------------------------------------------------------------
+
+WRITES = [(WRITE, [1]), (READ, [2]), (WRITE, [3])]
+
+
+@pytest.fixture
+def concurrently(face: Face, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int | None]:
+    """Have writes of the blocking API recorded; return what gives the concurrency."""
+    asked: list[int] = []
+
+    def execute_concurrent(session: Any, pairs: Any, concurrency: int, raises: bool) -> Any:
+        assert raises is False
+        asked.append(concurrency)
+        return [(True, session.execute(*pair)) for pair in pairs]
+
+    monkeypatch.setattr(running, "execute_concurrent", execute_concurrent)
+    return lambda: face.session.concurrency if face.is_async else asked[-1]
+
+
+async def test_many_writes(face: Face, concurrently: Callable[[], int | None]) -> None:
+    outcomes = await face.perform(ManyRequests(WRITES, "here", None, 5))
+    assert len(outcomes) == 3
+    assert all(outcome[0] for outcome in outcomes)
+    assert concurrently() == 5
+    assert sorted(face.session.prepared) == sorted([WRITE, READ])
+    assert [(one.text, one.values) for one in face.session.done] == WRITES
+    assert [one.consistency for one in face.session.done] == [None] * 3
+
+
+async def test_many_writes_with_a_level(face: Face, concurrently: Callable[[], int | None]) -> None:
+    await face.perform(ManyRequests(WRITES, "here", 4, 5))
+    face.connection.consistency = 6
+    await face.perform(ManyRequests(WRITES, "here", None, 5))
+    await face.perform(ManyRequests(WRITES, "here", 4, 5))
+    assert [one.consistency for one in face.session.done] == [4] * 3 + [6] * 3 + [4] * 3
+    assert [one.values for one in face.session.done] == [[1], [2], [3]] * 3
+
+
+async def test_many_writes_are_logged_as_one(
+    face: Face, concurrently: Callable[[], int | None], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.DEBUG, "cassandra.cqlengine.connection"):
+        await face.perform(ManyRequests(WRITES, "here", None, 5))
+    assert [record.getMessage() for record in caplog.records] == [
+        f"[Connection: 'here'] 3 times {WRITE}; {READ} with [[1], [2], [3]]"
+    ]
+
+
+def test_rows_of_blocking_writes_are_dicts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That is where a conditional write says why it was not applied."""
+    face = Face(is_async=False)
+    try:
+        face.session.give(**{"[applied]": False})
+        results = [face.session.execute(WRITE), SimpleNamespace()]
+        monkeypatch.setattr(
+            running, "execute_concurrent", lambda *_: [(True, one) for one in results]
+        )
+        outcomes = running.blocking(ManyRequests(WRITES[:2], "here", None, 5))
+        assert outcomes[0][1].current_rows == [{"[applied]": False}]
+        assert results[0].response_future.row_factory is dict_factory
+    finally:
+        connection._connections.pop("here")
+
+
+# -- operations ------------------------------------------------------------------------------------
+
+
+def operation() -> Operation[Any]:
+    first = yield Request(READ, [1], "here")
+    try:
+        yield Request(WRITE, [2], "here")
+    except ValueError as error:
+        return first, error
+    return first, None
+
+
+async def test_an_operation_gets_results_and_errors(face: Face) -> None:
+    face.session.give(a=5)
+
+    async def outcome() -> Any:
+        made: Any = running.arun(operation()) if face.is_async else running.run(operation())
+        return await made if inspect.isawaitable(made) else made
+
+    first, error = await outcome()
+    assert first is not None
+    assert error is None
+    execute = face.session.execute
+
+    def refuse(statement: Any, *rest: Any, **named: Any) -> Any:
+        if statement.text == WRITE:
+            raise ValueError("refused")
+        return execute(statement, *rest, **named)
+
+    face.session.execute = refuse
+    _, error = await outcome()
+    assert str(error) == "refused"
+
+
+async def test_the_wrong_kind_of_session_is_named(face: Face) -> None:
+    request = Request(READ, [1], "here")
+    if face.is_async:
+        with pytest.raises(CQLEngineException, match=r"'here' has a session of cassandra\.aio"):
+            running.blocking(request)
+    else:
+        with pytest.raises(CQLEngineException, match="'here' has a blocking session, which cannot"):
+            await running.awaited(request)
+    assert face.session.done == []

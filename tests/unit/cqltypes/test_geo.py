@@ -1,0 +1,118 @@
+"""Points, lines, polygons and date ranges, to bytes and back; bytes that are damaged."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import pytest
+
+from cassandra import cqltypes as t
+from cassandra.errors import DecodeError
+from cassandra.sentinels import EMPTY
+from cassandra.util import (
+    OPEN_BOUND,
+    DateRange,
+    DateRangeBound,
+    LineString,
+    Point,
+    Polygon,
+)
+
+
+def little(kind: int, *parts: Any) -> bytes:
+    """Well-known binary: numbers are 32-bit counts, tuples are points."""
+    made = struct.pack("<BI", 1, kind)
+    for part in parts:
+        made += struct.pack("<I", part) if isinstance(part, int) else struct.pack("<2d", *part)
+    return made
+
+
+def big(kind: int, *parts: Any) -> bytes:
+    made = struct.pack(">BI", 0, kind)
+    for part in parts:
+        made += struct.pack(">I", part) if isinstance(part, int) else struct.pack(">2d", *part)
+    return made
+
+
+A, B, C, D = (1.0, 2.0), (3.0, 4.0), (5.0, 6.5), (7.0, 8.0)
+SHAPES: list[tuple[Any, Any, str, tuple[Any, ...]]] = [
+    (t.PointType, Point(*A), "POINT (1.0 2.0)", (1, A)),
+    (t.LineStringType, LineString([A, B]), "LINESTRING (1.0 2.0, 3.0 4.0)", (2, 2, A, B)),
+    (t.LineStringType, LineString(), "LINESTRING EMPTY", (2, 0)),
+    (
+        t.PolygonType,
+        Polygon([A, B, C, A], [[B, C, D, B]]),
+        "POLYGON ((1.0 2.0, 3.0 4.0, 5.0 6.5, 1.0 2.0), (3.0 4.0, 5.0 6.5, 7.0 8.0, 3.0 4.0))",
+        (3, 2, 4, A, B, C, A, 4, B, C, D, B),
+    ),
+    (t.PolygonType, Polygon(), "POLYGON EMPTY", (3, 0)),
+]
+
+
+@pytest.mark.parametrize(("cqltype", "shape", "text", "parts"), SHAPES, ids=[s[2] for s in SHAPES])
+def test_shapes(cqltype: Any, shape: Any, text: str, parts: Any) -> None:
+    data = little(*parts)
+    assert cqltype.to_binary(shape, 4) == cqltype.to_binary(text, 4) == data
+    assert cqltype.from_binary(data, 4) == cqltype.from_binary(big(*parts), 4) == shape
+    for cut in range(1, len(data)):
+        with pytest.raises(DecodeError):
+            cqltype.from_binary(data[:cut], 4)
+    with pytest.raises(DecodeError, match="1 bytes left over"):
+        cqltype.from_binary(data + b"x", 4)
+
+
+@pytest.mark.parametrize(
+    ("cqltype", "data", "message"),
+    [
+        (t.PointType, b"\2" + little(1, A)[1:], "the byte order is neither 0 nor 1"),
+        (t.PointType, little(2, A), "well-known binary of kind 2, not 1"),
+        (t.LineStringType, little(2, 3, A), "claims 3 items, which 16 bytes cannot hold"),
+        (t.PolygonType, little(3, 100), "claims 100 items, which 0 bytes cannot hold"),
+        (t.DateRangeType, b"\6", "is not a kind of range"),
+        (t.DateRangeType, b"\0", "takes 10 bytes, got 1"),
+        (t.DateRangeType, b"\4x", "takes 1 bytes, got 2"),
+        (t.DateRangeType, b"\0" + bytes(8) + b"\x09", "9 does not stand for a precision"),
+        (t.DateRangeType, b"\0" + bytes(8) + b"\xff", "-1 does not stand for a precision"),
+    ],
+)
+def test_damaged_bytes(cqltype: Any, data: bytes, message: str) -> None:
+    with pytest.raises(DecodeError, match=message):
+        cqltype.from_binary(data, 4)
+
+
+BOUND, LATER = DateRangeBound(0, "YEAR"), DateRangeBound(86_400_000, "MILLISECOND")
+ZERO, DAY = bytes(9), (86_400_000).to_bytes(8, "big") + b"\6"
+RANGES = [
+    (DateRange(value=BOUND), b"\0" + ZERO),
+    (DateRange(BOUND, LATER), b"\1" + ZERO + DAY),
+    (DateRange(LATER, OPEN_BOUND), b"\2" + DAY),
+    (DateRange(OPEN_BOUND, LATER), b"\3" + DAY),
+    (DateRange(OPEN_BOUND, OPEN_BOUND), b"\4"),
+    (DateRange(value=OPEN_BOUND), b"\5"),
+]
+
+
+@pytest.mark.parametrize(("value", "data"), RANGES, ids=[data[:1].hex() for _, data in RANGES])
+def test_date_ranges(value: Any, data: bytes) -> None:
+    assert t.DateRangeType.to_binary(value, 4) == data
+    assert t.DateRangeType.from_binary(data, 4) == value
+
+
+@pytest.mark.parametrize(
+    ("cqltype", "words"),
+    [
+        (t.PointType, "a cassandra.util.Point"),
+        (t.LineStringType, "a cassandra.util.LineString"),
+        (t.PolygonType, "a cassandra.util.Polygon"),
+        (t.DateRangeType, "a cassandra.util.DateRange"),
+    ],
+)
+def test_other_values_are_refused(cqltype: Any, words: str) -> None:
+    for wrong in (5, [A]):
+        with pytest.raises(TypeError, match=words):
+            cqltype.to_binary(wrong, 4)
+    if cqltype is not t.DateRangeType:
+        with pytest.raises(ValueError, match="nonsense"):
+            cqltype.to_binary("nonsense", 4)
+    assert cqltype.to_binary(EMPTY, 4) == b""

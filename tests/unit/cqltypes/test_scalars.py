@@ -1,0 +1,77 @@
+"""Classes of the scalar types: their names in CQL and on the server, and who derives from whom."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pytest
+
+from cassandra import cqltypes as t
+from cassandra.cqltypes.scalars import SCALARS
+
+# Class, name in CQL, function that makes the codec, whether zero bytes are a value.
+NAMES: dict[Any, tuple[str, str, bool]] = {
+    t.BytesType: ("blob", "blob", True),
+    t.DecimalType: ("decimal", "decimal_number", False),
+    t.UUIDType: ("uuid", "uuid", False),
+    t.BooleanType: ("boolean", "boolean", False),
+    t.ByteType: ("tinyint", "int8", False),
+    t.AsciiType: ("ascii", "ascii_text", True),
+    t.FloatType: ("float", "float32", False),
+    t.DoubleType: ("double", "float64", False),
+    t.LongType: ("bigint", "int64", False),
+    t.Int32Type: ("int", "int32", False),
+    t.IntegerType: ("varint", "varint", False),
+    t.InetAddressType: ("inet", "inet", False),
+    t.CounterColumnType: ("counter", "int64", False),
+    t.DateType: ("timestamp", "timestamp", False),
+    t.TimestampType: ("timestamp", "timestamp", False),
+    t.TimeUUIDType: ("timeuuid", "uuid", False),
+    t.SimpleDateType: ("date", "date", False),
+    t.ShortType: ("smallint", "int16", False),
+    t.TimeType: ("time", "time", False),
+    t.DurationType: ("duration", "duration", False),
+    t.UTF8Type: ("text", "text", True),
+    t.VarcharType: ("varchar", "text", True),
+    t.EmptyType: ("empty", "nothing", True),
+}
+
+
+@pytest.mark.parametrize("cqltype", SCALARS, ids=lambda one: str(one.__name__))
+def test_names(cqltype: Any) -> None:
+    name, factory, takes_empty = NAMES[cqltype]
+    assert (cqltype.typename, cqltype._factory, cqltype.empty_binary_ok) == (
+        name,
+        factory,
+        takes_empty,
+    )
+    assert cqltype.cassname == cqltype.__name__
+    assert t.lookup_casstype(cqltype.cassname) is cqltype
+    assert cqltype.cql_parameterized_type() == name
+
+
+def test_names_in_cql_lead_to_a_class() -> None:
+    from cassandra.cqltypes.parse import lookup_cqltype
+
+    for name, _, _ in NAMES.values():
+        assert lookup_cqltype(name).typename == name
+    assert set(NAMES) == set(SCALARS)
+
+
+def test_literals_of_timestamps() -> None:
+    assert t.DateType.interpret_datestring("1970-01-01 00:00:01.5+0000") == 1500
+    with pytest.raises(ValueError, match="soon"):
+        t.DateType.interpret_datestring("soon")
+
+
+def test_the_time_of_a_timeuuid() -> None:
+    identity = uuid.UUID("13814000-1dd2-11b2-8000-000000000000")  # the first of 1970
+    assert t.TimeUUIDType(identity).my_timestamp() == 0.0
+    assert t.TimeUUIDType.to_binary(identity, 4) == identity.bytes
+    assert t.TimeUUIDType.from_binary(identity.bytes, 4) == identity
+
+
+def test_days_are_counted_from_the_middle() -> None:
+    assert t.SimpleDateType.EPOCH_OFFSET_DAYS == 2**31
+    assert t.SimpleDateType.to_binary("1970-01-02", 4) == (2**31 + 1).to_bytes(4, "big")

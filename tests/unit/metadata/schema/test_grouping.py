@@ -1,0 +1,188 @@
+"""Rows of the schema tables, in any order, as the sources of keyspaces and tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cassandra import cqltypes as t
+from cassandra.metadata.schema import pages
+from cassandra.metadata.schema.grouping import Grouping
+from tests.conftest import Twins
+from tests.unit.cqltypes.samples import list_of
+from tests.unit.protocol.pages import message_of
+
+TEXT = t.UTF8Type
+
+
+@pytest.fixture(autouse=True)
+def _implementation(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "row_plans", twins.rows)
+
+
+def rows(columns: dict[str, Any], *values: Any) -> Any:
+    """A page of texts; other types are encoded."""
+    kinds = list(columns.values())
+    cells = [
+        [
+            None if cell is None else cell if isinstance(cell, bytes) else kind.to_binary(cell, 4)
+            for kind, cell in zip(kinds, row, strict=True)
+        ]
+        for row in values
+    ]
+    return message_of(columns, cells)
+
+
+def texts(*names: str) -> dict[str, Any]:
+    return dict.fromkeys(names, TEXT)
+
+
+KEYSPACES = texts("keyspace_name")
+TABLES = texts("keyspace_name", "table_name", "comment")
+
+
+def grouped(**parts: Any) -> Grouping:
+    made = Grouping()
+    for part, message in parts.items():
+        made.add(part, message, 4)
+    return made
+
+
+def test_keyspaces_come_by_name_with_their_tables() -> None:
+    made = grouped(
+        tables=rows(TABLES, ("b", "t", "x"), ("a", "u", "y"), ("gone", "t", "z")),
+        keyspaces=rows(KEYSPACES, ("b",), ("a",)),
+        virtual_keyspaces=rows(KEYSPACES, ("v",)),
+        virtual_tables=rows(TABLES, ("v", "w", "z")),
+    )
+    sources = made.sources()
+    assert list(sources) == ["a", "b", "v"]
+    assert {name: list(one.tables) for name, one in sources.items()} == {
+        "a": ["u"],
+        "b": ["t"],
+        "v": ["w"],
+    }
+    assert [one.virtual for one in sources.values()] == [False, False, True]
+    table = sources["b"].tables["t"]
+    assert (table.names.value(table.row, "comment"), table.virtual) == ("x", False)
+    assert sources["v"].tables["w"].virtual
+    assert sources["a"].row == {"keyspace_name": "a"}
+    assert {one.name for one in made.table_sources()} == {"t", "u", "w"}
+
+
+def test_empty_pages_say_nothing() -> None:
+    assert grouped(keyspaces=rows(KEYSPACES)).sources() == {}
+
+
+def test_views_belong_to_their_table() -> None:
+    columns = texts("keyspace_name", "view_name", "base_table_name")
+    made = grouped(
+        keyspaces=rows(KEYSPACES, ("a",)),
+        tables=rows(TABLES, ("a", "t", "x")),
+        views=rows(columns, ("a", "v", "t"), ("a", "w", "t"), ("a", "o", "gone"), ("a", "n", None)),
+    )
+    source = made.sources()["a"]
+    assert set(source.views) == {"v", "w", "o", "n"}
+    assert set(source.tables["t"].views) == {"v", "w"}
+    assert [source.views[name].base for name in "von"] == ["t", "gone", ""]
+    assert (source.views["v"].builder, source.tables["t"].builder) == ("view", "table")
+
+
+def test_rows_of_tables() -> None:
+    where = ("keyspace_name", "table_name")
+    made = grouped(
+        keyspaces=rows(KEYSPACES, ("a",)),
+        tables=rows(TABLES, ("a", "t", "x"), ("a", "u", "y")),
+        indexes=rows(
+            texts(*where, "index_name", "kind", "options"),
+            ("a", "t", "i", "KEYS", "{}"),
+            ("a", "t", "j", "KEYS", "{}"),
+            ("a", "gone", "k", "KEYS", "{}"),
+        ),
+        triggers=rows(texts(*where, "trigger_name"), ("a", "t", "x"), ("a", "gone", "y")),
+        dropped_columns=rows(texts(*where, "column_name"), ("a", "t", "d")),
+        column_masks=rows(texts(*where, "column_name"), ("a", "t", "m")),
+        scylla_tables=rows(texts(*where, "version"), ("a", "t", "s")),
+    )
+    tables = made.sources()["a"].tables
+    table = tables["t"]
+    assert [row[0] for row in table.indexes] == ["i", "j"]
+    assert [row["trigger_name"] for row in table.triggers] == ["x"]
+    assert [row["column_name"] for row in table.dropped] == ["d"]
+    assert [row["column_name"] for row in table.masks] == ["m"]
+    assert [row["version"] for row in table.scylla] == ["s"]
+    other = tables["u"]
+    for part in (other.indexes, other.triggers, other.dropped, other.masks, other.scylla):
+        assert list(part) == []
+
+
+def test_pages_of_columns_are_kept_for_all_tables() -> None:
+    message = rows(texts("keyspace_name", "table_name"), ("a", "t"))
+    made = grouped(
+        columns=message,
+        tables=rows(TABLES, ("a", "t", "x"), ("a", "u", "y")),
+        virtual_columns=message,
+    )
+    first, second = made.table_sources()
+    assert first.columns is second.columns
+    assert first.columns is not None
+    assert first.columns.pages == [message.rows_body] * 2
+
+
+def test_a_damaged_value_is_the_error_of_its_table() -> None:
+    made = grouped(tables=rows(TABLES, ("a", "t", b"\xff"), ("a", "u", "y")))
+    by_name = {one.name: one.error for one in made.table_sources()}
+    assert "cannot be decoded" in str(by_name["t"])
+    assert by_name["u"] is None
+
+
+def test_types_functions_and_aggregates() -> None:
+    signature: dict[str, Any] = {
+        "keyspace_name": TEXT,
+        "aggregate_name": TEXT,
+        "argument_types": list_of(TEXT),
+    }
+    made = grouped(
+        keyspaces=rows(KEYSPACES, ("a",)),
+        types=rows(texts("keyspace_name", "type_name"), ("a", "x"), ("b", "y")),
+        functions=rows(texts("keyspace_name", "function_name"), ("a", "f")),
+        aggregates=rows(signature, ("a", "g", ["int"]), ("a", "g", ["text"]), ("a", "h", None)),
+        scylla_aggregates=rows(
+            {**signature, "reduce_func": TEXT}, ("a", "g", ["text"], "r"), ("a", "h", None, "s")
+        ),
+    )
+    source = made.sources()["a"]
+    assert [row["type_name"] for row in source.types] == ["x"]
+    assert [row["function_name"] for row in source.functions] == ["f"]
+    assert [row["reduce_func"] for row in source.aggregates] == [None, "r", "s"]
+    assert made.of_keyspace("types", "none") == ()
+
+
+SCYLLA = {"keyspace_name": TEXT, "initial_tablets": t.Int32Type, "consistency": TEXT}
+
+
+def test_tablets() -> None:
+    made = grouped(
+        keyspaces=rows(KEYSPACES, ("a",), ("b",), ("c",), ("d",)),
+        scylla_keyspaces=rows(
+            SCYLLA,
+            ("a", 8, "eventual"),
+            ("b", 0, "global"),
+            ("c", None, "local"),
+            ("x", 1, "local"),
+        ),
+    )
+    assert made.tablet_keyspaces() == ({"a", "b", "x"}, {"b", "x"})
+    found = {name: source.scylla for name, source in made.sources().items()}
+    assert found["a"] is not None
+    assert found["a"]["initial_tablets"] == 8
+    assert found["d"] == {"initial_tablets": None}
+
+
+def test_servers_that_know_no_tablets() -> None:
+    made = grouped(keyspaces=rows(KEYSPACES, ("a",)))
+    assert made.sources()["a"].scylla is None
+    assert made.tablet_keyspaces() == (set(), set())
+    known = grouped(keyspaces=rows(KEYSPACES, ("a",)), scylla_keyspaces=rows(SCYLLA))
+    assert known.sources()["a"].scylla == {"initial_tablets": None}

@@ -1,0 +1,83 @@
+"""Pages of the schema tables: equal values are one object, and damage is kept in its place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cassandra import cqltypes as t
+from cassandra.errors import DecodeError
+from cassandra.metadata.schema import pages as pages_module
+from cassandra.metadata.schema.pages import ColumnPages, Pages
+from tests.conftest import Twins
+from tests.unit.cqltypes.samples import list_of, map_of, set_of
+from tests.unit.protocol.pages import message_of
+from tests.unit.protocol.wire import int32, value
+
+
+@pytest.fixture(autouse=True)
+def _implementation(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages_module, "row_plans", twins.rows)
+
+
+def decoded(pages: Pages, cqltype: Any, *cells: Any, name: str = "a") -> list[Any]:
+    (column,) = pages.decode(message_of({name: cqltype}, [[cell] for cell in cells]), 4)
+    return column
+
+
+def test_equal_values_are_one_object() -> None:
+    pages = Pages()
+    data = int32(1) + value(b"key") + value(b"text value")
+    first, nothing, second = decoded(pages, map_of(t.UTF8Type, t.UTF8Type), data, None, data)
+    assert first is second
+    assert (type(first), first, nothing) == (dict, {"key": "text value"}, None)
+    (third,) = decoded(pages, map_of(t.UTF8Type, t.UTF8Type), data)
+    assert third is first
+    assert not pages.damaged
+
+
+def test_names_differ_from_row_to_row_and_are_not_kept() -> None:
+    for name in ("table_name", "view_name", "index_name"):
+        pages = Pages()
+        assert (
+            decoded(pages, t.UTF8Type, b"some name", b"some name", name=name) == ["some name"] * 2
+        )
+        assert pages._known == {}
+
+
+def test_forms_of_values() -> None:
+    pages = Pages()
+    (names,) = decoded(pages, set_of(t.UTF8Type), int32(1) + value(b"x"))
+    assert (type(names), names) == (frozenset, {"x"})
+    assert decoded(pages, list_of(t.Int32Type), int32(1) + value(int32(5))) == [[5]]
+    assert decoded(pages, t.UUIDType, bytes(16)) == [bytes(16)]  # few programs read them
+    assert decoded(pages, t.Int32Type, int32(5)) == [5]
+
+
+@pytest.mark.parametrize(
+    ("cqltype", "name", "data"),
+    [(t.UTF8Type, "a", b"\xff"), (t.UTF8Type, "table_name", b"\xff"), (t.Int32Type, "a", b"x")],
+)
+def test_damage_stands_in_the_place_of_its_value(cqltype: Any, name: str, data: bytes) -> None:
+    pages = Pages()
+    good = int32(5) if cqltype is t.Int32Type else b"good"
+    first, damaged = decoded(pages, cqltype, good, data, name=name)
+    assert first in (5, "good")
+    assert isinstance(damaged, DecodeError)
+    assert f"a value of type {cqltype.typename} cannot be decoded" in str(damaged)
+    assert pages.damaged
+
+
+def test_a_types_own_coding_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(t.Int32Type, "deserialize", lambda *_: "of a user")
+    assert decoded(Pages(), t.Int32Type, int32(5)) == [5]
+
+
+def test_pages_of_columns_stay_bytes() -> None:
+    message = message_of({"a": t.Int32Type}, [[int32(5)], [int32(6)]])
+    kept = ColumnPages()
+    kept.add(message)
+    kept.add(message)
+    assert kept.pages == [message.rows_body] * 2
+    assert (kept.rows_of, kept.texts) == ({}, None)

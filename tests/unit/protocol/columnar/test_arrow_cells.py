@@ -1,0 +1,125 @@
+"""Nested arrays of Arrow as the objects in the cells of pandas."""
+
+from __future__ import annotations
+
+import datetime
+import struct
+import uuid
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from cassandra import cqltypes as t
+from cassandra.protocol.columnar.arrow_cells import cells, is_ours, object_array
+from cassandra.protocol.columnar.layouts import layout_of
+from cassandra.protocol.columnar.pages import ArrowPage
+from cassandra.util import Time
+from tests.conftest import Twins
+from tests.unit.cqltypes.samples import list_of, map_of, tuple_of, vector_of
+from tests.unit.protocol.pages import column_plan, page_of
+from tests.unit.protocol.wire import int32, value
+
+IDENTITY = uuid.UUID(int=5)
+NANOS = struct.pack(">q", 5)
+DECIMAL = int32(2) + b"\x01\x02"
+
+
+def array_of(twins: Twins, cqltype: Any, *rows: bytes | None) -> Any:
+    pyarrow = pytest.importorskip("pyarrow")
+    page = column_plan(twins, [cqltype]).read(page_of([[row] for row in rows]), 0, len(rows))
+    return pyarrow.record_batch(ArrowPage(page)).column(0)
+
+
+@pytest.mark.parametrize(
+    ("cqltype", "ours"),
+    [
+        (t.DecimalType, True),
+        (t.IntegerType, True),
+        (t.TimeType, False),  # by itself: pyarrow can
+        (t.UUIDType, False),
+        (list_of(t.TimeType), True),
+        (list_of(t.UUIDType), True),
+        (list_of(list_of(t.DecimalType)), True),
+        (list_of(t.DateType), False),
+        (tuple_of(t.DateType), True),
+        (tuple_of(t.SimpleDateType), True),
+        (map_of(t.UTF8Type, t.DateType), True),
+        (tuple_of(t.Int32Type, t.UTF8Type), False),
+    ],
+)
+def test_what_pyarrow_would_convert_wrongly(cqltype: Any, ours: bool) -> None:
+    assert is_ours(layout_of(cqltype)) is ours
+
+
+SCALARS: list[tuple[Any, bytes, Any]] = [
+    (t.DecimalType, DECIMAL, Decimal("2.58")),
+    (t.IntegerType, b"\xff", -1),
+    (t.IntegerType, b"\x7f", 127),
+    (t.TimeType, NANOS, Time(5)),
+    (t.Int32Type, int32(7), 7),
+    (t.UTF8Type, b"x", "x"),
+]
+
+
+@pytest.mark.parametrize(("cqltype", "data", "cell"), SCALARS, ids=lambda part: str(part)[:20])
+def test_scalars(twins: Twins, cqltype: Any, data: bytes, cell: Any) -> None:
+    found = cells(array_of(twins, cqltype, data, None, data), layout_of(cqltype))
+    assert found == [cell, None, cell]
+    assert type(found[0]) is type(cell)
+
+
+def test_a_varint_of_thousands_of_digits(twins: Twins) -> None:
+    number = -(10**5000)
+    data = number.to_bytes(number.bit_length() // 8 + 1, "big", signed=True)
+    (found,) = cells(array_of(twins, t.IntegerType, data), layout_of(t.IntegerType))
+    assert found == number
+
+
+def test_lists(twins: Twins) -> None:
+    cqltype = list_of(t.TimeType)
+    rows = [int32(2) + value(NANOS) + value(None), None, int32(0), int32(1) + value(NANOS)]
+    array = array_of(twins, cqltype, *rows)
+    expected = [[Time(5), None], None, [], [Time(5)]]
+    for begin in range(len(rows)):  # a slice has its elements elsewhere
+        found = cells(array.slice(begin), layout_of(cqltype))
+        assert [None if one is None else list(one) for one in found] == expected[begin:]
+    assert cells(array.slice(4), layout_of(cqltype)) == []
+
+
+def test_vectors(twins: Twins) -> None:
+    cqltype = vector_of(t.UUIDType, 2)
+    array = array_of(twins, cqltype, IDENTITY.bytes * 2, None, bytes(32))
+    expected = [[IDENTITY] * 2, None, [uuid.UUID(int=0)] * 2]
+    for begin in range(3):
+        if not hasattr(array.values, "storage"):
+            pytest.skip("this pyarrow has no UUIDs of its own")
+        found = cells(array.slice(begin), layout_of(cqltype))
+        assert [None if one is None else list(one) for one in found] == expected[begin:]
+
+
+def test_maps(twins: Twins) -> None:
+    cqltype = map_of(t.UTF8Type, t.TimeType)
+    entry = value(b"k") + value(NANOS)
+    array = array_of(twins, cqltype, int32(1) + entry, None, int32(2) + entry * 2)
+    pair = ("k", Time(5))
+    for begin, expected in enumerate(
+        ([[pair], None, [pair] * 2], [None, [pair] * 2], [[pair] * 2])
+    ):
+        assert cells(array.slice(begin), layout_of(cqltype)) == expected
+
+
+def test_structs(twins: Twins) -> None:
+    cqltype = tuple_of(t.Int32Type, t.TimeType, t.DateType)
+    row = value(int32(1)) + value(NANOS) + value(struct.pack(">q", 1000))
+    found = cells(array_of(twins, cqltype, row, None), layout_of(cqltype))
+    moment = found[0].pop("f2")
+    assert found == [{"f0": 1, "f1": Time(5)}, None]
+    assert moment.to_pydatetime().replace(tzinfo=None) == datetime.datetime(1970, 1, 1, 0, 0, 1)
+
+
+def test_arrays_have_one_dimension_whatever_the_values_are() -> None:
+    pytest.importorskip("numpy")
+    made = object_array([[1, 2], [3, 4]])
+    assert (made.shape, made.dtype.kind, made[1]) == ((2,), "O", [3, 4])
+    assert object_array([]).shape == (0,)

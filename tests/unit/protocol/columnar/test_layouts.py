@@ -1,0 +1,250 @@
+"""The Arrow type of each CQL type's column, and numbers that a column has in another form."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+
+from cassandra import cqltypes as t
+from cassandra.errors import DecodeError
+from cassandra.protocol.columnar.layouts import (
+    COLUMN_LIMIT,
+    ColumnOptions,
+    Layout,
+    fixed_decimal,
+    fixed_varint,
+    layout_of,
+    object_layout,
+    row_layout,
+    too_large,
+)
+from tests.unit.cqltypes.samples import ADDRESS, list_of, map_of, set_of, tuple_of, vector_of
+
+# Type, kind, Arrow format, bytes in a column, bytes in a vector, whether empty is a value.
+SCALARS: list[tuple[Any, str, str, int, int, bool]] = [
+    (t.ByteType, "number", "c", 1, -1, False),
+    (t.ShortType, "number", "s", 2, -1, False),
+    (t.Int32Type, "number", "i", 4, 4, False),
+    (t.LongType, "number", "l", 8, 8, False),
+    (t.CounterColumnType, "number", "l", 8, 8, False),
+    (t.FloatType, "number", "f", 4, 4, False),
+    (t.DoubleType, "number", "g", 8, 8, False),
+    (t.DateType, "number", "tsm:UTC", 8, 8, False),
+    (t.SimpleDateType, "date", "tdD", 4, -1, False),
+    (t.TimeType, "time", "ttn", 8, -1, False),
+    (t.BooleanType, "boolean", "b", 0, 1, False),
+    (t.UUIDType, "bytes", "w:16", 16, 16, False),
+    (t.TimeUUIDType, "bytes", "w:16", 16, 16, False),
+    (t.UTF8Type, "text", "u", 0, -1, True),
+    (t.AsciiType, "ascii", "u", 0, -1, True),
+    (t.BytesType, "blob", "z", 0, -1, True),
+    (t.InetAddressType, "inet", "u", 0, -1, False),
+    (t.DecimalType, "decimal", "u", 0, -1, False),
+    (t.IntegerType, "varint", "u", 0, -1, False),
+    (t.DurationType, "duration", "tin", 16, -1, False),
+]
+
+
+@pytest.mark.parametrize("case", SCALARS, ids=lambda case: case[0].typename)
+def test_scalars(case: tuple[Any, str, str, int, int, bool]) -> None:
+    cqltype, *expected = case
+    layout = layout_of(cqltype)
+    assert [
+        layout.kind,
+        layout.format,
+        layout.width,
+        layout.wire_size,
+        layout.empty_is_value,
+    ] == expected
+    assert layout.cql_name == cqltype.codec().cql_name
+    assert layout.nullable
+    assert layout.children == ()
+    assert layout.extension == ("arrow.uuid" if layout.kind == "bytes" else "")
+
+
+def test_options_choose_another_form() -> None:
+    def made(cqltype: Any, **options: Any) -> Layout:
+        return layout_of(cqltype, ColumnOptions(**options))
+
+    decimal = made(t.DecimalType, decimals=(38, 2))
+    assert (decimal.kind, decimal.format, decimal.width) == ("decimal_fixed", "d:38,2", 16)
+    assert decimal.decimal == (38, 2)
+    wide = made(t.DecimalType, decimals=(39, 2))
+    assert (wide.format, wide.width, wide.decimal) == ("d:39,2,256", 32, (39, 2))
+    varint = made(t.IntegerType, varints="int64")
+    assert (varint.kind, varint.format, varint.width) == ("varint64", "l", 8)
+    duration = made(t.DurationType, durations="struct")
+    assert (duration.kind, duration.format) == ("duration_parts", "+s")
+    assert duration.names == ("months", "days", "nanoseconds")
+    assert [(part.format, part.width) for part in duration.children] == [
+        ("i", 4),
+        ("i", 4),
+        ("l", 8),
+    ]
+    # Options reach the types inside.
+    options = {"varints": "int64"}
+    for outer in (
+        list_of(t.IntegerType),
+        set_of(t.IntegerType),
+        tuple_of(t.IntegerType),
+        vector_of(t.IntegerType, 2),
+    ):
+        assert made(outer, **options).children == (varint,)
+    assert made(map_of(t.IntegerType, t.IntegerType), **options).children[0].children == (
+        varint._replace(nullable=False),
+        varint,
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "plain"),
+    [
+        ({}, ColumnOptions()),
+        ({"decimals": [1, -1]}, ColumnOptions((1, -1))),
+        ({"decimals": (76, 76)}, ColumnOptions((76, 76))),
+        ({"decimals": (True, 0)}, ColumnOptions((1, 0))),
+        ({"varints": "int64", "durations": "struct"}, ColumnOptions("text", "int64", "struct")),
+    ],
+)
+def test_good_options(options: dict[str, Any], plain: ColumnOptions) -> None:
+    checked = ColumnOptions(**options).checked()
+    assert checked == plain
+    assert checked.decimals == "text" or [type(one) for one in checked.decimals] == [int, int]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"decimals": "float"}, "decimals is 'text' or"),
+        ({"decimals": (1, 2, 3)}, "decimals is 'text' or"),
+        ({"decimals": 5}, "decimals is 'text' or"),
+        ({"decimals": (0, 0)}, "a precision of 1 to 76"),
+        ({"decimals": (77, 0)}, "a precision of 1 to 76"),
+        ({"decimals": (10, "1")}, "a precision of 1 to 76"),
+        ({"decimals": ("10", 1)}, "a precision of 1 to 76"),
+        ({"decimals": (10, 11)}, "a scale of -10 to 10, not 11"),
+        ({"decimals": (10, -11)}, "a scale of -10 to 10, not -11"),
+        ({"varints": "int"}, "varints is 'text' or 'int64', not 'int'"),
+        ({"durations": "text"}, "durations is 'interval' or 'struct', not 'text'"),
+    ],
+)
+def test_bad_options(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ColumnOptions(**options).checked()
+
+
+def test_containers() -> None:
+    integer, text = layout_of(t.Int32Type), layout_of(t.UTF8Type)
+    for made in (list_of(t.Int32Type), set_of(t.Int32Type)):
+        layout = layout_of(made)
+        assert (layout.kind, layout.format) == ("list", "+l")
+        assert (layout.names, layout.children) == (("item",), (integer,))
+    layout = layout_of(map_of(t.UTF8Type, t.Int32Type))
+    (entries,) = layout.children
+    assert (layout.kind, layout.format, layout.names) == ("map", "+m", ("entries",))
+    assert (entries.format, entries.names, entries.nullable) == ("+s", ("key", "value"), False)
+    assert entries.children == (text._replace(nullable=False), integer)
+    layout = layout_of(tuple_of(t.UTF8Type, t.Int32Type))
+    assert (layout.kind, layout.format, layout.names) == ("struct", "+s", ("f0", "f1"))
+    assert layout.children == (text, integer)
+    assert layout_of(ADDRESS).names == ("street", "zip")
+    layout = layout_of(vector_of(t.Int32Type, 3))
+    assert (layout.kind, layout.format, layout.dimension) == ("vector", "+w:3", 3)
+    assert (layout.names, layout.children) == (("item",), (integer,))
+
+
+def test_rows_are_structs_of_columns_without_nulls() -> None:
+    integer = layout_of(t.Int32Type)
+    assert row_layout(["a", "b"], [integer, integer]) == Layout(
+        "struct", "row", "+s", names=("a", "b"), children=(integer, integer), nullable=False
+    )
+    assert object_layout(t.UUIDType) == Layout("object", "uuid", "")
+
+
+def test_wrappers_are_what_they_wrap() -> None:
+    wrapped = t.lookup_casstype("ReversedType(FrozenType(ListType(Int32Type)))")
+    assert layout_of(wrapped) == layout_of(list_of(t.Int32Type))
+
+
+def test_types_with_a_coding_of_their_own_are_their_bytes() -> None:
+    class Shouting(t.UTF8Type):
+        @classmethod
+        def deserialize(cls, byts: bytes, protocol_version: int) -> Any:
+            return super().deserialize(byts, protocol_version).upper()
+
+    for own in (Shouting, t.lookup_casstype("com.example.Unknown")):
+        assert (layout_of(own).kind, layout_of(own).format) == ("blob", "z")
+
+
+# -- decimals and varints --------------------------------------------------------------------------
+
+
+def decimal_of(unscaled: int, scale: int) -> bytes:
+    size = unscaled.bit_length() // 8 + 1
+    return scale.to_bytes(4, "big", signed=True) + unscaled.to_bytes(size, "big", signed=True)
+
+
+@pytest.mark.parametrize(
+    ("unscaled", "scale", "number"),
+    [
+        (12345, 2, 12345),
+        (-12345, 2, -12345),
+        (1, 0, 100),
+        (1, -1, 1000),
+        (1230, 3, 123),
+        (-1000, 5, -1),
+        (0, 1 << 30, 0),
+        (0, -(1 << 30), 0),
+        (99999, 2, 99999),
+        (99999 * 10**20, 22, 99999),
+        (10**50, 52, 1),
+    ],
+)
+def test_decimals_that_fit(unscaled: int, scale: int, number: int) -> None:
+    layout = layout_of(t.DecimalType, ColumnOptions((5, 2)))
+    made = fixed_decimal(decimal_of(unscaled, scale), layout)
+    assert made == number.to_bytes(16, sys.byteorder, signed=True)
+
+
+@pytest.mark.parametrize(
+    ("unscaled", "scale"),
+    [
+        (100000, 2),
+        (-100000, 2),
+        (1, 3),
+        (12345, 3),
+        (1, -5),
+        (1, 1 << 30),
+        (1, -(1 << 30)),
+        (1 << 4000, 1 << 20),
+        (10**60, 52),
+    ],
+)
+def test_decimals_that_do_not(unscaled: int, scale: int) -> None:
+    layout = layout_of(t.DecimalType, ColumnOptions((5, 2)))
+    with pytest.raises(DecodeError, match=r"does not fit decimal\(5, 2\) without loss"):
+        fixed_decimal(decimal_of(unscaled, scale), layout)
+
+
+def test_wide_decimals() -> None:
+    layout = layout_of(t.DecimalType, ColumnOptions((76, 0)))
+    assert fixed_decimal(decimal_of(10**76 - 1, 0), layout) == (10**76 - 1).to_bytes(
+        32, sys.byteorder, signed=True
+    )
+
+
+def test_varints_of_64_bits() -> None:
+    for number in (0, -1, 2**63 - 1, -(2**63)):
+        assert fixed_varint(number.to_bytes(9, "big", signed=True)) == number
+    for number in (2**63, -(2**63) - 1):
+        with pytest.raises(DecodeError, match="does not fit 64 bits"):
+            fixed_varint(number.to_bytes(9, "big", signed=True))
+
+
+def test_the_error_of_a_page_that_is_too_large() -> None:
+    error = too_large(layout_of(t.UTF8Type))
+    assert isinstance(error, DecodeError)
+    assert str(error) == f"text: the page takes more than {COLUMN_LIMIT} bytes as a column"
+    assert COLUMN_LIMIT == 2**31 - 1

@@ -1,0 +1,331 @@
+"""Pages as columns for libraries: each form of each kind of column, and what is not installed."""
+
+from __future__ import annotations
+
+import datetime
+import struct
+import sys
+import uuid
+from typing import Any
+
+import pytest
+
+from cassandra import _impl, cqltypes as t
+from cassandra.errors import DecodeError, DependencyException
+from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
+from cassandra.protocol.columnar import pages
+from cassandra.protocol.columnar.layouts import ColumnOptions, layout_of, row_layout
+from tests.conftest import Twins
+from tests.unit.cqltypes.samples import list_of, map_of, tuple_of, vector_of
+from tests.unit.protocol.pages import page_of
+from tests.unit.protocol.wire import int32, value
+
+IDENTITY = uuid.UUID(int=5)
+
+
+@pytest.fixture(autouse=True)
+def _implementation(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have pages read by one implementation after the other."""
+    for name in ("column_buffers", "arrow_capsules"):
+        monkeypatch.setattr(_impl, name, getattr(twins, name), raising=False)
+
+
+def metadata_of(**columns: Any) -> ResultMetadata:
+    return ResultMetadata([ColumnMetadata("ks", "t", name, kind) for name, kind in columns.items()])
+
+
+def read(metadata: ResultMetadata, *rows: Any, plan: Any = None) -> Any:
+    plan = plan or pages.column_plan(metadata)
+    return plan.read(page_of(rows), 0, len(rows))
+
+
+def packed(form: str, *numbers: Any) -> list[bytes]:
+    return [struct.pack(f">{form}", number) for number in numbers]
+
+
+# Type, bytes of two values, the values in pandas, the type of NumPy's array.
+DATE, TIME, MOMENT = packed("I", 2**31 + 1)[0], packed("q", 5)[0], packed("q", 7)[0]
+NUMBERS: list[tuple[Any, list[bytes], list[Any], str]] = [
+    (t.ByteType, packed("b", 1, -1), [1, -1], "int8"),
+    (t.ShortType, packed("h", 1, -1), [1, -1], "int16"),
+    (t.Int32Type, packed("i", 1, -1), [1, -1], "int32"),
+    (t.LongType, packed("q", 2**60 + 1, -1), [2**60 + 1, -1], "int64"),
+    (t.FloatType, packed("f", 0.5, -1), [0.5, -1.0], "float32"),
+    (t.DoubleType, packed("d", 0.1, -1), [0.1, -1.0], "float64"),
+    (t.BooleanType, [b"\1", b"\0"], [True, False], "bool"),
+    (t.DateType, packed("q", 7, 0), [7, 0], "datetime64[ms]"),
+    (t.SimpleDateType, packed("I", 2**31 + 1, 2**31), [1, 0], "datetime64[D]"),
+    (t.TimeType, packed("q", 5, 0), [5, 0], "timedelta64[ns]"),
+]
+PLAIN = ("int16", "int32", "int64", "float32", "float64")
+KINDS = [str(case[0].typename) for case in NUMBERS]
+
+
+# -- plans -----------------------------------------------------------------------------------------
+
+
+def test_a_plan_is_made_once_for_each_choice() -> None:
+    metadata = metadata_of(a=t.DecimalType)
+    plan = pages.column_plan(metadata)
+    assert pages.column_plan(metadata) is plan
+    other = pages.column_plan(metadata, ColumnOptions(decimals=(5, 2)))
+    assert other is not plan
+    assert pages.column_plan(metadata, ColumnOptions(decimals=(5, 2))) is other
+    arrays = pages.array_plan(metadata)
+    assert pages.array_plan(metadata) is arrays
+    both = (False, True)
+    assert len({id(pages.array_plan(metadata, m, k)) for m in both for k in both}) == 4
+    empty = plan.read(b"", 0, 0)
+    assert [child.layout.kind for child in empty.children] == ["decimal"]
+    assert other.read(b"", 0, 0).children[0].layout.kind == "decimal_fixed"
+
+
+@pytest.mark.parametrize("case", NUMBERS, ids=KINDS)
+def test_which_columns_are_numbers(case: Any) -> None:
+    metadata = metadata_of(a=case[0], b=vector_of(case[0], 2), c=t.UTF8Type, d=list_of(case[0]))
+
+    def kinds(**choice: bool) -> list[str]:
+        page = pages.array_plan(metadata, **choice).read(b"", 0, 0)
+        return ["object" if one.layout.kind == "object" else "buffer" for one in page.children]
+
+    is_matrix = case[3] in ("int32", "int64", "float32", "float64", "datetime64[ms]")
+    number = "buffer" if case[3] in PLAIN else "object"
+    matrix = "buffer" if is_matrix else "object"
+    assert kinds() == ["buffer", matrix, "object", "object"]
+    assert kinds(typed=False) == [number, matrix, "object", "object"]
+    assert kinds(matrices=False) == ["buffer", "object", "object", "object"]
+
+
+def test_pages_of_other_columns_are_refused() -> None:
+    def rows(**kinds: Any) -> Any:
+        return row_layout(list(kinds), [layout_of(kind) for kind in kinds.values()])
+
+    pages.check_same(rows(a=t.Int32Type), rows(a=t.Int32Type))
+    with pytest.raises(
+        DecodeError,
+        match=r"columns changed between pages, from \(a int, b text\) to \(a bigint\): execute the",
+    ):
+        pages.check_same(rows(a=t.Int32Type, b=t.UTF8Type), rows(a=t.LongType))
+
+
+def test_names_that_come_twice() -> None:
+    pages.check_names(["a", "b"])
+    with pytest.raises(ValueError, match="more than one column has the name a, c: give each"):
+        pages.check_names(["c", "a", "b", "a", "c"])
+
+
+# -- NumPy -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", NUMBERS, ids=KINDS)
+def test_arrays_of_numbers(case: Any) -> None:
+    numpy = pytest.importorskip("numpy")
+    cqltype, cells, values, dtype = case
+    metadata = metadata_of(a=cqltype)
+    body = b"skip" + page_of([[cell] for cell in cells])
+    array = pages.page_arrays(metadata, body, 4, 2, typed=True)["a"]
+    assert str(array.dtype) == dtype
+    assert not isinstance(array, numpy.ma.MaskedArray)
+    whole = array.astype("i8").tolist() if array.dtype.kind in "mM" else array.tolist()
+    assert whole == [pytest.approx(value) for value in values]
+    array = pages.page_arrays(metadata, body, 4, 2)["a"]
+    if dtype in PLAIN:
+        assert isinstance(array, numpy.ma.MaskedArray)
+        assert array.mask.tolist() == [False, False]
+    else:
+        assert array.dtype == object
+    for typed in (True, False):
+        array = pages.page_arrays(metadata, page_of([[cells[0]], [None]]), 0, 2, typed)["a"]
+        if array.dtype == object:
+            assert array[1] is None
+        else:
+            assert array.mask.tolist() == [False, True]
+
+
+def test_arrays_of_vectors() -> None:
+    pytest.importorskip("numpy")
+    metadata = metadata_of(v=vector_of(t.FloatType, 2))
+    plan = pages.array_plan(metadata)
+    numpy = pages.numpy_module("x")
+    cell = b"".join(packed("f", 1, 2))
+    (array,) = pages.arrays_of_page(numpy, read(metadata, [cell], [cell], plan=plan)).values()
+    assert (array.shape, str(array.dtype), array.tolist()) == ((2, 2), "float32", [[1, 2], [1, 2]])
+    (array,) = pages.arrays_of_page(numpy, read(metadata, [cell], [None], plan=plan)).values()
+    assert array.mask.tolist() == [[False, False], [True, True]]
+    assert pages.page_arrays(metadata, page_of([[cell]]), 0, 1)["v"].dtype == object
+
+
+def test_arrays_of_all_pages() -> None:
+    numpy = pytest.importorskip("numpy")
+    layout = row_layout(["a", "b"], [layout_of(t.Int32Type)] * 2)
+    plain = {"a": numpy.array([1, 2]), "b": numpy.array([3, 4])}
+    masked = {"a": numpy.ma.array([5], mask=[True]), "b": numpy.array([6])}
+    assert pages.joined_arrays(numpy, layout, [plain]) is plain
+    joined = pages.joined_arrays(numpy, layout, [plain, masked])
+    assert joined["a"].tolist() == [1, 2, None]
+    assert joined["b"].tolist() == [3, 4, 6]
+    assert not isinstance(joined["b"], numpy.ma.MaskedArray)
+
+
+# -- Arrow -----------------------------------------------------------------------------------------
+
+COLUMNS = {
+    "i": t.Int32Type,
+    "u": t.UUIDType,
+    "m": map_of(t.UTF8Type, t.Int32Type),
+    "s": tuple_of(t.Int32Type, t.UTF8Type),
+    "l": list_of(t.Int32Type),
+    "v": vector_of(t.FloatType, 2),
+    "n": t.lookup_casstype("org.apache.cassandra.db.marshal.EmptyType"),
+}
+ROW = [
+    int32(1),
+    IDENTITY.bytes,
+    int32(1) + value(b"k") + value(int32(2)),
+    value(int32(3)) + value(b"x"),
+    int32(2) + value(int32(4)) + value(None),
+    b"".join(packed("f", 1, 2)),
+    None,
+]
+SHOWN = [1, [("k", 2)], {"f0": 3, "f1": "x"}, [4, None], [1.0, 2.0], None]
+
+
+@pytest.mark.parametrize("is_safe", [True, False])
+def test_tables_of_arrow(is_safe: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Through capsules; and through pyarrow's own buffers where these may be released late."""
+    pyarrow = pytest.importorskip("pyarrow")
+    monkeypatch.setattr(_impl.arrow_capsules, "RELEASES_SAFELY", is_safe)
+    metadata = metadata_of(**COLUMNS)
+    page = read(metadata, ROW, [None] * len(ROW))
+    table = pages.arrow_table(pyarrow, page.layout, [page, page])
+    table.validate(full=True)
+    assert table.num_rows == 4
+    assert table.column_names == list(COLUMNS)
+    first, second = table.slice(2, 2).to_pylist()
+    assert [cell for name, cell in first.items() if name != "u"] == SHOWN
+    assert first["u"] in (IDENTITY, IDENTITY.bytes)
+    assert set(second.values()) == {None}
+    streamed = pyarrow.RecordBatchReader.from_stream(pages.ArrowPages(page.layout, [page, page]))
+    assert streamed.read_all().equals(table)
+    batch = pages.arrow_batch(pyarrow, pages.arrow_schema(pyarrow, page.layout), page)
+    assert batch.equals(pyarrow.record_batch(pages.ArrowPage(page)))
+    assert pages.arrow_table(pyarrow, page.layout, []).num_rows == 0
+
+
+def test_frames_of_polars() -> None:
+    polars = pytest.importorskip("polars")
+    metadata = metadata_of(a=t.Int32Type, b=t.UTF8Type)
+    page = read(metadata, [int32(1), b"x"], [None, None])
+    frame = pages.polars_frame(polars, page.layout, [page, page])
+    assert frame.rows() == [(1, "x"), (None, None)] * 2
+
+
+# -- pandas ----------------------------------------------------------------------------------------
+
+
+def pandas_frame(columns: dict[str, Any], *rows: Any, **options: Any) -> Any:
+    pyarrow = pytest.importorskip("pyarrow")
+    pytest.importorskip("pandas")
+    page = read(metadata_of(**columns), *rows)
+    return pages.pandas_of_arrow(pyarrow, page.layout, [page], options)
+
+
+def test_frames_of_pandas_through_arrow() -> None:
+    frame = pandas_frame(
+        {"i": t.LongType, "d": t.SimpleDateType, "t": t.TimeType, "u": t.UUIDType, "w": t.UTF8Type},
+        [packed("q", 2**60 + 1)[0], DATE, TIME, IDENTITY.bytes, b"x"],
+        [None] * 5,
+    )
+    assert str(frame.dtypes["i"]) == "Int64"
+    assert str(frame["d"].dtype).startswith("datetime64")
+    assert str(frame["t"].dtype) == "timedelta64[ns]"
+    assert frame["i"].iloc[0] == 2**60 + 1
+    assert frame["d"].iloc[0].to_pydatetime() == datetime.datetime(1970, 1, 2)
+    assert frame["t"].iloc[0].value == 5
+    assert frame["u"].tolist() == [IDENTITY, None]
+    assert frame["w"].iloc[0] == "x"
+    assert frame.isna().iloc[1].all()
+    whole = pandas_frame({"i": t.LongType}, packed("q", 7))
+    assert str(whole.dtypes["i"]) == "int64"
+
+
+def test_options_go_to_pyarrow() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas_frame(
+        {"i": t.Int32Type, "t": t.TimeType, "d": t.SimpleDateType},
+        [int32(1), packed("q", 0)[0], DATE],
+        [None, None, None],
+        types_mapper=lambda kind: None,
+        date_as_object=True,
+    )
+    assert str(frame.dtypes["i"]) == "float64"
+    assert frame["t"].iloc[0] == datetime.time(0)
+    assert frame["d"].iloc[0] == datetime.date(1970, 1, 2)
+    assert isinstance(frame, pandas.DataFrame)
+    pages.check_no_options({})
+    with pytest.raises(DependencyException, match="needs pyarrow for split_blocks, zero: pip"):
+        pages.check_no_options({"split_blocks": True, "zero": 1})
+
+
+def test_frames_of_pandas_without_pyarrow() -> None:
+    pandas, numpy = pytest.importorskip("pandas"), pytest.importorskip("numpy")
+    metadata = metadata_of(
+        i=t.LongType,
+        b=t.BooleanType,
+        f=t.DoubleType,
+        d=t.SimpleDateType,
+        v=vector_of(t.FloatType, 2),
+    )
+    row = [packed("q", 7)[0], b"\1", packed("d", 0.5)[0], DATE, b"".join(packed("f", 1, 2))]
+
+    def frame(*rows: Any) -> Any:
+        page = read(metadata, *rows, plan=pages.array_plan(metadata))
+        return pages.pandas_of_arrays(pandas, pages.arrays_of_page(numpy, page))
+
+    holed = frame(row, [None] * 5)
+    assert [str(kind) for kind in holed.dtypes][:3] == ["Int64", "boolean", "float64"]
+    assert holed.isna().iloc[1].all()
+    assert not holed.isna().iloc[0].any()
+    assert holed["v"].iloc[0].tolist() == [1.0, 2.0]
+    assert holed["v"].iloc[1] is None
+    assert (holed["i"].iloc[0], holed["b"].iloc[0], holed["f"].iloc[0]) == (7, True, 0.5)
+    assert holed["d"].iloc[0].to_pydatetime() == datetime.datetime(1970, 1, 2)
+    whole = frame(row)
+    assert [str(kind) for kind in whole.dtypes][:3] == ["int64", "bool", "float64"]
+    assert whole["v"].iloc[0].tolist() == [1.0, 2.0]
+
+
+# -- what is not installed -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("package", "call", "message"),
+    [
+        ("pyarrow", lambda: pages.pyarrow_module("to_x"), r"to_x needs pyarrow: .*\[arrow\]"),
+        ("polars", pages.polars_module, r"to_polars needs polars: .*\[polars\]"),
+        ("pandas", pages.pandas_module, r"to_pandas needs pandas: .*\[pandas\]"),
+        ("numpy", lambda: pages.numpy_module("to_y"), r"to_y needs NumPy: .*\[numpy\]"),
+        (
+            "numpy",
+            lambda: pages.page_arrays(metadata_of(a=t.Int32Type), b"", 0, 0),
+            "NumpyProtocolHandler needs NumPy",
+        ),
+    ],
+)
+def test_a_package_that_is_not_installed_is_named(
+    package: str, call: Any, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(DependencyException, match=message):
+        call()
+
+
+def test_packages_that_are_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    pandas, pyarrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    polars, numpy = pytest.importorskip("polars"), pytest.importorskip("numpy")
+    assert pages.pyarrow_module("x") is pyarrow
+    assert pages.polars_module() is polars
+    assert pages.numpy_module("x") is numpy
+    assert pages.pandas_module() == (pandas, pyarrow)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert pages.pandas_module() == (pandas, None)

@@ -1,0 +1,86 @@
+"""Options of commands that connect, and the settings that they stand for."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import ssl
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cassandra._connecting import add_connection_options, connection_settings, reason_of
+
+
+def settings_of(*arguments: str, prefix: str = "") -> dict[str, Any]:
+    parser = argparse.ArgumentParser()
+    parser.add_argument(f"--{prefix}hosts", nargs="+", default=["127.0.0.1"])
+    add_connection_options(parser, prefix)
+    return connection_settings(parser.parse_args(arguments), prefix)
+
+
+def test_without_options() -> None:
+    assert settings_of() == {"contact_points": ["127.0.0.1"], "port": 9042, "ssl_context": None}
+
+
+def test_options_of_a_second_cluster() -> None:
+    found = settings_of("--to-port", "5", "--to-hosts", "a", "b", prefix="to-")
+    assert (found["port"], found["contact_points"]) == (5, ["a", "b"])
+
+
+def test_the_help_tells_the_clusters_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    for prefix, words in (("", "default: 9042)\n"), ("to-", "of the cluster of --to-hosts")):
+        with pytest.raises(SystemExit):
+            settings_of("--help", prefix=prefix)
+        text = capsys.readouterr().out
+        assert words.split()[-1] in text
+        assert ("of the cluster" in " ".join(text.split())) is bool(prefix)
+
+
+def test_tls(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Any] = []
+
+    def context(cafile: Any = None) -> Any:
+        made.append(SimpleNamespace(cafile=cafile, chain=None, check_hostname=None))
+        made[-1].load_cert_chain = lambda *chain: setattr(made[-1], "chain", chain)
+        return made[-1]
+
+    monkeypatch.setattr(ssl, "create_default_context", context)
+    assert settings_of("--ssl")["ssl_context"].check_hostname is True
+    found = settings_of("--cafile", "ca", "--no-hostname-check")["ssl_context"]
+    assert (found.cafile, found.check_hostname, found.chain) == (Path("ca"), False, None)
+    found = settings_of("--cert", "c", "--key", "k")["ssl_context"]
+    assert found.chain == (Path("c"), Path("k"))
+
+
+def test_a_bundle_stands_for_hosts() -> None:
+    assert settings_of("--cloud-bundle", "b.zip", "--port", "5") == {
+        "cloud": {"secure_connect_bundle": "b.zip"}
+    }
+
+
+def password(**found: Any) -> Any:
+    provider = found["auth_provider"]
+    assert provider.username == "u"
+    return provider.password
+
+
+def test_ways_to_give_a_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "password"
+    path.write_text("of file\n")
+    monkeypatch.setenv("SECRET", "of environment")
+    assert password(**settings_of("--user", "u", "--password-file", str(path))) == "of file"
+    assert password(**settings_of("--user", "u", "--password-env", "SECRET")) == "of environment"
+    with pytest.raises(KeyError) as missing:
+        settings_of("--user", "u", "--password-env", "NOTHING")
+    assert reason_of(missing.value) == "the environment has no variable 'NOTHING'"
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: False))
+    with pytest.raises(ValueError, match="user 'u' needs a password: give --password-env") as error:
+        settings_of("--user", "u")
+    assert reason_of(error.value) == str(error.value)
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: True))
+    monkeypatch.setattr(getpass, "getpass", lambda prompt: f"asked by {prompt}")
+    assert password(**settings_of("--user", "u")) == "asked by password of u: "

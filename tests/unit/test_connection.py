@@ -1,0 +1,27 @@
+"""The module in which programs look for names of connections."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+
+from cassandra import connection
+from cassandra.engine import endpoint
+
+
+def test_names_are_those_of_their_homes() -> None:
+    assert connection.DefaultEndPoint is endpoint.DefaultEndPoint
+    for name, home in connection._HOME.items():
+        assert getattr(connection, name) is getattr(importlib.import_module(home), name), name
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = connection.nothing
+
+
+def test_compressions_are_those_that_are_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(vars(connection), "locally_supported_compressions", raising=False)
+    found = connection.locally_supported_compressions
+    assert set(found) <= {"lz4", "snappy"}
+    assert connection.locally_supported_compressions is found
+    for compress, decompress in found.values():
+        assert decompress(compress(b"x" * 100)) == b"x" * 100
