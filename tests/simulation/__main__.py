@@ -181,7 +181,7 @@ def main(given: Sequence[str]) -> int:
         command = [sys.executable, "-m", "tests.simulation", *rest, "--impl"]
         return max(subprocess.call([*command, impl]) for impl in ("c", "python"))
     if arguments.mutants:
-        arguments.impl = "python"
+        arguments.impl = arguments.impl or "python"
     if arguments.impl is not None:
         # Before the driver is imported, which is why nothing above imports it.
         os.environ["CASS_DRIVER_IMPL"] = arguments.impl

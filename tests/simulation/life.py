@@ -43,7 +43,7 @@ from cassandra.throttling import (
     RateLimitingThrottler,
 )
 from tests.simulation import judge
-from tests.simulation.clients import Clients
+from tests.simulation.clients import MOST_SECONDS, Clients
 from tests.simulation.faults import Faults
 from tests.simulation.plan import LENGTH, Plan
 from tests.simulation.store import KEYSPACES, ScyllaStoreNode, Store, StoreNode
@@ -51,6 +51,7 @@ from tests.simulation.store import KEYSPACES, ScyllaStoreNode, Store, StoreNode
 __all__ = ["Life", "Outcome", "live"]
 
 _CONNECT_TRIES = 20
+_LONGEST = 3_600.0  # virtual seconds of a life; none that ends takes half of that
 
 
 @dataclass
@@ -260,9 +261,11 @@ class Life:
         # Finalizers must not run in the middle: their moment is not the seed's.
         gc.disable()
         try:
-            self.loop.run(self._live())
+            self.loop.run(self._live_bounded())
         except (Stalled, Livelocked) as error:
             self.violate(f"the loop came to no end: {error}")
+        except asyncio.CancelledError:
+            self.violate(f"the life came to no end within {_LONGEST} virtual seconds")
         except Exception as error:
             self.violate(f"the life broke: {error!r}", error)
         finally:
@@ -275,6 +278,20 @@ class Life:
         outcome.turns = self.loop.turns
         outcome.operations = len(self.clients.operations)
         return outcome
+
+    async def _live_bounded(self) -> None:
+        # Not `asyncio.wait_for`: its task would look like one that is left.
+        task = asyncio.current_task()
+        assert task is not None
+        timer = self.loop.call_later(_LONGEST, self._give_up, task)
+        try:
+            await self._live()
+        finally:
+            timer.cancel()
+
+    @staticmethod
+    def _give_up(task: asyncio.Task[None]) -> None:
+        task.cancel()
 
     async def _live(self) -> None:
         plan, clients = self.plan, self.clients
@@ -313,7 +330,10 @@ class Life:
         """Open a first session: a slow network may need some tries."""
         for left in range(_CONNECT_TRIES, 0, -1):
             try:
-                await self.clients.connect(cluster, keyspace)
+                await asyncio.wait_for(self.clients.connect(cluster, keyspace), MOST_SECONDS)
+                return
+            except asyncio.TimeoutError:
+                self.violate("the first connect never ends")
                 return
             except DriverException:
                 if left == 1:

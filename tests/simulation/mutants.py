@@ -16,6 +16,7 @@ from cassandra.engine import (
     connection as connections,
     core as cores,
     handshake,
+    keyspace_gate,
     request,
     session,
     stream_table,
@@ -289,14 +290,23 @@ def the_last_connection_is_skipped(right: Any) -> Any:
 
 
 @mutant(
-    "the request after USE does not wait", session.EngineSession, "take_keyspace", keyspaces=True
+    "requests do not wait until their connection is in their keyspace",
+    session.EngineSession,
+    "let_through",
+    keyspaces=True,
 )
-def use_does_not_wait(right: Any) -> Any:
-    def wrong(self: Any, keyspace: str, connection: Any, request: Any, response: Any) -> None:
-        connection.keyspace = self.keyspace = keyspace
-        request.finish(response)
+def nobody_waits_for_a_keyspace(right: Any) -> Any:
+    return lambda self, request, attempt, connection: True
 
-    return wrong
+
+@mutant(
+    "a connection is switched while requests on it depend on the keyspace",
+    keyspace_gate,
+    "depends_on_keyspace",
+    keyspaces=True,
+)
+def switches_do_not_wait(right: Any) -> Any:
+    return lambda connection, responder: False
 
 
 # -- hosts -----------------------------------------------------------------------------------------
