@@ -101,6 +101,8 @@ class Clients:
         life = self.life
         loop = life.loop
         began, stalled = loop.time(), life.stalled
+        # Callers of the blocking API begin while the loop is stalled.
+        stalled -= max(0.0, life.stalled_until - began)
         task = asyncio.ensure_future(work(user, line))
         limit = MOST_SECONDS
         if line.cancel >= 0:

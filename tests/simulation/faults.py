@@ -17,6 +17,7 @@ from cassandra.testing.fake import (
     reset,
 )
 from cassandra.testing.fake.primitives import Opcode
+from cassandra.testing.simulation import SimulatedLoop
 from cassandra.testing.simulation.network import CLIENT
 from tests.simulation.plan import Line
 
@@ -386,6 +387,17 @@ class Faults:
                     node.send_event("SCHEMA_CHANGE", "UPDATED", "TABLE", "ka", "w")
 
     async def do_stall(self, line: Line) -> None:
-        seconds = line.seconds / 3
-        self.life.stalled += seconds
-        self.life.loop.stall(seconds)
+        life, seconds = self.life, line.seconds / 3
+        life.stalled += seconds
+        # Of the blocking API, one of the loops that the driver has made.
+        loops = [loop for loop in life.loop.children if not loop.is_closed()]
+        if loops:
+            loop = loops[line.who % len(loops)]
+            loop.call_soon_threadsafe(self._stall, loop, seconds)
+        else:
+            self._stall(life.loop, seconds)
+
+    def _stall(self, loop: SimulatedLoop, seconds: float) -> None:
+        life = self.life
+        life.stalled_until = max(life.stalled_until, loop.time()) + seconds
+        loop.stall(seconds)

@@ -99,6 +99,8 @@ async def check_leftovers(life: Life) -> None:
     for task in sorted(asyncio.all_tasks(), key=hash):
         if task is not own and task not in life.faults.tasks:
             life.violate(f"a task is left: {task.get_coro()}"[:200])
+    if life.threads is not None and life.threads.alive:
+        life.violate(f"threads are left: {sorted(life.threads.alive)}")
     for link in life.network.links:
         if not link.ends[0].is_over:
             life.violate(f"a connection is left: {link}")

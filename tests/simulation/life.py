@@ -34,6 +34,7 @@ from cassandra.testing.simulation import (
     Network,
     SimulatedLoop,
     SimulatedThread,
+    SimulatedThreads,
     Stalled,
 )
 from cassandra.testing.simulation.loop import SimulatedEnvironment
@@ -43,6 +44,7 @@ from cassandra.throttling import (
     RateLimitingThrottler,
 )
 from tests.simulation import judge
+from tests.simulation.blocking import BlockingCluster
 from tests.simulation.clients import MOST_SECONDS, Clients
 from tests.simulation.faults import Faults
 from tests.simulation.plan import LENGTH, Plan
@@ -71,6 +73,11 @@ class _Loop(SimulatedLoop):
     """A loop whose clusters have connections with few streams."""
 
     stream_limit: int | None = None
+
+    def share(self, parent: SimulatedLoop) -> None:
+        super().share(parent)
+        assert isinstance(parent, _Loop)
+        self.stream_limit = parent.stream_limit
 
     def cassandra_environment(self) -> SimulatedEnvironment:
         environment = super().cassandra_environment()
@@ -119,7 +126,9 @@ class Life:
             slowest=min(settings["latency"] * 100, 0.4),
         )
         self.outcome = Outcome(plan.seed)
+        self.threads = SimulatedThreads(self.loop) if settings.get("blocking") else None
         self.stalled = 0.0
+        self.stalled_until = 0.0
         self.store = Store(self.loop.time, self.log)
         self._timestamps = itertools.count(1_000_000)
         self.fake = self._make_nodes()
@@ -199,7 +208,7 @@ class Life:
             return RateLimitingThrottler(40 if kind == "rate" else 3, 1000)
         return AdaptiveThrottler(10, 2, 100, 1000) if kind == "adaptive" else None
 
-    def make_cluster(self, throttler: Any = None) -> aio.Cluster:
+    def make_cluster(self, throttler: Any = None) -> aio.Cluster | BlockingCluster:
         """Return a new cluster object with the settings of the life.
 
         :param throttler: another cluster's; None for one of its own.
@@ -212,8 +221,8 @@ class Life:
             options["protocol_version"] = min(settings["protocol"], settings["server_version"])
         if options.get("protocol_version") != 3:
             options["connections_per_host"] = settings["connections"]
-        return aio.Cluster(
-            self.fake.contact_points[:3],
+        made: dict[str, Any] = dict(
+            contact_points=self.fake.contact_points[:3],
             port=self.fake.port,
             execution_profiles={EXEC_PROFILE_DEFAULT: self._profile()},
             compression="lz4" if settings["compression"] else False,
@@ -235,6 +244,7 @@ class Life:
             monitor_reporting_enabled=False,
             **options,
         )
+        return aio.Cluster(**made) if self.threads is None else BlockingCluster(self, made)
 
     @property
     def longest_delay(self) -> float:
@@ -285,7 +295,11 @@ class Life:
         assert task is not None
         timer = self.loop.call_later(_LONGEST, self._give_up, task)
         try:
-            await self._live()
+            if self.threads is None:
+                await self._live()
+            else:
+                async with self.threads:
+                    await self._live()
         finally:
             timer.cancel()
 

@@ -12,11 +12,13 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from cassandra.cluster import ResponseFuture, response_future
 from cassandra.engine import (
     connection as connections,
     core as cores,
     handshake,
     keyspace_gate,
+    loop as loops,
     request,
     session,
     stream_table,
@@ -28,7 +30,7 @@ from cassandra.engine.happy_path import ExecuteBodyBase, RequestBase
 from cassandra.engine.hosts import debouncing, reconnect, status_events, watch
 from cassandra.engine.pools.pool import HostPool
 from cassandra.engine.prepare import again
-from cassandra.errors import ConnectionException
+from cassandra.errors import ConnectionException, ConnectionShutdown
 from cassandra.policies import retry
 from cassandra.throttling import RequestThrottler
 
@@ -335,6 +337,61 @@ def no_control_connection(right: Any) -> Any:
 
 @mutant("a host that is said to be down loses its state", watch.HostWatch, "on_connection_failure")
 def failures_are_not_noted(right: Any) -> Any:
+    return _nothing
+
+
+# -- the blocking API ------------------------------------------------------------------------------
+
+
+@mutant("a blocking call is not told that its cluster ends", loops._Call, "_end")
+def calls_are_not_told(right: Any) -> Any:
+    def wrong(self: Any, error: Any) -> None:
+        if not isinstance(error, ConnectionShutdown):
+            right(self, error)
+
+    return wrong
+
+
+@mutant("calls under way are not ended by the end of their cluster", loops.LoopThread, "_finish")
+def calls_outlive_their_loop(right: Any) -> Any:
+    def wrong(self: Any) -> None:
+        self._calls.clear()
+        right(self)
+
+    return wrong
+
+
+@mutant("work for a closed loop is not refused", loops.Inbox, "_refuse_all")
+def late_work_is_lost(right: Any) -> Any:
+    return _nothing
+
+
+@mutant("a callback that comes after the answer is not called", ResponseFuture, "_call_due")
+def late_callbacks_are_lost(right: Any) -> Any:
+    return _nothing
+
+
+@mutant("a callback is called again by the next one", response_future._Callbacks, "add")
+def callbacks_are_doubled(right: Any) -> Any:
+    def wrong(self: Any, callback: Any) -> None:
+        right(self, callback)
+        self.due.append(callback)
+
+    return wrong
+
+
+@mutant("only one thread is woken that waits for a future", ResponseFuture, "_wait")
+def waits_are_not_woken(right: Any) -> Any:
+    def wrong(self: Any, timeout: Any = None) -> None:
+        self._waiter = None
+        right(self, timeout)
+        self._waiter = None
+
+    return wrong
+
+
+@mutant("the loop's thread is not stopped", loops.LoopThread, "stop")
+def loop_threads_are_left(right: Any) -> Any:
     return _nothing
 
 

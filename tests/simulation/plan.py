@@ -186,6 +186,7 @@ def _settings(draws: random.Random) -> dict[str, Any]:
         "reprepare_on_up": draws.random() < 0.7,
         "wait_for_all": draws.random() < 0.3,
         "metrics": draws.random() < 0.1,
+        "blocking": draws.random() < 0.2,
     }
 
 

@@ -76,6 +76,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         """The contexts that reached the loop's exception handler."""
         self.threads: SimulatedThreads | None = None
         """The threads that take turns with the loop's own; None if there are none."""
+        self.children: list[SimulatedLoop] = []
+        """The loops of other threads, in the order in which they were made."""
         self._clock = _Clock()
         self._stall = 0.0
         self._is_told_to_end = False
@@ -186,6 +188,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         """
         child = type(self)(f"{self.seed}/{name}")
         child.share(self)
+        self.children.append(child)
         return child
 
     def share(self, parent: SimulatedLoop) -> None:
@@ -244,13 +247,16 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def run_in_executor(  # type: ignore[override]
         self, executor: object, function: Callable[..., T], *args: Any
     ) -> asyncio.Future[T]:
-        """Call the function at once, in the loop: a simulation has no threads.
+        """Call the function in a simulated thread; without `SimulatedThreads` at once.
 
         :param executor: is not looked at.
         :param function: the function.
         :param args: its arguments.
         """
         future: asyncio.Future[T] = self.create_future()
+        if self.threads is not None and self.threads.is_current():
+            self.threads.call_in_thread(future, function, *args)
+            return future
         try:
             future.set_result(function(*args))
         except Exception as error:

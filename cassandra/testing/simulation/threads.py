@@ -40,6 +40,33 @@ def _no_time() -> float | None:
     return None
 
 
+class _Carrier:
+    """A real thread, which runs one strand after the other.
+
+    The identities of ended threads are given to new ones, in an order that is not the seed's. Those
+    of carriers are.
+    """
+
+    def __init__(self) -> None:
+        self._work: Callable[[], None] | None = None
+        self._is_due = threading.Semaphore(0)
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+
+    def run(self, work: Callable[[], None] | None, name: str = "idle") -> None:
+        self._work = work
+        self.thread.name = name
+        self._is_due.release()
+
+    def _run(self) -> None:
+        while True:
+            self._is_due.acquire()
+            work = self._work
+            if work is None:
+                return
+            work()
+
+
 class _Strand:
     """One thread. It has the methods of `threading.Thread` that the driver uses."""
 
@@ -53,18 +80,18 @@ class _Strand:
         self.wakes_at: Callable[[], float | None] = _no_time
         self.result: Any = None
         self.error: BaseException | None = None
+        self.has_ended = threading.Event()
+        """For the end of the simulation, which waits for real."""
         self._is_alive = False
-        self.thread: threading.Thread | None = None
-
-    @property
-    def ident(self) -> int | None:
-        return self.thread.ident if self.thread is not None else None
+        self.ident: int | None = None
+        self.carrier: _Carrier | None = None
 
     def start(self) -> None:
-        self.thread = threading.Thread(target=self._run, name=self.name, daemon=True)
         self._is_alive = True
-        self.thread.start()
+        self.carrier = self._threads.idle.pop() if self._threads.idle else _Carrier()
+        self.ident = self.carrier.thread.ident
         self._threads.add(self)
+        self.carrier.run(self._run, self.name)
 
     def is_alive(self) -> bool:
         return self._is_alive
@@ -89,6 +116,7 @@ class _Strand:
         finally:
             self._is_alive = False
             self._threads.remove(self)
+            self.has_ended.set()
 
 
 class _Waiter:
@@ -135,6 +163,7 @@ class SimulatedThreads:
         self.is_over = False
         self._random = random.Random(f"{loop.seed}/threads")
         self._loops = 0
+        self.idle: list[_Carrier] = []
         self._main = _Strand(self, _never, "main")
         self._strands = [self._main]
         self._by_ident: dict[int | None, _Strand] = {}
@@ -162,23 +191,29 @@ class SimulatedThreads:
         :returns: what they have returned, in their order.
         :raises Exception: the error of the first one that failed.
         """
-        self._by_ident[threading.get_ident()] = self._main
-        self._main.thread = threading.current_thread()
-        self._ended = asyncio.Event()
-        _threads.run_simulation(self)
-        try:
+        async with self:
             strands = [_Strand(self, program, f"program {n}") for n, program in enumerate(programs)]
             for strand in strands:
                 strand.start()
+            assert self._ended is not None
             while any(strand.is_alive() for strand in strands):
                 await self._ended.wait()
                 self._ended.clear()
-        finally:
-            self._end()
         for strand in strands:
             if strand.error is not None:
                 raise strand.error
         return [strand.result for strand in strands]
+
+    async def __aenter__(self) -> SimulatedThreads:
+        """Let threads run beside the coroutine, which starts them by ``asyncio.to_thread``, say."""
+        _threads.run_simulation(self)
+        self._main.ident = threading.get_ident()
+        self._by_ident[self._main.ident] = self._main
+        self._ended = asyncio.Event()
+        return self
+
+    async def __aexit__(self, *details: object) -> None:
+        self._end()
 
     def sleep(self, seconds: float) -> None:
         """Let the calling thread sleep, while others run.
@@ -201,6 +236,35 @@ class SimulatedThreads:
         strand = _Strand(self, program, name)
         strand.start()
         return strand
+
+    def call_in_thread(
+        self, future: asyncio.Future[Any], function: Callable[..., Any], *arguments: Any
+    ) -> None:
+        """Call a function in a thread of its own, and hand its outcome to a future.
+
+        :param future: of a simulated loop.
+        :param function: the function.
+        :param arguments: its arguments.
+        """
+        loop = future.get_loop()
+
+        def settle(result: Any, error: BaseException | None) -> None:
+            if future.done():  # cancelled: nobody waits any longer
+                return
+            if error is None:
+                future.set_result(result)
+            else:
+                future.set_exception(error)
+
+        def work() -> None:
+            result, error = None, None
+            try:
+                result = function(*arguments)
+            except Exception as caught:
+                error = caught
+            loop.call_soon_threadsafe(settle, result, error)
+
+        self.start(work, getattr(function, "__name__", "call"))
 
     @property
     def alive(self) -> list[str]:
@@ -331,7 +395,7 @@ class SimulatedThreads:
     # -- beginnings and ends -----------------------------------------------------------------------
 
     def add(self, strand: _Strand) -> None:
-        """Take in a strand whose thread has begun, and waits for its turn.
+        """Take in a strand whose thread is about to wait for its turn.
 
         :param strand: the strand.
         """
@@ -347,6 +411,8 @@ class SimulatedThreads:
             return
         self._strands.remove(strand)
         del self._by_ident[strand.ident]
+        assert strand.carrier is not None
+        self.idle.append(strand.carrier)
         if self._ended is not None:
             self._ended.set()
         self._next().turn.release()
@@ -356,9 +422,13 @@ class SimulatedThreads:
         self.is_over = True
         try:
             for strand in [*self._strands]:
-                if strand is not self._main and strand.thread is not None:
+                if strand.carrier is not None:
                     strand.turn.release()
-                    strand.thread.join(_END_PATIENCE)
+                    if strand.has_ended.wait(_END_PATIENCE):
+                        self.idle.append(strand.carrier)
+            for carrier in self.idle:
+                carrier.run(None)
+                carrier.thread.join(_END_PATIENCE)
         finally:
             self._by_ident.clear()
             _threads.run_simulation(None)
