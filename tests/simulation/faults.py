@@ -55,6 +55,7 @@ class Faults:
         self.life = life
         self.tasks: list[asyncio.Task[None]] = []
         self._down: set[str] = set()
+        self._has_moved = False
 
     def start(self, line: Line) -> None:
         """Begin a fault, which takes itself back after its time."""
@@ -224,6 +225,72 @@ class Faults:
             fake._introduce()
         fake.tell("TOPOLOGY_CHANGE", "NEW_NODE", node)
         fake.tell("STATUS_CHANGE", "UP", node)
+
+    async def _restarted(self, nodes: list[Any], line: Line, change: Callable[[], None]) -> None:
+        """Stop nodes, change them, and start them again."""
+        fake = self.life.fake
+        if self._down.intersection(node.address for node in nodes):
+            return
+        if self.life.plan.settings["scylla"]:
+            return  # its state knows nodes by their address
+        places = [node.address for node in nodes]
+        self._down.update(places)
+        old = [(node, node.address) for node in nodes]
+        for node in nodes:
+            node.stop()
+        try:
+            await asyncio.sleep(line.seconds / 3)
+        finally:
+            self._down.difference_update(places)
+            if all(node in fake.nodes for node in nodes):
+                change()
+            for node in nodes:
+                if node in fake.nodes:
+                    node.start()
+        for node, address in old:
+            if line.number % 3 and node.address != address:
+                for other in fake.nodes:
+                    if other is not node and other.is_running:
+                        other.send_event("TOPOLOGY_CHANGE", "MOVED_NODE", address, node.port)
+            fake.tell("TOPOLOGY_CHANGE", "NEW_NODE", node)
+            fake.tell("STATUS_CHANGE", "UP", node)
+
+    async def do_move(self, line: Line) -> None:
+        node = self.node(line)
+        # A cluster that has left all the addresses that a program knows cannot be found again.
+        if len(self.life.fake.nodes) < 3 or self._down or self._has_moved:
+            return
+        self._has_moved = True
+
+        def change() -> None:
+            taken = {other.address for other in self.life.fake.nodes}
+            node.address = next(
+                address
+                for number in range(100 + line.number % 50, 250)
+                if (address := f"10.0.0.{number}") not in taken
+            )
+
+        await self._restarted([node], line, change)
+
+    async def do_swap(self, line: Line) -> None:
+        nodes = self.life.fake.nodes
+        if len(nodes) < 2:
+            return
+        one, other = self.node(line), nodes[(line.who + 1) % len(nodes)]
+
+        def change() -> None:
+            one.address, other.address = other.address, one.address
+
+        await self._restarted([one, other], line, change)
+
+    async def do_replace(self, line: Line) -> None:
+        node = self.node(line)
+
+        def change() -> None:
+            node.host_id = uuid.UUID(int=5000 + line.number)
+            node.tokens = (str(line.number * 7 + 1),)
+
+        await self._restarted([node], line, change)
 
     async def do_join(self, line: Line) -> None:
         if len(self.life.fake.nodes) < 5:

@@ -23,6 +23,7 @@ from cassandra.policies import (
     ExponentialBackoffRetryPolicy,
     ExponentialReconnectionPolicy,
     FallthroughRetryPolicy,
+    PercentileSpeculativeExecutionPolicy,
     RetryPolicy,
     RoundRobinPolicy,
     TokenAwarePolicy,
@@ -172,7 +173,7 @@ class Life:
                 columns = {"k": "int", "op": "int"}
                 scylla.table(keyspace, "w", columns, tablets=tablets)
         for node in fake.nodes:
-            node.keyspaces = set(KEYSPACES)
+            node.keyspaces = {*KEYSPACES, "big"}
         return fake
 
     def _profile(self) -> ExecutionProfile:
@@ -196,7 +197,11 @@ class Life:
             retries[settings["retry"]](),
             request_timeout=settings["request_timeout"],
             speculative_execution_policy=(
-                ConstantSpeculativeExecutionPolicy(*speculation) if speculation else None
+                PercentileSpeculativeExecutionPolicy(speculation[1], 2)
+                if speculation and speculation[0] == "percentile"
+                else ConstantSpeculativeExecutionPolicy(*speculation)
+                if speculation
+                else None
             ),
         )
 

@@ -352,20 +352,6 @@ def calls_are_not_told(right: Any) -> Any:
     return wrong
 
 
-@mutant("calls under way are not ended by the end of their cluster", loops.LoopThread, "_finish")
-def calls_outlive_their_loop(right: Any) -> Any:
-    def wrong(self: Any) -> None:
-        self._calls.clear()
-        right(self)
-
-    return wrong
-
-
-@mutant("work for a closed loop is not refused", loops.Inbox, "_refuse_all")
-def late_work_is_lost(right: Any) -> Any:
-    return _nothing
-
-
 @mutant("a callback that comes after the answer is not called", ResponseFuture, "_call_due")
 def late_callbacks_are_lost(right: Any) -> Any:
     return _nothing
