@@ -242,6 +242,8 @@ class Faults:
             await asyncio.sleep(line.seconds / 3)
         finally:
             self._down.difference_update(places)
+            for node in nodes:
+                node.stop()  # the healing may have started it already
             if all(node in fake.nodes for node in nodes):
                 change()
             for node in nodes:

@@ -269,8 +269,8 @@ class _Stored(FakeNode):
         op = op_of(text, values, prepared) or 0
         if _RANGE in text:
             begin, end = _number(values[0]), _number(values[1])
-            content = [(row,) for row in range(SCANNED_ROWS) if begin < _token_of(row) <= end]
-            return paged([("id", "int")], content, keyspace="big", table="t0")
+            ids = [(row,) for row in range(SCANNED_ROWS) if begin < _token_of(row) <= end]
+            return paged([("id", "int")], ids, keyspace="big", table="t0")
         if text.startswith("SELECT n"):
             content = [(number, op, keyspace) for number in range(PAGES_ROWS)]
             return paged([("n", "int"), ("op", "int"), ("ks", "text")], content, keyspace=keyspace)
