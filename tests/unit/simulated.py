@@ -1,4 +1,4 @@
-"""A world in virtual time for tests that wait: the fixture `simulated`."""
+"""A world in virtual time for tests that wait: the fixture and the marker `simulated`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from cassandra.testing import FakeCluster, FakeNode
 from cassandra.testing.simulation import Network, SimulatedLoop, SimulatedThread, SimulatedThreads
 
-__all__ = ["LONGEST", "Simulated"]
+__all__ = ["LONGEST", "Simulated", "current_loop"]
 
 T = TypeVar("T")
 
@@ -51,5 +51,16 @@ class Simulated:
 
     def check(self) -> None:
         """See that nothing went wrong behind the test's back, and nothing is left."""
+        self.loop.close()
         assert self.loop.faults == []
         assert self.threads is None or self.threads.alive == []
+
+
+current: Simulated | None = None
+"""That of the running test; None if it has none."""
+
+
+def current_loop() -> SimulatedLoop:
+    """Return the loop of the running test."""
+    assert current is not None
+    return current.loop

@@ -123,6 +123,9 @@ def only_connection(session: aio.Session) -> Any:
 
 async def thread(function: Any, *args: Any) -> Any:
     """A blocking call of a fake node's, beside the loop."""
+    node = getattr(function, "__self__", None)
+    if isinstance(node, FakeNode) and function.__name__ == "wait_for":
+        return await node.wait_until(*args)  # in virtual time, too
     return await asyncio.wait_for(asyncio.to_thread(function, *args), WAIT + 1)
 
 

@@ -37,6 +37,8 @@ from cassandra.testing.fake import (
 )
 from tests.waiting import until_on_loop
 
+pytestmark = pytest.mark.simulated
+
 WAIT = 20.0  # seconds; what does not come until then does not come at all
 _USE = re.compile(r'USE "?(\w+)"?')
 
