@@ -1,7 +1,8 @@
 """Mistakes that are put into the driver, each of which lives must find.
 
-They replace functions of the pure implementation: ``python -m tests.simulation --mutants`` takes
-it by default. A mutant is found by a seed whose life shows a kind of violation with the mistake
+They replace functions of the Python modules. ``python -m tests.simulation --mutants`` takes the
+pure implementation by default; on the compiled one, those of classes with compiled twins are left
+out. A mutant is found by a seed whose life shows a kind of violation with the mistake
 that it does not show without it.
 """
 
@@ -12,6 +13,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from cassandra._impl import happy_path
 from cassandra.cluster import ResponseFuture, response_future
 from cassandra.engine import (
     connection as connections,
@@ -48,6 +50,12 @@ class Mutant(NamedTuple):
     name: str
     make: Callable[[Any], Any]
     is_about_keyspaces: bool = False
+
+    @property
+    def is_compiled(self) -> bool:
+        """True if the driver has a compiled class in the place of the owner: it has no effect."""
+        twin = getattr(happy_path, getattr(self.owner, "__name__", ""), self.owner)
+        return twin is not self.owner
 
     @contextlib.contextmanager
     def planted(self) -> Iterator[None]:
