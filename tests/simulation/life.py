@@ -46,6 +46,7 @@ from cassandra.throttling import (
 )
 from tests.simulation import judge
 from tests.simulation.blocking import BlockingCluster
+from tests.simulation.certificates import contexts
 from tests.simulation.clients import MOST_SECONDS, Clients
 from tests.simulation.faults import Faults
 from tests.simulation.plan import LENGTH, Plan
@@ -131,6 +132,7 @@ class Life:
         self.stalled = 0.0
         self.stalled_until = 0.0
         self.store = Store(self.loop.time, self.log)
+        self._tls = contexts() if settings.get("tls") else None
         self._timestamps = itertools.count(1_000_000)
         self.fake = self._make_nodes()
         self.clients = Clients(self)
@@ -164,6 +166,7 @@ class Life:
             node_class=make,
             store=self.store,
             max_version=settings["server_version"],
+            ssl_context=self._tls[1] if self._tls is not None else None,
         )
         fake.start()
         if scylla is not None:
@@ -226,6 +229,8 @@ class Life:
             options["protocol_version"] = min(settings["protocol"], settings["server_version"])
         if options.get("protocol_version") != 3:
             options["connections_per_host"] = settings["connections"]
+        if self._tls is not None:
+            options["ssl_context"] = self._tls[0]
         made: dict[str, Any] = dict(
             contact_points=self.fake.contact_points[:3],
             port=self.fake.port,

@@ -193,6 +193,7 @@ def _settings(draws: random.Random) -> dict[str, Any]:
         "wait_for_all": draws.random() < 0.3,
         "metrics": draws.random() < 0.1,
         "blocking": draws.random() < 0.2,
+        "tls": draws.random() < 0.1,
     }
 
 
