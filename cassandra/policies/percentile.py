@@ -48,13 +48,11 @@ class LatencyTracker:
         self._known: dict[float, float | None] = {}
 
     def use_clock(self, clock: Callable[[], float]) -> None:
-        """Begin anew, by another clock.
+        """Begin a window by another clock. What was recorded counts on.
 
         :param clock: returns the time in seconds.
         """
         self._clock = clock
-        self._counts = [0] * BUCKETS
-        self._previous = None
         self._rotate_at = clock() + self.window
 
     def record(self, host: object, seconds: float) -> None:
