@@ -237,6 +237,8 @@ class _Stored(FakeNode):
             if query_id is not None and prepared is None:
                 continue
             keyspace = prepared.keyspace if prepared is not None else own
+            # The statement may have become known after the request came, which has no text then.
+            text = prepared.query if prepared is not None else text
             parts.append((text or "", values, prepared, keyspace))
         return parts
 
