@@ -17,6 +17,7 @@ __all__ = [
     "check_leftovers",
     "check_operations",
     "check_pools",
+    "check_retries",
     "check_timers",
 ]
 
@@ -35,6 +36,17 @@ def check_pools(life: Life) -> None:
                 life.violate(
                     f"{pool!r} has {len(pool.connections)} connections, its size is {size}"
                 )
+
+
+def check_retries(life: Life) -> None:
+    """A request that is over has no retry that is still due."""
+    for loop in [life.loop, *life.loop.children]:
+        scheduled: list[Any] = getattr(loop, "_scheduled", [])
+        for handle in scheduled:
+            owner = getattr(handle._callback, "__self__", None)
+            request = getattr(owner, "_request", None)
+            if not handle.cancelled() and getattr(request, "done", False):
+                life.violate(f"a retry is due of a request that is over: {type(owner).__name__}")
 
 
 async def check_hosts(life: Life) -> None:

@@ -333,6 +333,7 @@ class Life:
             await asyncio.sleep(max(began + line.at - self.loop.time(), 0.0))
             start(line)
             judge.check_pools(self)
+            judge.check_retries(self)
         await asyncio.sleep(max(began + LENGTH - self.loop.time(), 0.0))
         self.log("all is healed")
         self.faults.heal()
