@@ -7,6 +7,7 @@ import gc
 import hashlib
 import itertools
 import logging
+import random
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -132,6 +133,8 @@ class Life:
         self.stalled = 0.0
         self.stalled_until = 0.0
         self.store = Store(self.loop.time, self.log)
+        if settings.get("jitter"):
+            self.store.jitter = random.Random(f"{plan.seed}/store")
         self._tls = contexts() if settings.get("tls") else None
         self._timestamps = itertools.count(1_000_000)
         self.fake = self._make_nodes()

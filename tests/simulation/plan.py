@@ -194,6 +194,7 @@ def _settings(draws: random.Random) -> dict[str, Any]:
         "metrics": draws.random() < 0.1,
         "blocking": draws.random() < 0.2,
         "tls": draws.random() < 0.1,
+        "jitter": draws.random() < 0.4,
     }
 
 

@@ -11,6 +11,7 @@ Each statement has the number of the client's operation in it: ``op``.
 from __future__ import annotations
 
 import hashlib
+import random
 import re
 import uuid
 from collections.abc import Callable
@@ -90,6 +91,8 @@ class Store:
         self.arrivals: dict[int, list[Arrival]] = {}
         self.applied: dict[int, int] = {}
         self.values: dict[tuple[str, int], int] = {}
+        self.jitter: random.Random | None = None
+        """Draws how long a request takes until it is executed; None for no time."""
         self.altered = 0
         """How often the table of the reads got another column."""
 
@@ -176,6 +179,9 @@ class _Stored(FakeNode):
         lag = self.lag
         if request.opcode == Opcode.PREPARE:
             lag += self.prepare_lag
+        if self.store.jitter is not None:
+            # As real servers do, it executes the requests of a connection side by side.
+            lag += 0.01 * self.store.jitter.random() ** 3
         if lag:
             self.loop.call_later(lag, self._answer_now, request)
         else:
