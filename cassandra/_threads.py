@@ -7,11 +7,15 @@ waits in the kernel, and needs a real thread. So this module gives
   for an instant: no greenlet may be switched with one held, or its thread would wait for itself;
 - `new_waiter`: a lock that one greenlet or thread waits for and a thread of any kind ends. It parks
   the greenlet, and its thread goes on;
-- `new_thread`, `get_ident`: real threads and their identities.
+- `new_thread`, `get_ident`: real threads and their identities;
+- `new_lock`, `new_user_thread`, `sleep`: what the application's own threads or greenlets have.
 
 The locks of these libraries are not for this: gevent takes a wait that only another thread can end
 for a deadlock, and eventlet's work within one thread. So greenlets of gevent are woken by a watcher
 of their hub, and those of eventlet through a pipe.
+
+A simulation, which the testing package has, replaces all of them for the threads that it runs, one
+at a time and in virtual time: see `Simulation`.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ import logging
 import os
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -31,12 +36,20 @@ __all__ = [
     "GreenEvent",
     "Lock",
     "RLock",
+    "Simulation",
     "Waiter",
     "at_home",
     "get_ident",
     "green_library",
+    "monotonic",
+    "new_lock",
     "new_thread",
+    "new_user_thread",
     "new_waiter",
+    "run_simulation",
+    "simulation",
+    "sleep",
+    "waits_by_waiters",
 ]
 
 
@@ -84,8 +97,86 @@ class Waiter(Protocol):
         """Let one caller of `acquire` go on, or the next one; any thread, does not wait."""
 
 
+class Simulation(Protocol):
+    """Threads that take turns in virtual time, with all at which they wait."""
+
+    def is_current(self) -> bool:
+        """Return True if the calling thread is one of the simulation's."""
+
+    def new_waiter(self) -> Waiter:
+        """Do as the function of this name."""
+
+    def new_lock(self) -> Any:
+        """Do as the function of this name."""
+
+    def new_thread(self, target: Callable[[], None], name: str) -> Any:
+        """Do as the function of this name."""
+
+    def new_event_loop(self) -> Any:
+        """Return a new loop in the same virtual time."""
+
+    def sleep(self, seconds: float) -> None:
+        """Let virtual time pass."""
+
+    def time(self) -> float:
+        """Return the virtual time, in seconds."""
+
+
+_simulation: Simulation | None = None
+
+
+def simulation() -> Simulation | None:
+    """Return the simulation that runs the calling thread; None if no simulation does."""
+    running = _simulation
+    return running if running is not None and running.is_current() else None
+
+
+def run_simulation(running: Simulation | None) -> None:
+    """Have a simulation run its threads from now on.
+
+    :param running: None ends it.
+    :raises RuntimeError: if another one is running.
+    """
+    global _simulation
+    if running is not None and _simulation is not None:
+        raise RuntimeError("another simulation with threads is running in this process")
+    _simulation = running
+
+
+def waits_by_waiters() -> bool:
+    """Return True if the calling thread must wait by `new_waiter`, not in the kernel."""
+    return green_library() is not None or simulation() is not None
+
+
+def new_lock() -> threading.Lock:
+    """Return a lock that the application's threads or greenlets may hold while they wait."""
+    simulated = simulation()
+    return threading.Lock() if simulated is None else simulated.new_lock()
+
+
+def sleep(seconds: float) -> None:
+    """Let the calling thread or greenlet sleep.
+
+    :param seconds: of virtual time in a simulation.
+    """
+    simulated = simulation()
+    if simulated is None:
+        time.sleep(seconds)
+    else:
+        simulated.sleep(seconds)
+
+
+def monotonic() -> float:
+    """Return seconds by a clock that never goes back, virtual ones in a simulation."""
+    simulated = simulation()
+    return time.monotonic() if simulated is None else simulated.time()
+
+
 def new_waiter() -> Waiter:
     """Return a lock that the caller, a thread or a greenlet, may wait for."""
+    simulated = simulation()
+    if simulated is not None:
+        return simulated.new_waiter()
     library = green_library()
     if library is not None:
         return _GreenWaiter(_GeventPlace if library == "gevent" else _EventletPlace)
@@ -408,7 +499,20 @@ class RealThread:
 
 def new_thread(target: Callable[[], None], name: str) -> threading.Thread | RealThread:
     """Return a real thread, a daemon, that is yet to be started."""
+    simulated = simulation()
+    if simulated is not None:
+        thread: threading.Thread = simulated.new_thread(target, name)
+        return thread
     if green_library() is None:
         return threading.Thread(target=target, name=name, daemon=True)
     # A daemon as well: nothing joins threads that `_thread` has started when the process ends.
     return RealThread(target)
+
+
+def new_user_thread(target: Callable[[], None], name: str) -> threading.Thread:
+    """Return a thread, or a greenlet, as the application would make it; a daemon."""
+    simulated = simulation()
+    if simulated is not None:
+        thread: threading.Thread = simulated.new_thread(target, name)
+        return thread
+    return threading.Thread(target=target, name=name, daemon=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import sys
-import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, overload
 
 from cassandra._imports import at_first_cluster
 from cassandra._lazy import lazy_names
-from cassandra._threads import Lock, Waiter, at_home, new_waiter
+from cassandra._threads import Lock, Waiter, at_home, new_user_thread, new_waiter
 from cassandra.client.filling import fill
 from cassandra.cluster.response_future import ResponseFuture
 from cassandra.cluster.result_set import ResultSet
@@ -370,7 +369,7 @@ class _Run:
         try:
             if self._refuse_in_child is not None:
                 self._refuse_in_child()  # the parent sends them
-            threading.Thread(target=send, name="cassandra-concurrent", daemon=True).start()
+            new_user_thread(send, "cassandra-concurrent").start()
         except (ConnectionShutdown, RuntimeError):  # or the interpreter ends
             pass
 

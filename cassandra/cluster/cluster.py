@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from cassandra._forks import renew_in_child
 from cassandra._habits import CLUSTER, add_habits
 from cassandra._imports import at_first_cluster
+from cassandra._threads import new_lock
 from cassandra.client.checks import check_keyspace, no_keyspace
 from cassandra.client.configuration import ClusterBase, engine_core
 from cassandra.client.contact_points import resolved
@@ -77,7 +78,7 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
         self.is_shutdown = False
         self._is_over = False  # shut down, and nothing is left
         self.sessions: weakref.WeakSet[Session] = weakref.WeakSet()
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._core: Core | None = None
         self._loop_thread: LoopThread | None = None
         self._finalizer: weakref.finalize[..., Cluster] | None = None
@@ -371,7 +372,7 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
     def _abandon_after_fork(self) -> None:
         """Make this cluster unusable in a forked child: the engine's thread is the parent's."""
         # A thread of the parent may have held the lock at the fork; here nobody would release it.
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         if self._loop_thread is not None:
             self._loop_thread.abandon(_FORKED)
         if self._finalizer is not None:
@@ -407,7 +408,7 @@ class _Dropped:
         self._thread = thread
         self._name = name
         self._is_taken = False
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def _take(self) -> bool:
         with self._lock:

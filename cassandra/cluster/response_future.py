@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from cassandra._forks import renew_in_child
 from cassandra._habits import FUTURE, add_habits
 from cassandra._imports import at_first_cluster
-from cassandra._threads import GreenEvent, Lock, at_home, get_ident, green_library
+from cassandra._threads import GreenEvent, Lock, at_home, get_ident, waits_by_waiters
 from cassandra.cluster.final_hooks import FinalMethod, finish_wrapped
 from cassandra.cluster.result_set import ResultSet
 from cassandra.engine.failures import failure_of, for_caller
@@ -296,7 +296,7 @@ class ResponseFuture(Generic[R]):
         if self._waiter is None:
             with _registering:
                 if self._waiter is None:
-                    self._waiter = happy_path.Event() if green_library() is None else GreenEvent()
+                    self._waiter = GreenEvent() if waits_by_waiters() else happy_path.Event()
         waiter = self._waiter
         # Only once the event is there to be seen: a completion before that has opened nothing.
         if not self._done:

@@ -539,7 +539,7 @@ class Connection(KnownConnection, bases.ConnectionBase, asyncio.BufferedProtocol
     def _complain(self, opcode: int, body: bytes, error: Exception) -> None:
         """Log that an event could not be processed: one line, and not one for each of a flood."""
         if self._complaints is None:
-            self._complaints = OncePerInterval(COMPLAINT_INTERVAL)
+            self._complaints = OncePerInterval(COMPLAINT_INTERVAL, self._loop.time)
         missed = self._complaints.missed
         if self._complaints.is_due():
             log.warning(

@@ -50,5 +50,14 @@ async def _beat_once(connection: Connection, timeout: float) -> None:
     except ProtocolError:
         pass  # closed already
     except ConnectionException as error:
-        # Closed meanwhile, or without a free stream: and no answer has come for a whole interval.
-        connection.close(error)
+        # Closed meanwhile; or all its streams are taken, perhaps by requests that were sent a
+        # moment ago, whose answers will show that the peer lives.
+        if connection.closed or await _stays_silent(connection, timeout):
+            connection.close(error)
+
+
+async def _stays_silent(connection: Connection, seconds: float) -> bool:
+    """Return True if nothing is received for so many seconds."""
+    before = connection.last_activity
+    await asyncio.sleep(seconds)
+    return connection.last_activity == before

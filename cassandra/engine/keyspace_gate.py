@@ -253,7 +253,7 @@ class KeyspaceGate:
             self.passing = None
 
     async def _is_at_rest(self, longest: float) -> bool:
-        """Wait until nothing in flight depends on the keyspace.
+        """Wait until nothing in flight depends on the keyspace, and a stream is free.
 
         :param longest: seconds; the connection is given up then.
         :returns: False if the connection takes no further requests: it is closed, or replaced.
@@ -271,10 +271,16 @@ class KeyspaceGate:
                     return False
                 connection.left_text_behind = False
             waiting = connection.streams.waiting()
-            if not any(depends_on_keyspace(connection, responder) for responder in waiting):
+            depend = any(depends_on_keyspace(connection, responder) for responder in waiting)
+            # The USE needs a stream, too.
+            if not depend and connection.has_room:
                 return True
             if clock() >= end:
-                connection.give_up("requests in flight depend on the keyspace that it is in")
+                connection.give_up(
+                    "requests in flight depend on the keyspace that it is in"
+                    if depend
+                    else "no stream is free to switch its keyspace on"
+                )
                 return False
             await self._wait_for_change(end)
         return False

@@ -20,7 +20,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from cassandra._imports import import_module
-from cassandra._threads import Waiter, get_ident, new_thread, new_waiter
+from cassandra._threads import Waiter, get_ident, new_thread, new_waiter, simulation
 from cassandra.engine.failures import as_exception, for_caller
 from cassandra.engine.green import new_selector
 from cassandra.errors import ConnectionShutdown, NoHostAvailable, SessionShutdown
@@ -55,10 +55,21 @@ class Startable(Protocol):
 class Inbox:
     """Work from other threads, started on the loop in the order of arrival."""
 
-    __slots__ = ("_armed", "_closed", "_loop", "_queue", "_quiet_since", "_settling", "is_quiet")
+    __slots__ = (
+        "_armed",
+        "_clock",
+        "_closed",
+        "_loop",
+        "_queue",
+        "_quiet_since",
+        "_settling",
+        "is_quiet",
+    )
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
+        # Not the loop's: that of uvloop has milliseconds. A simulated one has no other time.
+        self._clock = loop.time if hasattr(loop, "cassandra_environment") else monotonic
         self._closed: str | None = None
         self._queue: deque[Startable] = deque()
         self._armed = False
@@ -101,7 +112,7 @@ class Inbox:
 
         Otherwise requests are being made one after the other, and are best written together.
         """
-        return self.is_quiet and monotonic() - self._quiet_since > IDLE_AFTER
+        return self.is_quiet and self._clock() - self._quiet_since > IDLE_AFTER
 
     def close(self, reason: str = SHUT_DOWN) -> None:
         """Refuse all that is queued, and all that is put from now on, with `reason`; any thread."""
@@ -156,7 +167,7 @@ class Inbox:
 
     def _settle(self) -> None:
         self._settling = False
-        self._quiet_since = monotonic()
+        self._quiet_since = self._clock()
         self.is_quiet = not self._queue and self._closed is None
 
 
@@ -225,11 +236,16 @@ class _Call(Generic[T]):
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
-    """Make an event loop: uvloop's if that is installed, else asyncio's.
+    """Make an event loop: uvloop's if that is installed, else asyncio's; in a simulated thread, a
+    simulated one.
 
     :raises RuntimeError: under eventlet without uvloop.
     :raises NoHostAvailable: if the system gives no descriptors for it.
     """
+    simulated = simulation()
+    if simulated is not None:
+        loop: asyncio.AbstractEventLoop = simulated.new_event_loop()
+        return loop
     try:
         _check_descriptors()
         return _new_event_loop()

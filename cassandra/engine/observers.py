@@ -69,7 +69,7 @@ class _Late:
         self._events: deque[tuple[Context, Hook, Callable[..., object], tuple[Any, ...]]] = deque()
         self._renew_locks()
         renewed(self)
-        self._dropped = OncePerInterval(_LOG_INTERVAL)
+        self._dropped = OncePerInterval(_LOG_INTERVAL, watched.clock)
 
     def _renew_locks(self) -> None:
         # Real locks: the loop's thread is a real one also if those of the program are greenlets.
@@ -135,7 +135,7 @@ class _Watched:
     ) -> None:
         self.clock = clock
         self.observer = observer
-        self._errors = OncePerInterval(_LOG_INTERVAL)
+        self._errors = OncePerInterval(_LOG_INTERVAL, clock)
         self._late: _Late | None = None
         self._events = frozenset(
             name for name in (*_EVENTS, *BRIEF_EVENTS) if overrides(observer, name)

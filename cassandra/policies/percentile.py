@@ -47,6 +47,14 @@ class LatencyTracker:
         self._rotate_at = clock() + window
         self._known: dict[float, float | None] = {}
 
+    def use_clock(self, clock: Callable[[], float]) -> None:
+        """Begin a window by another clock. What was recorded counts on.
+
+        :param clock: returns the time in seconds.
+        """
+        self._clock = clock
+        self._rotate_at = clock() + self.window
+
     def record(self, host: object, seconds: float) -> None:
         """Take note that a host has answered after `seconds`.
 
@@ -117,12 +125,17 @@ class PercentileSpeculativeExecutionPolicy(SpeculativeExecutionPolicy):
         self.max_attempts = max_attempts
         self.min_delay = min_delay
         self.tracker = tracker if tracker is not None else LatencyTracker()
+        self._has_clock = tracker is not None
 
     def attach(self, engine: Engine) -> None:
         """Have the engine feed the tracker.
 
         :param engine: the engine.
         """
+        if not self._has_clock:
+            # Its own tracker takes the time of the cluster, which may be a simulated one.
+            self._has_clock = True
+            self.tracker.use_clock(engine.time)
         engine.observe_latencies(self.tracker.record)
 
     def new_plan(self, keyspace: str | None, statement: Statement) -> SpeculativeExecutionPlan:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import datetime
-import time
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from cassandra import _threads
 from cassandra._imports import at_first_cluster
 from cassandra.consistency import ConsistencyLevel
 from cassandra.errors import DriverException, OperationTimedOut
@@ -84,7 +84,7 @@ class QueryTrace:
         :raises TraceUnavailable: if the trace has no duration in time.
         """
         blocking = self._populate(
-            self._execute, _sleep, time.monotonic, max_wait, wait_for_complete, query_cl
+            self._execute, _sleep, _threads.monotonic, max_wait, wait_for_complete, query_cl
         )
         # Nothing that it awaits suspends it, so one step is all of it.
         with suppress(StopIteration):
@@ -236,7 +236,7 @@ class QueryTrace:
 
 
 async def _sleep(seconds: float) -> None:
-    time.sleep(seconds)  # noqa: ASYNC251 - it stands in for a sleep, and runs on no loop
+    _threads.sleep(seconds)  # it stands in for a sleep of asyncio, and runs on no loop
 
 
 class TraceEvent:

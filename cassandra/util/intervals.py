@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 __all__ = ["OncePerInterval"]
 
@@ -14,12 +15,14 @@ class OncePerInterval:
     that does no harm.
 
     :param interval: seconds.
+    :param clock: returns the time in seconds, and never goes back; None for the system's.
     """
 
-    __slots__ = ("_next", "interval", "missed")
+    __slots__ = ("_clock", "_next", "interval", "missed")
 
-    def __init__(self, interval: float) -> None:
+    def __init__(self, interval: float, clock: Callable[[], float] | None = None) -> None:
         self.interval = interval
+        self._clock = clock
         self.missed = 0
         """The number of times that the answer was no since it was last yes."""
         self._next = 0.0
@@ -27,7 +30,7 @@ class OncePerInterval:
     def is_due(self) -> bool:
         """Return True once, then not before the interval is over. Read `missed` before."""
         # Monotonic: a clock that is set back must not silence the log for hours.
-        now = time.monotonic()
+        now = time.monotonic() if self._clock is None else self._clock()
         if now < self._next:
             self.missed += 1
             return False

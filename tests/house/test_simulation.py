@@ -87,3 +87,13 @@ def test_a_mistake_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     violations = live(plan).violations
     assert violations
     assert all("was sent again" in one for one in violations)
+
+
+def test_a_life_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cassandra.engine.request import Request
+
+    monkeypatch.setattr(Request, "resend", lambda self, attempt: None)
+    settings = calm(protocol=4, server_version=4, sessions=1, request_timeout=None).settings
+    # The USE of the connect is never sent, and no time-out ends it.
+    violations = live(Plan(1, settings)).violations
+    assert violations[0] == "the first connect never ends"

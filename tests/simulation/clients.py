@@ -11,7 +11,7 @@ from cassandra.errors import DriverException
 from cassandra.protocol.messages.errors import PreparedQueryNotFound
 from cassandra.query import BatchStatement, BatchType, SimpleStatement
 from tests.simulation.plan import Line
-from tests.simulation.store import KEYSPACES, PAGES_ROWS
+from tests.simulation.store import KEYSPACES, PAGES_ROWS, SCANNED, SCANNED_ROWS
 
 if TYPE_CHECKING:
     from tests.simulation.life import Life
@@ -101,6 +101,8 @@ class Clients:
         life = self.life
         loop = life.loop
         began, stalled = loop.time(), life.stalled
+        # Callers of the blocking API begin while the loop is stalled.
+        stalled -= max(0.0, life.stalled_until - began)
         task = asyncio.ensure_future(work(user, line))
         limit = MOST_SECONDS
         if line.cancel >= 0:
@@ -294,6 +296,18 @@ class Clients:
             self.end(user, operation)
         if seen != list(range(PAGES_ROWS)):
             self.life.violate(f"op {operation.number} read the rows {seen}")
+
+    async def do_scan(self, user: User, line: Line) -> None:
+        """Read a whole table: each row comes once, whatever has to be asked for again."""
+        if self.life.plan.settings["scylla"] or self.life.threads is not None:
+            return  # has no schema; sleeps by `time.sleep`
+        options = {} if line.seconds < 0 else {"timeout": line.seconds}
+        scan = user.session.scan(
+            SCANNED, ["id"], concurrency=1 + line.number % 5, page_size=2, **options
+        )
+        seen = [row.id async for row in scan]
+        if sorted(seen) != list(range(SCANNED_ROWS)):
+            self.life.violate(f"a scan read the rows {seen}")
 
     async def do_concurrent(self, user: User, line: Line) -> None:
         statement, keyspaces = await self.prepared(user, INSERT)

@@ -17,6 +17,7 @@ from cassandra.testing.fake import (
     reset,
 )
 from cassandra.testing.fake.primitives import Opcode
+from cassandra.testing.simulation import SimulatedLoop
 from cassandra.testing.simulation.network import CLIENT
 from tests.simulation.plan import Line
 
@@ -54,6 +55,7 @@ class Faults:
         self.life = life
         self.tasks: list[asyncio.Task[None]] = []
         self._down: set[str] = set()
+        self._has_moved = False
 
     def start(self, line: Line) -> None:
         """Begin a fault, which takes itself back after its time."""
@@ -224,6 +226,74 @@ class Faults:
         fake.tell("TOPOLOGY_CHANGE", "NEW_NODE", node)
         fake.tell("STATUS_CHANGE", "UP", node)
 
+    async def _restarted(self, nodes: list[Any], line: Line, change: Callable[[], None]) -> None:
+        """Stop nodes, change them, and start them again."""
+        fake = self.life.fake
+        if self._down.intersection(node.address for node in nodes):
+            return
+        if self.life.plan.settings["scylla"]:
+            return  # its state knows nodes by their address
+        places = [node.address for node in nodes]
+        self._down.update(places)
+        old = [(node, node.address) for node in nodes]
+        for node in nodes:
+            node.stop()
+        try:
+            await asyncio.sleep(line.seconds / 3)
+        finally:
+            self._down.difference_update(places)
+            for node in nodes:
+                node.stop()  # the healing may have started it already
+            if all(node in fake.nodes for node in nodes):
+                change()
+            for node in nodes:
+                if node in fake.nodes:
+                    node.start()
+        for node, address in old:
+            if line.number % 3 and node.address != address:
+                for other in fake.nodes:
+                    if other is not node and other.is_running:
+                        other.send_event("TOPOLOGY_CHANGE", "MOVED_NODE", address, node.port)
+            fake.tell("TOPOLOGY_CHANGE", "NEW_NODE", node)
+            fake.tell("STATUS_CHANGE", "UP", node)
+
+    async def do_move(self, line: Line) -> None:
+        node = self.node(line)
+        # A cluster that has left all the addresses that a program knows cannot be found again.
+        if len(self.life.fake.nodes) < 3 or self._down or self._has_moved:
+            return
+        self._has_moved = True
+
+        def change() -> None:
+            taken = {other.address for other in self.life.fake.nodes}
+            node.address = next(
+                address
+                for number in range(100 + line.number % 50, 250)
+                if (address := f"10.0.0.{number}") not in taken
+            )
+
+        await self._restarted([node], line, change)
+
+    async def do_swap(self, line: Line) -> None:
+        nodes = self.life.fake.nodes
+        if len(nodes) < 2:
+            return
+        one, other = self.node(line), nodes[(line.who + 1) % len(nodes)]
+
+        def change() -> None:
+            one.address, other.address = other.address, one.address
+
+        await self._restarted([one, other], line, change)
+
+    async def do_replace(self, line: Line) -> None:
+        node = self.node(line)
+
+        def change() -> None:
+            node.host_id = uuid.UUID(int=5000 + line.number)
+            node.tokens = (str(line.number * 7 + 1),)
+
+        await self._restarted([node], line, change)
+
     async def do_join(self, line: Line) -> None:
         if len(self.life.fake.nodes) < 5:
             self.life.fake.add_node(token=line.number + 17)
@@ -386,6 +456,17 @@ class Faults:
                     node.send_event("SCHEMA_CHANGE", "UPDATED", "TABLE", "ka", "w")
 
     async def do_stall(self, line: Line) -> None:
-        seconds = line.seconds / 3
-        self.life.stalled += seconds
-        self.life.loop.stall(seconds)
+        life, seconds = self.life, line.seconds / 3
+        life.stalled += seconds
+        # Of the blocking API, one of the loops that the driver has made.
+        loops = [loop for loop in life.loop.children if not loop.is_closed()]
+        if loops:
+            loop = loops[line.who % len(loops)]
+            loop.call_soon_threadsafe(self._stall, loop, seconds)
+        else:
+            self._stall(life.loop, seconds)
+
+    def _stall(self, loop: SimulatedLoop, seconds: float) -> None:
+        life = self.life
+        life.stalled_until = max(life.stalled_until, loop.time()) + seconds
+        loop.stall(seconds)

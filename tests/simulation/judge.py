@@ -17,6 +17,7 @@ __all__ = [
     "check_leftovers",
     "check_operations",
     "check_pools",
+    "check_retries",
     "check_timers",
 ]
 
@@ -35,6 +36,17 @@ def check_pools(life: Life) -> None:
                 life.violate(
                     f"{pool!r} has {len(pool.connections)} connections, its size is {size}"
                 )
+
+
+def check_retries(life: Life) -> None:
+    """A request that is over has no retry that is still due."""
+    for loop in [life.loop, *life.loop.children]:
+        scheduled: list[Any] = getattr(loop, "_scheduled", [])
+        for handle in scheduled:
+            owner = getattr(handle._callback, "__self__", None)
+            request = getattr(owner, "_request", None)
+            if not handle.cancelled() and getattr(request, "done", False):
+                life.violate(f"a retry is due of a request that is over: {type(owner).__name__}")
 
 
 async def check_hosts(life: Life) -> None:
@@ -99,6 +111,8 @@ async def check_leftovers(life: Life) -> None:
     for task in sorted(asyncio.all_tasks(), key=hash):
         if task is not own and task not in life.faults.tasks:
             life.violate(f"a task is left: {task.get_coro()}"[:200])
+    if life.threads is not None and life.threads.alive:
+        life.violate(f"threads are left: {sorted(life.threads.alive)}")
     for link in life.network.links:
         if not link.ends[0].is_over:
             life.violate(f"a connection is left: {link}")

@@ -7,6 +7,7 @@ import gc
 import hashlib
 import itertools
 import logging
+import random
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from cassandra.policies import (
     ExponentialBackoffRetryPolicy,
     ExponentialReconnectionPolicy,
     FallthroughRetryPolicy,
+    PercentileSpeculativeExecutionPolicy,
     RetryPolicy,
     RoundRobinPolicy,
     TokenAwarePolicy,
@@ -34,6 +36,7 @@ from cassandra.testing.simulation import (
     Network,
     SimulatedLoop,
     SimulatedThread,
+    SimulatedThreads,
     Stalled,
 )
 from cassandra.testing.simulation.loop import SimulatedEnvironment
@@ -43,7 +46,9 @@ from cassandra.throttling import (
     RateLimitingThrottler,
 )
 from tests.simulation import judge
-from tests.simulation.clients import Clients
+from tests.simulation.blocking import BlockingCluster
+from tests.simulation.certificates import contexts
+from tests.simulation.clients import MOST_SECONDS, Clients
 from tests.simulation.faults import Faults
 from tests.simulation.plan import LENGTH, Plan
 from tests.simulation.store import KEYSPACES, ScyllaStoreNode, Store, StoreNode
@@ -51,6 +56,7 @@ from tests.simulation.store import KEYSPACES, ScyllaStoreNode, Store, StoreNode
 __all__ = ["Life", "Outcome", "live"]
 
 _CONNECT_TRIES = 20
+_LONGEST = 3_600.0  # virtual seconds of a life; none that ends takes half of that
 
 
 @dataclass
@@ -70,6 +76,11 @@ class _Loop(SimulatedLoop):
     """A loop whose clusters have connections with few streams."""
 
     stream_limit: int | None = None
+
+    def share(self, parent: SimulatedLoop) -> None:
+        super().share(parent)
+        assert isinstance(parent, _Loop)
+        self.stream_limit = parent.stream_limit
 
     def cassandra_environment(self) -> SimulatedEnvironment:
         environment = super().cassandra_environment()
@@ -118,8 +129,13 @@ class Life:
             slowest=min(settings["latency"] * 100, 0.4),
         )
         self.outcome = Outcome(plan.seed)
+        self.threads = SimulatedThreads(self.loop) if settings.get("blocking") else None
         self.stalled = 0.0
+        self.stalled_until = 0.0
         self.store = Store(self.loop.time, self.log)
+        if settings.get("jitter"):
+            self.store.jitter = random.Random(f"{plan.seed}/store")
+        self._tls = contexts() if settings.get("tls") else None
         self._timestamps = itertools.count(1_000_000)
         self.fake = self._make_nodes()
         self.clients = Clients(self)
@@ -153,6 +169,7 @@ class Life:
             node_class=make,
             store=self.store,
             max_version=settings["server_version"],
+            ssl_context=self._tls[1] if self._tls is not None else None,
         )
         fake.start()
         if scylla is not None:
@@ -162,7 +179,7 @@ class Life:
                 columns = {"k": "int", "op": "int"}
                 scylla.table(keyspace, "w", columns, tablets=tablets)
         for node in fake.nodes:
-            node.keyspaces = set(KEYSPACES)
+            node.keyspaces = {*KEYSPACES, "big"}
         return fake
 
     def _profile(self) -> ExecutionProfile:
@@ -186,7 +203,11 @@ class Life:
             retries[settings["retry"]](),
             request_timeout=settings["request_timeout"],
             speculative_execution_policy=(
-                ConstantSpeculativeExecutionPolicy(*speculation) if speculation else None
+                PercentileSpeculativeExecutionPolicy(speculation[1], 2)
+                if speculation and speculation[0] == "percentile"
+                else ConstantSpeculativeExecutionPolicy(*speculation)
+                if speculation
+                else None
             ),
         )
 
@@ -198,7 +219,7 @@ class Life:
             return RateLimitingThrottler(40 if kind == "rate" else 3, 1000)
         return AdaptiveThrottler(10, 2, 100, 1000) if kind == "adaptive" else None
 
-    def make_cluster(self, throttler: Any = None) -> aio.Cluster:
+    def make_cluster(self, throttler: Any = None) -> aio.Cluster | BlockingCluster:
         """Return a new cluster object with the settings of the life.
 
         :param throttler: another cluster's; None for one of its own.
@@ -211,8 +232,10 @@ class Life:
             options["protocol_version"] = min(settings["protocol"], settings["server_version"])
         if options.get("protocol_version") != 3:
             options["connections_per_host"] = settings["connections"]
-        return aio.Cluster(
-            self.fake.contact_points[:3],
+        if self._tls is not None:
+            options["ssl_context"] = self._tls[0]
+        made: dict[str, Any] = dict(
+            contact_points=self.fake.contact_points[:3],
             port=self.fake.port,
             execution_profiles={EXEC_PROFILE_DEFAULT: self._profile()},
             compression="lz4" if settings["compression"] else False,
@@ -234,6 +257,7 @@ class Life:
             monitor_reporting_enabled=False,
             **options,
         )
+        return aio.Cluster(**made) if self.threads is None else BlockingCluster(self, made)
 
     @property
     def longest_delay(self) -> float:
@@ -260,9 +284,11 @@ class Life:
         # Finalizers must not run in the middle: their moment is not the seed's.
         gc.disable()
         try:
-            self.loop.run(self._live())
+            self.loop.run(self._live_bounded())
         except (Stalled, Livelocked) as error:
             self.violate(f"the loop came to no end: {error}")
+        except asyncio.CancelledError:
+            self.violate(f"the life came to no end within {_LONGEST} virtual seconds")
         except Exception as error:
             self.violate(f"the life broke: {error!r}", error)
         finally:
@@ -275,6 +301,24 @@ class Life:
         outcome.turns = self.loop.turns
         outcome.operations = len(self.clients.operations)
         return outcome
+
+    async def _live_bounded(self) -> None:
+        # Not `asyncio.wait_for`: its task would look like one that is left.
+        task = asyncio.current_task()
+        assert task is not None
+        timer = self.loop.call_later(_LONGEST, self._give_up, task)
+        try:
+            if self.threads is None:
+                await self._live()
+            else:
+                async with self.threads:
+                    await self._live()
+        finally:
+            timer.cancel()
+
+    @staticmethod
+    def _give_up(task: asyncio.Task[None]) -> None:
+        task.cancel()
 
     async def _live(self) -> None:
         plan, clients = self.plan, self.clients
@@ -292,6 +336,7 @@ class Life:
             await asyncio.sleep(max(began + line.at - self.loop.time(), 0.0))
             start(line)
             judge.check_pools(self)
+            judge.check_retries(self)
         await asyncio.sleep(max(began + LENGTH - self.loop.time(), 0.0))
         self.log("all is healed")
         self.faults.heal()
@@ -313,7 +358,10 @@ class Life:
         """Open a first session: a slow network may need some tries."""
         for left in range(_CONNECT_TRIES, 0, -1):
             try:
-                await self.clients.connect(cluster, keyspace)
+                await asyncio.wait_for(self.clients.connect(cluster, keyspace), MOST_SECONDS)
+                return
+            except asyncio.TimeoutError:
+                self.violate("the first connect never ends")
                 return
             except DriverException:
                 if left == 1:

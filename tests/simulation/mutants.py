@@ -1,7 +1,8 @@
 """Mistakes that are put into the driver, each of which lives must find.
 
-They replace functions of the pure implementation: ``python -m tests.simulation --mutants`` takes
-it by default. A mutant is found by a seed whose life shows a kind of violation with the mistake
+They replace functions of the Python modules. ``python -m tests.simulation --mutants`` takes the
+pure implementation by default; on the compiled one, those of classes with compiled twins are left
+out. A mutant is found by a seed whose life shows a kind of violation with the mistake
 that it does not show without it.
 """
 
@@ -12,10 +13,14 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from cassandra._impl import happy_path
+from cassandra.cluster import ResponseFuture, response_future
 from cassandra.engine import (
     connection as connections,
     core as cores,
     handshake,
+    keyspace_gate,
+    loop as loops,
     request,
     session,
     stream_table,
@@ -27,7 +32,7 @@ from cassandra.engine.happy_path import ExecuteBodyBase, RequestBase
 from cassandra.engine.hosts import debouncing, reconnect, status_events, watch
 from cassandra.engine.pools.pool import HostPool
 from cassandra.engine.prepare import again
-from cassandra.errors import ConnectionException
+from cassandra.errors import ConnectionException, ConnectionShutdown
 from cassandra.policies import retry
 from cassandra.throttling import RequestThrottler
 
@@ -45,6 +50,12 @@ class Mutant(NamedTuple):
     name: str
     make: Callable[[Any], Any]
     is_about_keyspaces: bool = False
+
+    @property
+    def is_compiled(self) -> bool:
+        """True if the driver has a compiled class in the place of the owner: it has no effect."""
+        twin = getattr(happy_path, getattr(self.owner, "__name__", ""), self.owner)
+        return twin is not self.owner
 
     @contextlib.contextmanager
     def planted(self) -> Iterator[None]:
@@ -289,14 +300,23 @@ def the_last_connection_is_skipped(right: Any) -> Any:
 
 
 @mutant(
-    "the request after USE does not wait", session.EngineSession, "take_keyspace", keyspaces=True
+    "requests do not wait until their connection is in their keyspace",
+    session.EngineSession,
+    "let_through",
+    keyspaces=True,
 )
-def use_does_not_wait(right: Any) -> Any:
-    def wrong(self: Any, keyspace: str, connection: Any, request: Any, response: Any) -> None:
-        connection.keyspace = self.keyspace = keyspace
-        request.finish(response)
+def nobody_waits_for_a_keyspace(right: Any) -> Any:
+    return lambda self, request, attempt, connection: True
 
-    return wrong
+
+@mutant(
+    "a connection is switched while requests on it depend on the keyspace",
+    keyspace_gate,
+    "depends_on_keyspace",
+    keyspaces=True,
+)
+def switches_do_not_wait(right: Any) -> Any:
+    return lambda connection, responder: False
 
 
 # -- hosts -----------------------------------------------------------------------------------------
@@ -325,6 +345,47 @@ def no_control_connection(right: Any) -> Any:
 
 @mutant("a host that is said to be down loses its state", watch.HostWatch, "on_connection_failure")
 def failures_are_not_noted(right: Any) -> Any:
+    return _nothing
+
+
+# -- the blocking API ------------------------------------------------------------------------------
+
+
+@mutant("a blocking call is not told that its cluster ends", loops._Call, "_end")
+def calls_are_not_told(right: Any) -> Any:
+    def wrong(self: Any, error: Any) -> None:
+        if not isinstance(error, ConnectionShutdown):
+            right(self, error)
+
+    return wrong
+
+
+@mutant("a callback that comes after the answer is not called", ResponseFuture, "_call_due")
+def late_callbacks_are_lost(right: Any) -> Any:
+    return _nothing
+
+
+@mutant("a callback is called again by the next one", response_future._Callbacks, "add")
+def callbacks_are_doubled(right: Any) -> Any:
+    def wrong(self: Any, callback: Any) -> None:
+        right(self, callback)
+        self.due.append(callback)
+
+    return wrong
+
+
+@mutant("only one thread is woken that waits for a future", ResponseFuture, "_wait")
+def waits_are_not_woken(right: Any) -> Any:
+    def wrong(self: Any, timeout: Any = None) -> None:
+        self._waiter = None
+        right(self, timeout)
+        self._waiter = None
+
+    return wrong
+
+
+@mutant("the loop's thread is not stopped", loops.LoopThread, "stop")
+def loop_threads_are_left(right: Any) -> Any:
     return _nothing
 
 

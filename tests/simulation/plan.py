@@ -92,6 +92,7 @@ STEPS = {
     "batch_once": 3,
     "lwt": 4,
     "pages": 5,
+    "scan": 2,
     "concurrent": 4,  # execute_concurrent
     "burst": 4,  # many at once
     "load": 1,
@@ -135,6 +136,9 @@ FAULTS = {
     "event_schema": 1,
     "leave": 1,  # a node leaves, and comes back
     "join": 1,
+    "move": 2,  # a node comes back at another address
+    "swap": 1,  # two nodes come back at each other's address
+    "replace": 1,  # another node takes the place of one, at its address
     "peers_nulls": 1,
     "peers_doubled": 1,
     "peers_missing": 1,
@@ -166,7 +170,9 @@ def _settings(draws: random.Random) -> dict[str, Any]:
         "compression": draws.random() < 0.3,
         "balancing": draws.choice(("token_aware", "round_robin", "dc_aware", "adaptive")),
         "retry": draws.choice(("default", "default", "fallthrough", "backoff", "downgrading")),
-        "speculation": draws.choice((None, None, (0.02, 2), (0.0, 1), (0.2, 3))),
+        "speculation": draws.choice(
+            (None, None, (0.02, 2), (0.0, 1), (0.2, 3), ("percentile", 50.0))
+        ),
         "throttler": draws.choice(
             (None, None, None, "concurrency", "rate", "slow_rate", "adaptive")
         ),
@@ -186,6 +192,9 @@ def _settings(draws: random.Random) -> dict[str, Any]:
         "reprepare_on_up": draws.random() < 0.7,
         "wait_for_all": draws.random() < 0.3,
         "metrics": draws.random() < 0.1,
+        "blocking": draws.random() < 0.2,
+        "tls": draws.random() < 0.1,
+        "jitter": draws.random() < 0.4,
     }
 
 

@@ -11,6 +11,7 @@ Each statement has the number of the client's operation in it: ``op``.
 from __future__ import annotations
 
 import hashlib
+import random
 import re
 import uuid
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from cassandra.testing.fake.answers import Prepared, schema_change
 from cassandra.testing.fake.node import FakeNode
 from cassandra.testing.fake.primitives import Opcode
 from cassandra.testing.fake.scylla_node import ScyllaNode
+from tests.unit.metadata.schema.rows import schema
 
 if TYPE_CHECKING:
     from cassandra.testing.fake.connection import ServerConnection
@@ -30,6 +32,10 @@ __all__ = ["KEYSPACES", "Arrival", "ScyllaStoreNode", "Store", "StoreNode", "Tro
 
 KEYSPACES = ("ka", "kb", "kc")
 PAGES_ROWS = 20
+SCANNED = "big.t0"
+"""A table that the schema has, unlike the others: a scan must know its key."""
+SCANNED_ROWS = 40
+_RANGE = "token("  # in the text of its reads
 
 _OP = re.compile(r"\bop = (\d+)|VALUES \(\d+, (\d+)\)|CREATE TABLE t(\d+)")
 _TRACE = re.compile(r"FROM system_traces\.(sessions|events) WHERE session_id = (\S+)")
@@ -85,6 +91,8 @@ class Store:
         self.arrivals: dict[int, list[Arrival]] = {}
         self.applied: dict[int, int] = {}
         self.values: dict[tuple[str, int], int] = {}
+        self.jitter: random.Random | None = None
+        """Draws how long a request takes until it is executed; None for no time."""
         self.altered = 0
         """How often the table of the reads got another column."""
 
@@ -107,6 +115,10 @@ class Store:
 
 def _number(value: Any) -> int:
     return int.from_bytes(value, "big", signed=True) if isinstance(value, bytes) else -1
+
+
+def _token_of(row: int) -> int:
+    return -(2**63) + (2 * row + 1) * 2**63 // SCANNED_ROWS
 
 
 def op_of(text: str, values: Any, prepared: Prepared | None) -> int | None:
@@ -145,6 +157,9 @@ class _Stored(FakeNode):
         if "VALUES (?, ?)" in text:
             columns = [("k", "int"), ("op", "int")]
         result: list[tuple[str, str]] = []
+        if _RANGE in text:
+            columns = [("begin", "bigint"), ("end", "bigint")]
+            result = [("id", "int")]
         if text.startswith("SELECT k"):
             result = self.store.read_columns()
         query_id = hashlib.md5(f"{keyspace}/{text}".encode()).digest()
@@ -164,6 +179,9 @@ class _Stored(FakeNode):
         lag = self.lag
         if request.opcode == Opcode.PREPARE:
             lag += self.prepare_lag
+        if self.store.jitter is not None:
+            # As real servers do, it executes the requests of a connection side by side.
+            lag += 0.01 * self.store.jitter.random() ** 3
         if lag:
             self.loop.call_later(lag, self._answer_now, request)
         else:
@@ -225,6 +243,8 @@ class _Stored(FakeNode):
             if query_id is not None and prepared is None:
                 continue
             keyspace = prepared.keyspace if prepared is not None else own
+            # The statement may have become known after the request came, which has no text then.
+            text = prepared.query if prepared is not None else text
             parts.append((text or "", values, prepared, keyspace))
         return parts
 
@@ -255,6 +275,10 @@ class _Stored(FakeNode):
         self, request: Request, text: str, values: Any, prepared: Prepared | None, keyspace: str
     ) -> Answer:
         op = op_of(text, values, prepared) or 0
+        if _RANGE in text:
+            begin, end = _number(values[0]), _number(values[1])
+            ids = [(row,) for row in range(SCANNED_ROWS) if begin < _token_of(row) <= end]
+            return paged([("id", "int")], ids, keyspace="big", table="t0")
         if text.startswith("SELECT n"):
             content = [(number, op, keyspace) for number in range(PAGES_ROWS)]
             return paged([("n", "int"), ("op", "int"), ("ks", "text")], content, keyspace=keyspace)
@@ -284,6 +308,7 @@ class StoreNode(_Stored):
 
     def __init__(self, *arguments: Any, store: Store, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
+        self.schema = schema("big", tables=1)
         self.store = store
         self.troubles = []
         self.withholding = []

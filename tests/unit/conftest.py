@@ -1,15 +1,20 @@
-"""Fixtures of all unit tests: a look at what each leaves open, and the loops of the engine's."""
+"""Fixtures of all unit tests: a look at what each leaves open, loops, and virtual time."""
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from tests.leftovers import nothing_is_left_open, watch
 from tests.unit.loops import LOOPS, Loops
+from tests.unit.simulated import Simulated, current_loop
 
-__all__ = ["loops", "nothing_is_left_open"]
+__all__ = ["loops", "nothing_is_left_open", "pytest_asyncio_loop_factories", "simulated"]
 
 watch()
 
@@ -20,3 +25,39 @@ def loops(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Lo
     if request.param == "asyncio":
         monkeypatch.setitem(sys.modules, "uvloop", None)  # importing it is an ImportError then
     return Loops(request.param)
+
+
+@pytest.fixture
+def simulated(monkeypatch: pytest.MonkeyPatch) -> Iterator[Simulated]:
+    """A loop in virtual time, for tests that wait for time-outs, intervals or late answers.
+
+    All fake nodes of the test run on it. A coroutine that is marked ``simulated``, by itself or by
+    its module, runs on it, too. ``simulated(False)`` takes one out: what waits in threads, say.
+    """
+    world = Simulated()
+    for module in ("node", "cluster"):
+        monkeypatch.setattr(f"cassandra.testing.fake.{module}.NodeThread", lambda _: world.thread)
+    monkeypatch.setattr("tests.unit.simulated.current", world)
+    yield world
+    world.check()
+
+
+def _is_simulated(item: Any) -> bool:
+    mark = item.get_closest_marker("simulated")
+    is_wanted = mark is not None and mark.args != (False,)
+    return is_wanted and inspect.iscoroutinefunction(item.function)
+
+
+@pytest.fixture(autouse=True)
+def _virtual_time(request: pytest.FixtureRequest) -> None:
+    # Before all other fixtures of the test, which may start nodes.
+    if _is_simulated(request.node):
+        request.getfixturevalue("simulated")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_asyncio_loop_factories(item: pytest.Item) -> dict[str, Any]:
+    """Run coroutines of tests that are marked ``simulated`` in virtual time."""
+    if _is_simulated(item):
+        return {"simulated": current_loop}
+    return {"asyncio": asyncio.new_event_loop}

@@ -37,6 +37,9 @@ class NodeThread:
     Other threads hand it work by `call` and `post`. `number` counts the requests of all its nodes.
     """
 
+    is_simulated = False
+    """True if waits are in virtual time, by `wait_for` and `wait_until`."""
+
     def __init__(self, name: str) -> None:
         # Not the policy's loop: a test may have installed another kind, and that is not tested
         # here.
@@ -89,6 +92,20 @@ class NodeThread:
             raise value
         result: T = value
         return result
+
+    def wait_for(self, predicate: Callable[[], Any], timeout: float) -> Any:
+        """Wait in virtual time, in a thread of a simulation, and return the predicate's value.
+
+        :param timeout: virtual seconds.
+        """
+        raise NotImplementedError("only a simulated thread has virtual time")
+
+    async def wait_until(self, predicate: Callable[[], Any], timeout: float) -> None:
+        """Wait in virtual time, on the simulated loop.
+
+        :param timeout: virtual seconds.
+        """
+        raise NotImplementedError("only a simulated thread has virtual time")
 
     # -- sockets -----------------------------------------------------------------------------------
 

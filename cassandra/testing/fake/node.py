@@ -309,12 +309,15 @@ class FakeNode(DefaultAnswers):
         :param timeout: seconds.
         :raises AssertionError: after `timeout` seconds.
         """
-        with self._changed:
-            self._waiters += 1
-            try:
-                result = self._changed.wait_for(lambda: predicate(self), timeout)
-            finally:
-                self._waiters -= 1
+        if self._thread is not None and self._thread.is_simulated:
+            result = self._thread.wait_for(lambda: predicate(self), timeout)
+        else:
+            with self._changed:
+                self._waiters += 1
+                try:
+                    result = self._changed.wait_for(lambda: predicate(self), timeout)
+                finally:
+                    self._waiters -= 1
         if not result:
             raise AssertionError(
                 f"{self!r} did not come to that within {timeout} s; last: {self.requests[-5:]}"
@@ -327,6 +330,9 @@ class FakeNode(DefaultAnswers):
         :param predicate: a function of the node.
         :param timeout: seconds.
         """
+        if self._thread is not None and self._thread.is_simulated:
+            await self._thread.wait_until(lambda: predicate(self), timeout)
+            return self.wait_for(predicate, 0.0)
         return await asyncio.to_thread(self.wait_for, predicate, timeout)
 
     def _notify(self) -> None:

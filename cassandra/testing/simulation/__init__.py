@@ -5,5 +5,13 @@ from __future__ import annotations
 from cassandra.testing.simulation.loop import Livelocked, SimulatedLoop, Stalled
 from cassandra.testing.simulation.network import Network
 from cassandra.testing.simulation.nodes import SimulatedThread
+from cassandra.testing.simulation.threads import SimulatedThreads
 
-__all__ = ["Livelocked", "Network", "SimulatedLoop", "SimulatedThread", "Stalled"]
+__all__ = [
+    "Livelocked",
+    "Network",
+    "SimulatedLoop",
+    "SimulatedThread",
+    "SimulatedThreads",
+    "Stalled",
+]

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from cassandra.testing.simulation.network import Network
+    from cassandra.testing.simulation.threads import SimulatedThreads
 
 __all__ = ["Livelocked", "SimulatedEnvironment", "SimulatedLoop", "Stalled"]
 
@@ -47,6 +48,15 @@ class Livelocked(RuntimeError):
     """The loop turns, and time does not pass."""
 
 
+class _Clock:
+    """The time of all loops that belong together."""
+
+    __slots__ = ("now",)
+
+    def __init__(self) -> None:
+        self.now = _BEGINNING
+
+
 class SimulatedLoop(asyncio.BaseEventLoop):
     """An event loop in virtual time. All it does follows from its seed.
 
@@ -64,8 +74,13 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self.turns = 0
         self.faults: list[dict[str, Any]] = []
         """The contexts that reached the loop's exception handler."""
-        self._now = _BEGINNING
+        self.threads: SimulatedThreads | None = None
+        """The threads that take turns with the loop's own; None if there are none."""
+        self.children: list[SimulatedLoop] = []
+        """The loops of other threads, in the order in which they were made."""
+        self._clock = _Clock()
         self._stall = 0.0
+        self._is_told_to_end = False
         self._io: list[tuple[float, float, int, object, Callable[[], object]]] = []
         self._numbers = itertools.count()
         self._watch_from = (_BEGINNING, 0)
@@ -80,7 +95,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
     def time(self) -> float:
         """Return the virtual time, in seconds."""
-        return self._now
+        return self._clock.now
 
     def stall(self, seconds: float) -> None:
         """Let `seconds` pass before the next event, as if a callback had blocked the loop.
@@ -120,28 +135,94 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         :param timeout: seconds, None for no limit.
         """
         self._check_progress()
-        self._now += _TURN + self._stall
-        self._stall = 0.0
-        if timeout is None or timeout > 0:
-            target = self._now + timeout if timeout is not None else None
-            if self._io and (target is None or self._io[0][0] < target):
-                target = self._io[0][0]
-            if target is None:
-                raise Stalled(f"nothing will happen any more, at {self._now:.6f} s")
-            if self.random.random() < _BUSY_SHARE:
-                target += self.random.random() * _BUSY
-            self._now = max(self._now, target)
+        clock = self._clock
+        stall, self._stall = self._stall, 0.0
+        if self.threads is not None:
+            clock.now += _TURN
+            self.threads.turn(self, stall)
+        else:
+            clock.now += _TURN + stall
+            if timeout is None or timeout > 0:
+                self.jump(clock.now + timeout if timeout is not None else None)
         due = []
-        while self._io and self._io[0][0] <= self._now:
+        while self._io and self._io[0][0] <= clock.now:
             _, _, _, key, callback = heapq.heappop(self._io)
             due.append((key, callback))
         return due
 
+    def jump(self, target: float | None) -> None:
+        """Let time pass until the next I/O event, or until `target`.
+
+        :param target: the virtual time of the next timer; None if there is none.
+        :raises Stalled: if there is no event either.
+        """
+        if self._io and (target is None or self._io[0][0] < target):
+            target = self._io[0][0]
+        if target is None:
+            raise Stalled(f"nothing will happen any more, at {self._clock.now:.6f} s")
+        self._clock.now = max(self._clock.now, target + self.busy_seconds())
+
+    def busy_seconds(self) -> float:
+        """Draw the seconds that the program is late, which it seldom is."""
+        if self.random.random() < _BUSY_SHARE:
+            return self.random.random() * _BUSY
+        return 0.0
+
+    # -- beside other threads ----------------------------------------------------------------------
+
+    def has_work(self) -> bool:
+        """Return True if a turn would call something now."""
+        return bool(self._ready) or self._stopping  # type: ignore[attr-defined]
+
+    def next_time(self) -> float | None:
+        """Return the virtual time of the next timer or I/O event; None without one."""
+        times = [handle._when for handle in self._scheduled[:1]]  # type: ignore[attr-defined]
+        if self._io:
+            times.append(self._io[0][0])
+        return min(times, default=None)
+
+    def new_child(self, name: str) -> SimulatedLoop:
+        """Return a loop for another thread, on the same network and in the same time.
+
+        :param name: tells the loop's random numbers from those of others.
+        """
+        child = type(self)(f"{self.seed}/{name}")
+        child.share(self)
+        self.children.append(child)
+        return child
+
+    def share(self, parent: SimulatedLoop) -> None:
+        """Take part in the world of another loop.
+
+        :param parent: the other loop.
+        """
+        self.network = parent.network
+        self.threads = parent.threads
+        self.faults = parent.faults
+        self._clock = parent._clock
+        self._clusters = parent._clusters
+        self._watch_from = (self._clock.now, 0)
+
+    def call_soon_threadsafe(  # type: ignore[override]
+        self, callback: Callable[..., object], *args: Any, context: Any = None
+    ) -> asyncio.Handle:
+        """Call `callback` in the loop's thread, which may get its turn at once.
+
+        :param callback: what is called.
+        :param context: of the call.
+        :param args: its arguments.
+        """
+        handle = super().call_soon_threadsafe(callback, *args, context=context)
+        if self.threads is not None:
+            self.threads.on_call(self)
+        return handle
+
     def _check_progress(self) -> None:
         self.turns += 1
         began, turns = self._watch_from
-        if self._now - began > _TURNS_TIME:
-            self._watch_from = (self._now, self.turns)
+        now = self._clock.now
+        if now - began > _TURNS_TIME:
+            self._watch_from = (now, self.turns)
         elif self.turns - turns > _MOST_TURNS:
             raise Livelocked(f"{_MOST_TURNS} turns of the loop took less than {_TURNS_TIME} s")
 
@@ -166,13 +247,16 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def run_in_executor(  # type: ignore[override]
         self, executor: object, function: Callable[..., T], *args: Any
     ) -> asyncio.Future[T]:
-        """Call the function at once, in the loop: a simulation has no threads.
+        """Call the function in a simulated thread; without `SimulatedThreads` at once.
 
         :param executor: is not looked at.
         :param function: the function.
         :param args: its arguments.
         """
         future: asyncio.Future[T] = self.create_future()
+        if self.threads is not None and self.threads.is_current():
+            self.threads.call_in_thread(future, function, *args)
+            return future
         try:
             future.set_result(function(*args))
         except Exception as error:
@@ -281,7 +365,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             self.close()
 
     def _abandon_tasks(self) -> None:
-        self._watch_from = (self._now, self.turns)
+        self._watch_from = (self._clock.now, self.turns)
         left = sorted(asyncio.all_tasks(self), key=hash)
         for task in left:
             task.cancel()

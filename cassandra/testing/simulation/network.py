@@ -294,8 +294,10 @@ class Link:
 
     def __init__(self, network: Network, client: tuple[str, int], server: tuple[str, int]) -> None:
         self.network = network
-        first = SimulatedTransport(self, client)
-        second = SimulatedTransport(self, server)
+        # Of another thread's loop, perhaps.
+        own = cast("SimulatedLoop", asyncio.get_running_loop())
+        first = SimulatedTransport(self, client, own)
+        second = SimulatedTransport(self, server, network.loop)
         first.peer, second.peer = second, first
         self.ends = (first, second)
 
@@ -321,11 +323,12 @@ class SimulatedTransport(asyncio.Transport):
 
     :param link: the connection.
     :param name: the name.
+    :param loop: of its protocol.
     """
 
     peer: SimulatedTransport
 
-    def __init__(self, link: Link, name: tuple[str, int]) -> None:
+    def __init__(self, link: Link, name: tuple[str, int], loop: SimulatedLoop) -> None:
         super().__init__()
         self.link = link
         self.network = link.network
@@ -333,7 +336,7 @@ class SimulatedTransport(asyncio.Transport):
         self.is_over = False
         """True once the protocol was told that the connection is lost, or there is none."""
         self.is_reset = False
-        self._loop = self.network.loop
+        self._loop = loop
         draws = self.network.random
         # Sending: what the socket has not taken, and what the peer has not read.
         self._buffer = bytearray()
@@ -493,7 +496,7 @@ class SimulatedTransport(asyncio.Transport):
             # RST does not wait for the data before it.
             arrival = max(arrival, self._arrival + 1e-7)
             self._arrival = arrival
-        self._loop.call_io(arrival, self.peer, lambda: self.peer._arrive(content))
+        self.peer._loop.call_io(arrival, self.peer, lambda: self.peer._arrive(content))
 
     def resend(self) -> None:
         """Send what could not pass, if it can now."""
@@ -646,7 +649,7 @@ class SimulatedTransport(asyncio.Transport):
         if goodbye is not None:
             self._segment(_RST if self._inbox else goodbye)
         self._inbox.clear()
-        self._loop.call_soon(self._call_connection_lost, error)
+        self._call_soon(self._call_connection_lost, error)
 
     def _call_connection_lost(self, error: Exception | None) -> None:
         protocol, self._protocol = self._protocol, None
@@ -670,9 +673,15 @@ class SimulatedTransport(asyncio.Transport):
             if self._protocol is None:
                 self._end()
             else:
-                self._loop.call_soon(
+                self._call_soon(
                     self._call_connection_lost, ConnectionResetError("the host has no power")
                 )
+
+    def _call_soon(self, function: Callable[..., object], error: Exception | None) -> None:
+        if self._loop.is_closed():
+            self._end()  # nobody is left who could be told
+        else:
+            self._loop.call_soon(function, error)
 
     # -- what it is --------------------------------------------------------------------------------
 

@@ -16,12 +16,16 @@ __all__ = ["SimulatedThread"]
 
 T = TypeVar("T")
 
+_POLL = 0.001  # virtual seconds between two looks at a node
+
 
 class SimulatedThread(NodeThread):
     """Stands for the thread of `FakeNode` and `FakeCluster`: pass it as ``thread=``.
 
     :param loop: the simulated loop, which has a network.
     """
+
+    is_simulated = True
 
     def __init__(self, loop: SimulatedLoop) -> None:
         # Not the base's: it would start a thread.
@@ -55,6 +59,29 @@ class SimulatedThread(NodeThread):
 
     def stop(self) -> None:
         """The loop goes on: it is not this object's."""
+
+    def wait_for(self, predicate: Callable[[], Any], timeout: float) -> Any:
+        """Wait in virtual time, in a simulated thread, and return the predicate's value.
+
+        :param predicate: a function without arguments.
+        :param timeout: virtual seconds.
+        """
+        assert isinstance(self.loop, SimulatedLoop)
+        threads = self.loop.threads
+        if timeout > 0 and threads is not None and threads.is_current():
+            threads.wait(lambda: bool(predicate()), threads.deadline(timeout))
+        return predicate()
+
+    async def wait_until(self, predicate: Callable[[], Any], timeout: float) -> None:
+        """Wait in virtual time, on the simulated loop.
+
+        :param predicate: a function without arguments.
+        :param timeout: virtual seconds.
+        """
+        end = self.loop.time() + timeout
+        # Nothing tells of all that the predicate may look at.
+        while not predicate() and self.loop.time() < end:  # noqa: ASYNC110
+            await asyncio.sleep(_POLL)
 
     def bound_socket(self, address: str, port: int) -> Listening:
         """Return a port of the simulated network.

@@ -29,6 +29,8 @@ from cassandra.testing.fake import (
 )
 from tests.unit.engine.faults import connected, fails, thread
 
+pytestmark = pytest.mark.simulated
+
 TEXTS = [f"INSERT INTO t{number} (k, v) VALUES (?, ?)" for number in range(3)]
 COLUMNS = [("k", "int"), ("v", "text")]
 
@@ -106,6 +108,7 @@ async def test_each_statement_is_prepared_once_on_each_host_for_a_hundred_batche
         assert len(batches) == 100
 
 
+@pytest.mark.simulated(False)  # real threads
 async def test_the_blocking_and_future_faces(nodes: FakeCluster) -> None:
     def work() -> None:
         with (

@@ -21,6 +21,8 @@ from cassandra.testing.fake import FakeNode, Message, Opcode, Request, hold, mes
 from tests.unit.engine.faults import READ, WAIT, connected, number, only_connection, thread
 from tests.waiting import until_on_loop
 
+pytestmark = pytest.mark.simulated
+
 
 def test_one_connection_by_default_and_bounds() -> None:
     cluster = Cluster()

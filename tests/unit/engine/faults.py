@@ -14,8 +14,9 @@ from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile
 from cassandra.policies.balancing import HostStateListener, RoundRobinPolicy
 from cassandra.policies.reconnection import ConstantReconnectionPolicy
 from cassandra.query import SimpleStatement
-from cassandra.testing.fake import FakeCluster, FakeNode, Message, rows
-from tests.waiting import WAIT as WAIT  # the tests of faults take it from here
+from cassandra.testing.fake import FakeCluster, FakeNode, Hold, Message, rows
+from cassandra.testing.simulation import SimulatedLoop
+from tests.waiting import WAIT as WAIT, until_on_loop  # the tests of faults take it from here
 
 READ = "SELECT k FROM t"
 SAFE = SimpleStatement(READ, is_idempotent=True)
@@ -123,6 +124,11 @@ def only_connection(session: aio.Session) -> Any:
 
 async def thread(function: Any, *args: Any) -> Any:
     """A blocking call of a fake node's, beside the loop."""
+    node = getattr(function, "__self__", None)
+    if isinstance(node, FakeNode) and function.__name__ == "wait_for":
+        return await node.wait_until(*args)  # in virtual time, too
+    if isinstance(node, Hold) and isinstance(asyncio.get_running_loop(), SimulatedLoop):
+        await until_on_loop(lambda: len(node.held) >= (args[0] if args else 1))
     return await asyncio.wait_for(asyncio.to_thread(function, *args), WAIT + 1)
 
 

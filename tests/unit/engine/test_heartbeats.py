@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from cassandra.engine.heartbeats import beat
-from cassandra.errors import ConnectionException
+from cassandra.errors import ConnectionException, ConnectionShutdown
 from cassandra.protocol.opcodes import OPTIONS, READY, SUPPORTED
 from tests.unit.engine.partners import connection, spawn
+
+pytestmark = pytest.mark.simulated
 
 NO_OPTIONS = b"\0\0"  # an empty [string multimap]
 LONG_AGO = float("-inf")
@@ -37,10 +39,10 @@ class Peer:
 async def beaten(*peers: Peer, until: Peer) -> None:
     """Run heartbeats until the outcome of a peer's request has been dealt with."""
     task = spawn(beat(lambda: [peer.connection for peer in peers], 0.001, 7.5))
-    await asyncio.wait_for(until.asked.wait(), 5)
+    await asyncio.wait_for(until.asked.wait(), 50)
     until.asked.clear()
     # Heartbeats go on after any outcome: the next one shows that this one is dealt with.
-    await asyncio.wait_for(until.asked.wait(), 5)
+    await asyncio.wait_for(until.asked.wait(), 50)
     assert not task.done()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -82,3 +84,20 @@ async def test_a_connection_that_was_lost_meanwhile_is_closed_with_its_error() -
     lost = Peer(error)
     await beaten(lost, until=lost)
     assert lost.connection.close_error is error
+
+
+async def test_a_connection_whose_streams_are_all_taken_may_still_answer() -> None:
+    """It was idle, and then many requests came at once, just before the heartbeat."""
+    error = ConnectionShutdown("connection to 10.0.0.1:9042 has no free stream")
+    full, dead = Peer(error), Peer(error)
+
+    async def answer() -> None:
+        await full.asked.wait()
+        await asyncio.sleep(1.0)
+        full.connection.last_activity = asyncio.get_running_loop().time()
+
+    answering = spawn(answer())
+    await beaten(full, dead, until=dead)
+    await answering
+    assert not full.connection.closed
+    assert dead.connection.close_error is error

@@ -31,11 +31,14 @@ from cassandra.testing.fake import (
     Opcode,
     Prepared,
     Request,
+    delay,
     error,
     rows,
     set_keyspace,
 )
 from tests.waiting import until_on_loop
+
+pytestmark = pytest.mark.simulated
 
 WAIT = 20.0  # seconds; what does not come until then does not come at all
 _USE = re.compile(r'USE "?(\w+)"?')
@@ -489,3 +492,26 @@ async def test_what_is_prepared_again_for_nobody_is_an_orphan() -> None:
             (pool,) = session._engine.pools.values()
             (connection,) = pool.connections
             assert (connection.in_flight, connection.orphans) == (1, 1)
+
+
+@versions
+@pytest.mark.parametrize("seconds", [0.1, 1.0])
+async def test_a_connection_without_a_free_stream_keeps_its_requests(
+    version: int, seconds: float
+) -> None:
+    """It waits for a stream, or is replaced; what is in flight on it is answered."""
+    servers = Servers(31)
+    with nodes(servers, 1) as fake:
+        async with connected(fake, version) as cluster:
+            session = await cluster.connect("a", wait_for_all_pools=True)
+            statement = await session.prepare("SELECT ks() FROM t WHERE k = ?")
+            (pool,) = session._engine.pools.values()
+            for connection in pool.connections:
+                connection.set_stream_limit(2)
+            servers.longest = 0.0
+            fake.prime(Opcode.EXECUTE, lambda request: delay(seconds, servers.execute(request)))
+            count = 2 * len(pool.connections) - 1
+            running = [session.execute(statement, (number,)) for number in range(count)]
+            await session.set_keyspace("b")
+            assert {ran_in(await each) for each in running} == {"a"}
+            assert ran_in(await session.execute("SELECT ks()")) == "b"

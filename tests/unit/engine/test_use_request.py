@@ -20,6 +20,8 @@ from tests.unit.engine.test_keyspace_gate import (
 )
 from tests.waiting import until_on_loop
 
+pytestmark = pytest.mark.simulated
+
 
 @versions
 async def test_of_two_uses_at_a_time_one_wins_everywhere(version: int) -> None:

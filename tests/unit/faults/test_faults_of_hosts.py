@@ -55,6 +55,8 @@ from tests.unit.engine.faults import (
 )
 from tests.waiting import until_on_loop
 
+pytestmark = pytest.mark.simulated
+
 UNSAFE = SimpleStatement(READ, is_idempotent=False)
 
 

@@ -1,18 +1,16 @@
 """A server that never answers the n-th request of a call, for each n: the call ends within its time
 limits, and leaves nothing.
 
-Each call is made once against servers that answer, which counts its requests, and then once for
-each of them.
+Each call is made once against servers that answer, and then once for each of its requests, in
+virtual time.
 """
 
 from __future__ import annotations
 
 import asyncio
 import itertools
-import threading
 import uuid
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -27,9 +25,10 @@ from cassandra.testing.fake import FakeCluster, paged, rows, schema_change, sile
 from cassandra.testing.fake.script import Prime
 from tests.unit.engine.faults import InOrder
 from tests.unit.loops import Loops
+from tests.unit.simulated import Simulated
 
-LIMIT = 0.2  # seconds, of everything that has a limit
-PATIENCE = 15.0  # seconds; what has not ended by then never does
+LIMIT = 2.0  # seconds, of everything that has a limit
+PATIENCE = 60.0  # virtual seconds; what has not ended by then never does
 PAGED = SimpleStatement("SELECT pages", fetch_size=1)
 MARKERS = "SELECT k FROM t WHERE k = ?"
 # What is documented for calls that nobody answers; DriverException itself: the nodes did not agree
@@ -71,8 +70,7 @@ BLOCKING: dict[str, Call] = {**CALLS, "pages": pages_blocking, "trace": trace}
 AWAITED: dict[str, Call] = {**CALLS, "pages": pages}
 
 
-# Requests of one call, at most: on a busy machine so many are repeated that silence is always met.
-MOST = 40
+MOST = 40  # requests of one call
 
 
 class Silence:
@@ -99,7 +97,14 @@ class Silence:
 
 
 @pytest.fixture
-def nodes() -> Iterator[FakeCluster]:
+def nodes(simulated: Simulated) -> Iterator[FakeCluster]:
+    with simulated.nodes(2) as running:
+        prime(running)
+        yield running
+        assert [node.malformed for node in running.nodes] == [[], []]
+
+
+def prime(nodes: FakeCluster) -> None:
     session_row = rows(
         [("duration", "int"), ("request", "text"), ("started_at", "timestamp"), ("coordinator", "inet"),  # noqa: E501
          ("parameters", "map<text, text>"), ("client", "inet")],
@@ -119,18 +124,13 @@ def nodes() -> Iterator[FakeCluster]:
     def answer_of(text: str) -> Callable[[Any], bool]:
         return lambda request: text in (request.query or "")
 
-    with FakeCluster(2) as running:
-        for node in running.nodes:
-            node.prime(PAGED.query_string, paged([("k", "int")], [(1,), (2,), (3,)]))
-            node.prime("CREATE TABLE t", schema_change("CREATED", "TABLE", "ks", "t"))
-            node.prime(
-                "SELECT traced", rows([("k", "int")], [(1,)]).having(tracing_id=uuid.uuid4())
-            )
-            node.prime(answer_of("system_traces.sessions"), session_row)
-            node.prime(answer_of("system_traces.events"), event_row)
-            node.prime_prepare(MARKERS, [("k", "int")], [("k", "int")])
-        yield running
-        assert [node.malformed for node in running.nodes] == [[], []]
+    for node in nodes.nodes:
+        node.prime(PAGED.query_string, paged([("k", "int")], [(1,), (2,), (3,)]))
+        node.prime("CREATE TABLE t", schema_change("CREATED", "TABLE", "ks", "t"))
+        node.prime("SELECT traced", rows([("k", "int")], [(1,)]).having(tracing_id=uuid.uuid4()))
+        node.prime(answer_of("system_traces.sessions"), session_row)
+        node.prime(answer_of("system_traces.events"), event_row)
+        node.prime_prepare(MARKERS, [("k", "int")], [("k", "int")])
 
 
 def settings(nodes: FakeCluster) -> dict[str, Any]:
@@ -155,10 +155,16 @@ def check(name: str, number: int, silence: Silence, failure: BaseException | Non
     assert str(failure), place
 
 
-def outcome(call: Callable[[], Any]) -> BaseException | None:
+def outcome(simulated: Simulated, call: Callable[[], Any]) -> BaseException | None:
     """The error that `call` ends with, in time."""
-    with ThreadPoolExecutor(1) as threads:
-        return threads.submit(call).exception(timeout=PATIENCE)
+    began = simulated.now
+    failure: BaseException | None = None
+    try:
+        call()
+    except DriverException as error:
+        failure = error
+    assert simulated.now - began < PATIENCE
+    return failure
 
 
 def none_left(nodes: FakeCluster) -> None:
@@ -167,54 +173,68 @@ def none_left(nodes: FakeCluster) -> None:
 
 
 @pytest.mark.parametrize("name", ["connect", *BLOCKING])
-@pytest.mark.slow
-def test_blocking(nodes: FakeCluster, loops: Loops, name: str) -> None:
-    Cluster(**settings(nodes)).shutdown()
-    threads = set(threading.enumerate())
-    failures = 0
-    for number in range(-1, MOST):  # the first time all is answered
+def test_blocking(simulated: Simulated, nodes: FakeCluster, name: str) -> None:
+    def once(number: int) -> tuple[bool, bool]:
+        """Return whether the call failed, and whether it met the silence."""
         cluster = Cluster(**settings(nodes))
         if name == "connect":
             quiet = Silence(nodes, number)
-            failure = outcome(cluster.connect)
+            failure = outcome(simulated, cluster.connect)
         else:
             session = cluster.connect(wait_for_all_pools=True)
             quiet = Silence(nodes, number)
-            failure = outcome(lambda: BLOCKING[name](cluster, session))  # noqa: B023
+            failure = outcome(simulated, lambda: BLOCKING[name](cluster, session))
         quiet.end()
         check(name, number, quiet, failure)
         assert number >= 0 or failure is None, failure
-        failures += failure is not None
-        assert outcome(cluster.shutdown) is None
+        assert outcome(simulated, cluster.shutdown) is None
         none_left(nodes)
-        assert set(threading.enumerate()) == threads
-        if number >= 0 and not quiet.met:
-            break
-    assert failures or name in ("connect to all", "connect again", "agreement", "create", "connect")
+        assert simulated.threads is not None
+        assert simulated.threads.alive == ["program 0"]
+        return failure is not None, quiet.met
+
+    def program() -> None:
+        failures = 0
+        for number in range(-1, MOST):  # the first time all is answered
+            has_failed, met = once(number)
+            failures += has_failed
+            if number >= 0 and not met:
+                break
+        else:
+            raise AssertionError(f"{name} has more than {MOST} requests")
+        can_do_without = ("connect to all", "connect again", "agreement", "create", "connect")
+        assert failures or name in can_do_without
+
+    simulated.run_threads(program)
 
 
 @pytest.mark.parametrize("table", ["sessions", "events"])
 def test_a_trace_that_cannot_be_read_keeps_to_its_own_limit(
+    simulated: Simulated,
     nodes: FakeCluster,
-    loops: Loops,
     table: str,
 ) -> None:
     """Not to that of the session's requests, which is longer."""
     given = settings(nodes)
     given["execution_profiles"][EXEC_PROFILE_DEFAULT].request_timeout = None
-    with Cluster(**given) as cluster:
-        session = cluster.connect()
-        future = session.execute("SELECT traced", trace=True).response_future
-        for node in nodes.nodes:
-            node.prime(lambda request: f"system_traces.{table}" in (request.query or ""), silence())
-        failure = outcome(lambda: future.get_query_trace(LIMIT))
-        assert isinstance(failure, TraceUnavailable)
-        assert str(LIMIT) in str(failure)
+
+    def program() -> None:
+        with Cluster(**given) as cluster:
+            session = cluster.connect()
+            future = session.execute("SELECT traced", trace=True).response_future
+            for node in nodes.nodes:
+                node.prime(
+                    lambda request: f"system_traces.{table}" in (request.query or ""), silence()
+                )
+            failure = outcome(simulated, lambda: future.get_query_trace(LIMIT))
+            assert isinstance(failure, TraceUnavailable)
+            assert str(LIMIT) in str(failure)
+
+    simulated.run_threads(program)
 
 
 @pytest.mark.parametrize("name", ["connect", *AWAITED])
-@pytest.mark.slow
-def test_awaiting(nodes: FakeCluster, loops: Loops, name: str) -> None:
+def test_awaiting(simulated: Simulated, nodes: FakeCluster, name: str) -> None:
     async def once(number: int) -> bool:
         cluster = aio.Cluster(**settings(nodes))
         if name == "connect":
@@ -228,13 +248,21 @@ def test_awaiting(nodes: FakeCluster, loops: Loops, name: str) -> None:
         check(name, number, quiet, failure)
         assert number >= 0 or failure is None, failure
         assert await awaited(cluster.shutdown()) is None
-        await asyncio.to_thread(none_left, nodes)
-        assert asyncio.all_tasks() == {asyncio.current_task()}
+        for node in nodes.nodes:
+            await node.wait_until(lambda node: not node.connections)
+        assert asyncio.all_tasks() == before
         return number < 0 or quiet.met
 
-    for number in range(-1, MOST):
-        if not loops.run(once(number)):
-            break
+    before: set[asyncio.Task[Any]] = set()
+
+    async def every() -> None:
+        before.update(asyncio.all_tasks())
+        for number in range(-1, MOST):
+            if not await once(number):
+                return
+        raise AssertionError(f"{name} has more than {MOST} requests")
+
+    simulated.run(every())
 
 
 async def awaited(call: Any) -> BaseException | None:
@@ -246,3 +274,25 @@ async def awaited(call: Any) -> BaseException | None:
     except DriverException as error:
         return error
     return None
+
+
+# -- the clocks of real loops ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_blocking", [True, False])
+def test_real_loops_end_what_nobody_answers(loops: Loops, is_blocking: bool) -> None:
+    async def execute(nodes: FakeCluster) -> None:
+        async with aio.Cluster(nodes.contact_points, port=nodes.port) as cluster:
+            session = await cluster.connect()
+            await session.execute("SELECT never", timeout=0.1)
+
+    with FakeCluster(2) as nodes:
+        nodes.prime("SELECT never", silence())
+        if is_blocking:
+            with Cluster(nodes.contact_points, port=nodes.port) as cluster:
+                session = cluster.connect()
+                with pytest.raises(OperationTimedOut):
+                    session.execute("SELECT never", timeout=0.1)
+        else:
+            with pytest.raises(OperationTimedOut):
+                loops.run(execute(nodes))

@@ -115,6 +115,22 @@ def test_the_engine_feeds_the_tracker() -> None:
     assert observers == [shared.record]
 
 
+def test_the_policy_s_own_tracker_takes_the_time_of_its_cluster() -> None:
+    policy = PercentileSpeculativeExecutionPolicy(99, min_delay=0.0)
+    for _ in range(100):
+        policy.tracker.record(None, 0.001)
+    clock = Clock()
+    policy.attach(SimpleNamespace(observe_latencies=lambda observer: None, time=clock))
+    assert policy.tracker.percentile(99) is not None
+    # After a silence of more than a window the old counts say nothing of the present.
+    clock.now = 61.0
+    for _ in range(1000):
+        policy.tracker.record(None, 0.5)
+    found = policy.tracker.percentile(1)
+    assert found is not None
+    assert found > 0.4
+
+
 @pytest.mark.parametrize(
     "settings", [{"percentile": 0}, {"percentile": 100}, {"max_attempts": -1}, {"min_delay": -0.1}]
 )

@@ -36,6 +36,8 @@ from tests.unit.engine.faults import (
 )
 from tests.waiting import until_on_loop
 
+pytestmark = pytest.mark.simulated
+
 
 @pytest.mark.parametrize("way", ["stop", "drop", "reset"])
 async def test_the_control_connection_moves_on(nodes: FakeCluster, way: str) -> None:
@@ -187,6 +189,7 @@ async def test_the_control_connection_comes_back_with_any_connection(
             await until_on_loop(lambda: cluster.get_control_connection_host() is not None)
 
 
+@pytest.mark.simulated(False)  # it waits in a thread
 async def test_a_control_connection_that_is_lost_while_it_moves_is_made_again() -> None:
     """A translator takes its time, and meanwhile the connection that is being read goes: nobody
     else would look for another.

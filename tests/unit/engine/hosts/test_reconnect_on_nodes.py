@@ -39,6 +39,8 @@ from tests.unit.engine.faults import (
 )
 from tests.waiting import until_on_loop
 
+pytestmark = pytest.mark.simulated
+
 
 @pytest.mark.parametrize("tell", [True, False], ids=["with events", "without"])
 async def test_a_host_goes_down_and_comes_back(nodes: FakeCluster, tell: bool) -> None:
@@ -60,7 +62,6 @@ async def test_all_hosts_go_down_and_come_back(nodes: FakeCluster) -> None:
         cluster.register_listener(events)
         for node in nodes.nodes:
             await thread(node.stop)
-        for node in nodes.nodes:
             await events.expect("down", node.address)
         failure = await fails(session.execute(SAFE))
         assert isinstance(failure, NoHostAvailable)
@@ -139,6 +140,7 @@ async def test_statements_are_prepared_on_a_host_that_comes_back(nodes: FakeClus
         assert statement.query_string == query
 
 
+@pytest.mark.simulated(False)
 async def test_shutdown_while_the_pool_of_a_host_that_came_back_is_opened(
     nodes: FakeCluster,
 ) -> None:

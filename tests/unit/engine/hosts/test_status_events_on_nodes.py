@@ -32,6 +32,8 @@ from tests.unit.engine.faults import (
 )
 from tests.waiting import until_on_loop
 
+pytestmark = pytest.mark.simulated
+
 
 @pytest.mark.parametrize("tells_of_new_nodes", [True, False])
 async def test_a_node_that_was_replaced_is_another_host(tells_of_new_nodes: bool) -> None:

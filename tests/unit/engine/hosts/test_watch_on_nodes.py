@@ -32,6 +32,8 @@ from tests.unit.engine.faults import (
 )
 from tests.waiting import until_on_loop
 
+pytestmark = pytest.mark.simulated
+
 
 async def test_a_policy_that_comes_later_knows_which_hosts_are_down(far: FakeCluster) -> None:
     slowly = ConstantReconnectionPolicy(3600, None)
@@ -48,6 +50,7 @@ async def test_a_policy_that_comes_later_knows_which_hosts_are_down(far: FakeClu
 # -- hosts that leave while they are connected to --------------------------------------------------
 
 
+@pytest.mark.simulated(False)
 async def test_a_host_that_is_removed_while_its_pool_is_opened_does_not_come_back() -> None:
     with FakeCluster(2) as nodes:
         async with connected(nodes) as (cluster, session):
@@ -119,6 +122,7 @@ class Resolver:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("unreachable", ["192.0.2.1", "127.0.0.99"], ids=["drops", "refuses"])
+@pytest.mark.simulated(False)
 async def test_an_address_of_a_name_that_cannot_be_reached_does_not_hide_the_others(
     unreachable: str,
 ) -> None:
@@ -162,6 +166,7 @@ class Translates(AddressTranslator):
         return self.answer if self.answer is not None else addr
 
 
+@pytest.mark.simulated(False)
 async def test_a_translator_may_block_it_does_not_run_on_the_loop() -> None:
     translator = Translates()
     with FakeCluster(3) as nodes:
@@ -208,6 +213,7 @@ class Refusals(RequestObserver):
         pytest.param(number(1), True, id="rows"),
     ],
 )
+@pytest.mark.simulated(False)
 async def test_what_policies_hear_of_latencies(answer: Any, counts: bool) -> None:
     """An overloaded host that refuses at once would look like the fastest one."""
     with FakeNode() as node:

@@ -10,8 +10,10 @@ from cassandra.errors import ConnectionException, OperationTimedOut
 from cassandra.policies import HostDistance
 from cassandra.testing import FakeNode
 from cassandra.testing.fake import hold, silence
-from tests.unit.engine.faults import READ, WAIT, connected, number
+from tests.unit.engine.faults import READ, WAIT, connected, number, thread
 from tests.waiting import until_on_loop
+
+pytestmark = pytest.mark.simulated
 
 SLOW = "SELECT slow"
 
@@ -72,7 +74,7 @@ async def test_a_retired_connection_takes_no_request_that_waits_for_room() -> No
             await until_on_loop(lambda: pool.waiting == 1)
             cluster.set_core_connections_per_host(HostDistance.LOCAL, 1)
             (kept,) = pool.connections
-            await asyncio.to_thread(held.wait, 2)
+            await thread(held.wait, 2)
             held.release_all()
             assert (await waiting).one().k == 2
             await asyncio.gather(*slow)

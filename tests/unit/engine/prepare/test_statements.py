@@ -17,6 +17,8 @@ from cassandra.protocol.column_specs import ColumnMetadata
 from cassandra.query.recently_used import RecentlyUsed
 from tests.unit.engine.partners import connection, host, settings, spawn, turns
 
+pytestmark = pytest.mark.simulated
+
 FIRST, SECOND = host("10.0.0.1"), host("10.0.0.2")
 READ = "SELECT * FROM t WHERE k = ?"
 

@@ -14,6 +14,8 @@ from cassandra.engine.schema.agreement import LOCAL_VERSION_QUERY, PEER_VERSIONS
 from cassandra.testing.fake import FakeCluster, FakeNode, reset, schema_change, silence
 from tests.unit.engine.faults import WAIT, connected, thread
 
+pytestmark = pytest.mark.simulated
+
 DDL = "CREATE TABLE ks.t (k int PRIMARY KEY)"
 
 
@@ -23,6 +25,7 @@ def nodes() -> Iterator[FakeCluster]:
         yield cluster
 
 
+@pytest.mark.simulated(False)
 async def test_schema_agreement_is_waited_for(nodes: FakeCluster) -> None:
     """A DDL statement completes when all nodes tell of one version; peers that are down do not
     count.
@@ -55,6 +58,7 @@ async def test_agreement_is_asked_for_again_after_a_lost_answer(nodes: FakeClust
         assert (await asyncio.wait_for(session.execute(DDL), WAIT)).is_schema_agreed
 
 
+@pytest.mark.simulated(False)
 async def test_a_change_of_the_schema_outlasts_the_requests_timeout(nodes: FakeCluster) -> None:
     """It was executed: only the agreement was not reached in time."""
     nodes.prime(DDL, schema_change("CREATED", "TABLE", "ks", "t"))

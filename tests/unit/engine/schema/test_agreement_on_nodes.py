@@ -14,6 +14,8 @@ from cassandra.errors import ConnectionException
 from cassandra.policies import DCAwareRoundRobinPolicy
 from cassandra.testing.fake import FakeCluster, Request, reset, rows
 
+pytestmark = pytest.mark.simulated
+
 OTHER = uuid.UUID(int=7)
 
 

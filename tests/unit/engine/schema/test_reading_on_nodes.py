@@ -28,6 +28,8 @@ from tests.unit.engine.faults import WAIT, connected, reads
 from tests.unit.metadata.schema.rows import add_table, column, keyspace, schema
 from tests.waiting import until_on_loop
 
+pytestmark = pytest.mark.simulated
+
 
 @pytest.mark.parametrize("max_version", [4, 5])
 async def test_the_schema_is_complete_when_connect_returns(max_version: int) -> None:
@@ -529,6 +531,7 @@ def in_turns(request: Request) -> Any:
 
 
 @pytest.mark.parametrize("answer", [same_page, in_turns])
+@pytest.mark.simulated(False)
 async def test_pages_that_come_again_end_connect(answer: Any) -> None:
     with FakeNode() as node:
         node.schema = schema("a")
@@ -554,6 +557,7 @@ def always_another_page() -> Any:
     return answer
 
 
+@pytest.mark.simulated(False)
 async def test_pages_without_an_end_are_read_for_a_limited_time() -> None:
     with FakeNode() as node:
         node.schema = schema("a")

@@ -26,6 +26,8 @@ from tests.unit.engine.faults import WAIT, connected, reads
 from tests.unit.metadata.schema.rows import add_table, column, remove_table, schema
 from tests.waiting import until_on_loop
 
+pytestmark = pytest.mark.simulated
+
 
 def has_table(cluster: aio.Cluster, keyspace_name: str, table: str) -> bool:
     return table in cluster.metadata.keyspaces[keyspace_name].tables

@@ -1,0 +1,435 @@
+"""`SimulatedThreads`: threads of a program that take turns, in the virtual time of a loop.
+
+The blocking API has a thread of its own with a loop, and is used by threads. In a simulation they
+are real threads, of which only one runs at a time. A thread runs until it waits: for an answer, for
+a lock, for the end of another thread, or, if it is a loop's, for the next event. Then the seed
+decides which of those that can go on does so. If none can, time jumps to the next event.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from cassandra import _threads
+from cassandra.testing.simulation.loop import SimulatedLoop, Stalled
+
+__all__ = ["SimulatedThreads"]
+
+_SWITCH_SHARE = 0.25  # of the calls into another thread's loop, those that give it the turn at once
+_PATIENCE = 300.0  # real seconds that a thread waits for its turn
+_END_PATIENCE = 10.0  # real seconds that a thread which is left may take to end
+
+
+class _Abandoned(BaseException):
+    """The simulation is over: the thread ends where it waits."""
+
+
+def _never() -> bool:
+    return False
+
+
+def _always() -> bool:
+    return True
+
+
+def _no_time() -> float | None:
+    return None
+
+
+class _Carrier:
+    """A real thread, which runs one strand after the other.
+
+    The identities of ended threads are given to new ones, in an order that is not the seed's. Those
+    of carriers are.
+    """
+
+    def __init__(self) -> None:
+        self._work: Callable[[], None] | None = None
+        self._is_due = threading.Semaphore(0)
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+
+    def run(self, work: Callable[[], None] | None, name: str = "idle") -> None:
+        self._work = work
+        self.thread.name = name
+        self._is_due.release()
+
+    def _run(self) -> None:
+        while True:
+            self._is_due.acquire()
+            work = self._work
+            if work is None:
+                return
+            work()
+
+
+class _Strand:
+    """One thread. It has the methods of `threading.Thread` that the driver uses."""
+
+    def __init__(self, threads: SimulatedThreads, target: Callable[[], Any], name: str) -> None:
+        self._threads = threads
+        self._target = target
+        self.name = name
+        self.turn = threading.Lock()
+        self.turn.acquire()
+        self.is_ready: Callable[[], bool] = _always
+        self.wakes_at: Callable[[], float | None] = _no_time
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self.has_ended = threading.Event()
+        """For the end of the simulation, which waits for real."""
+        self._is_alive = False
+        self.ident: int | None = None
+        self.carrier: _Carrier | None = None
+
+    def start(self) -> None:
+        self._is_alive = True
+        self.carrier = self._threads.idle.pop() if self._threads.idle else _Carrier()
+        self.ident = self.carrier.thread.ident
+        self._threads.add(self)
+        self.carrier.run(self._run, self.name)
+
+    def is_alive(self) -> bool:
+        return self._is_alive
+
+    def join(self, timeout: float | None = None) -> None:
+        threads = self._threads
+        threads.wait(lambda: not self._is_alive, threads.deadline(timeout))
+
+    def wait_for_turn(self) -> None:
+        if not self.turn.acquire(timeout=_PATIENCE):
+            raise RuntimeError(f"a thread of the simulation blocks: {self.name} gets no turn")
+
+    def _run(self) -> None:
+        try:
+            self.wait_for_turn()
+            if not self._threads.is_over:
+                self.result = self._target()
+        except _Abandoned:
+            pass
+        except BaseException as error:
+            self.error = error
+        finally:
+            self._is_alive = False
+            self._threads.remove(self)
+            self.has_ended.set()
+
+
+class _Waiter:
+    """Waiting for one event, as `cassandra._threads.Waiter`; also a lock, free at first or not."""
+
+    def __init__(self, threads: SimulatedThreads, is_free: bool) -> None:
+        self._threads = threads
+        self._is_free = is_free
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        limit = (None if timeout < 0 else timeout) if blocking else 0.0
+        if not self._threads.wait(self._can_be_taken, self._threads.deadline(limit)):
+            return False
+        self._is_free = False
+        return True
+
+    def _can_be_taken(self) -> bool:
+        return self._is_free
+
+    def release(self) -> None:
+        if self._is_free:
+            raise RuntimeError("release of a lock that is free")
+        self._is_free = True
+
+    def locked(self) -> bool:
+        return not self._is_free
+
+    def __enter__(self) -> bool:
+        return self.acquire()
+
+    def __exit__(self, *details: object) -> None:
+        self.release()
+
+
+class SimulatedThreads:
+    """The threads of a program, and those that the driver's blocking API makes.
+
+    :param loop: the simulated loop of the nodes and the network. Coroutines may run on it, too.
+    """
+
+    def __init__(self, loop: SimulatedLoop) -> None:
+        self.loop = loop
+        loop.threads = self
+        self.is_over = False
+        self._random = random.Random(f"{loop.seed}/threads")
+        self._loops = 0
+        self.idle: list[_Carrier] = []
+        self._main = _Strand(self, _never, "main")
+        self._strands = [self._main]
+        self._by_ident: dict[int | None, _Strand] = {}
+        self._is_stalled = False
+        self._ended: asyncio.Event | None = None
+
+    # -- what a program calls ----------------------------------------------------------------------
+
+    def run(self, *programs: Callable[[], Any], timeout: float | None = None) -> list[Any]:
+        """Run each program in a thread of its own, until all have ended, and close the loop.
+
+        :param programs: functions without arguments, which use the blocking API.
+        :param timeout: virtual seconds.
+        :returns: what they have returned, in their order.
+        :raises Exception: the error of the first one that failed.
+        :raises Stalled: if all threads wait for something that nothing will ever do.
+        :raises TimeoutError: after `timeout` seconds.
+        """
+        return self.loop.run(self.run_beside(*programs), timeout)
+
+    async def run_beside(self, *programs: Callable[[], Any]) -> list[Any]:
+        """Run each program in a thread of its own, beside coroutines on the simulation's loop.
+
+        :param programs: functions without arguments.
+        :returns: what they have returned, in their order.
+        :raises Exception: the error of the first one that failed.
+        """
+        async with self:
+            strands = [_Strand(self, program, f"program {n}") for n, program in enumerate(programs)]
+            for strand in strands:
+                strand.start()
+            assert self._ended is not None
+            while any(strand.is_alive() for strand in strands):
+                await self._ended.wait()
+                self._ended.clear()
+        for strand in strands:
+            if strand.error is not None:
+                raise strand.error
+        return [strand.result for strand in strands]
+
+    async def __aenter__(self) -> SimulatedThreads:
+        """Let threads run beside the coroutine, which starts them by ``asyncio.to_thread``, say."""
+        _threads.run_simulation(self)
+        self._main.ident = threading.get_ident()
+        self._by_ident[self._main.ident] = self._main
+        self._ended = asyncio.Event()
+        return self
+
+    async def __aexit__(self, *details: object) -> None:
+        self._end()
+
+    def sleep(self, seconds: float) -> None:
+        """Let the calling thread sleep, while others run.
+
+        :param seconds: virtual seconds.
+        """
+        self.wait(_never, self.deadline(seconds))
+
+    def time(self) -> float:
+        """Return the virtual time, in seconds."""
+        return self.loop.time()
+
+    def start(self, program: Callable[[], Any], name: str = "program") -> Any:
+        """Start one more thread of the program.
+
+        :param program: a function without arguments.
+        :param name: the thread's.
+        :returns: an object with `is_alive` and `join`, as those of `threading.Thread`.
+        """
+        strand = _Strand(self, program, name)
+        strand.start()
+        return strand
+
+    def call_in_thread(
+        self, future: asyncio.Future[Any], function: Callable[..., Any], *arguments: Any
+    ) -> None:
+        """Call a function in a thread of its own, and hand its outcome to a future.
+
+        :param future: of a simulated loop.
+        :param function: the function.
+        :param arguments: its arguments.
+        """
+        loop = future.get_loop()
+
+        def settle(result: Any, error: BaseException | None) -> None:
+            if future.done():  # cancelled: nobody waits any longer
+                return
+            if error is None:
+                future.set_result(result)
+            else:
+                future.set_exception(error)
+
+        def work() -> None:
+            result, error = None, None
+            try:
+                result = function(*arguments)
+            except Exception as caught:
+                error = caught
+            loop.call_soon_threadsafe(settle, result, error)
+
+        self.start(work, getattr(function, "__name__", "call"))
+
+    @property
+    def alive(self) -> list[str]:
+        """The names of the threads that have not ended, but for that of the simulation's loop.
+
+        After `run`, those that it had to end.
+        """
+        return [strand.name for strand in self._strands if strand is not self._main]
+
+    # -- what the driver asks for ------------------------------------------------------------------
+
+    def is_current(self) -> bool:
+        """Return True if the calling thread is one of these."""
+        return threading.get_ident() in self._by_ident
+
+    def new_waiter(self) -> _Waiter:
+        """Return a lock that is held, for waits."""
+        return _Waiter(self, False)
+
+    def new_lock(self) -> _Waiter:
+        """Return a lock that is free."""
+        return _Waiter(self, True)
+
+    def new_thread(self, target: Callable[[], None], name: str) -> _Strand:
+        """Return a thread that is yet to be started.
+
+        :param target: what it runs.
+        :param name: its name.
+        """
+        return _Strand(self, target, name)
+
+    def new_event_loop(self) -> SimulatedLoop:
+        """Return a loop for another thread."""
+        self._loops += 1
+        return self.loop.new_child(f"loop {self._loops}")
+
+    # -- turns -------------------------------------------------------------------------------------
+
+    def deadline(self, seconds: float | None) -> float | None:
+        """Return the time in so many seconds; None for no limit.
+
+        :param seconds: virtual seconds.
+        """
+        return None if seconds is None else self.loop.time() + seconds
+
+    def wait(self, is_ready: Callable[[], bool], deadline: float | None) -> bool:
+        """Let others run until `is_ready` or the deadline; return False if it was too late.
+
+        :param is_ready: asked by any thread, often.
+        :param deadline: virtual time; None for no limit.
+        """
+        while not is_ready():
+            if self.is_over:
+                raise _Abandoned
+            if deadline is not None and self.loop.time() >= deadline:
+                return False
+            self._give_turn(is_ready, lambda: deadline)
+        return True
+
+    def turn(self, loop: SimulatedLoop, stall: float) -> None:
+        """Let others run until a loop has work, and at least for the time of a stall.
+
+        :param loop: that of the calling thread.
+        :param stall: virtual seconds that the loop is blocked.
+        """
+        if self.is_over or not self.is_current():
+            self._turn_alone(loop)
+            return
+        if stall:
+            end = loop.time() + stall
+            self._give_turn(_never, lambda: end)
+        self._give_turn(loop.has_work, loop.next_time)
+        if self._is_ended() and loop is not self.loop:
+            self._turn_alone(loop)
+
+    def _is_ended(self) -> bool:
+        return self.is_over  # which another thread may have set meanwhile
+
+    def _turn_alone(self, loop: SimulatedLoop) -> None:
+        if self.is_over and loop is not self.loop and not loop._is_told_to_end:
+            loop._is_told_to_end = True
+            loop.stop()
+        if not loop.has_work():
+            loop.jump(loop.next_time())
+
+    def on_call(self, loop: SimulatedLoop) -> None:
+        """Let others run, perhaps: a thread has called something in a loop.
+
+        :param loop: whose thread is to call it.
+        """
+        strand = self._by_ident.get(threading.get_ident())
+        if strand is None or self.is_over or asyncio._get_running_loop() is loop:
+            return
+        if self._random.random() < _SWITCH_SHARE:
+            self._give_turn(_always, _no_time)
+
+    def _give_turn(
+        self, is_ready: Callable[[], bool], wakes_at: Callable[[], float | None]
+    ) -> None:
+        strand = self._by_ident[threading.get_ident()]
+        strand.is_ready, strand.wakes_at = is_ready, wakes_at
+        chosen = self._next()
+        if chosen is not strand:
+            chosen.turn.release()
+            strand.wait_for_turn()
+        if strand is self._main and self._is_stalled:
+            self._is_stalled = False
+            raise Stalled(f"nothing will happen any more, at {self.loop.time():.6f} s")
+
+    def _next(self) -> _Strand:
+        """Return the strand whose turn it is; lets time pass until there is one."""
+        clock = self.loop._clock
+        while True:
+            ready, times = [], []
+            for strand in self._strands:
+                time = strand.wakes_at()
+                if strand.is_ready() or (time is not None and time <= clock.now):
+                    ready.append(strand)
+                elif time is not None:
+                    times.append(time)
+            if ready:
+                return ready[0] if len(ready) == 1 else self._random.choice(ready)
+            if not times:
+                self._is_stalled = True
+                return self._main
+            clock.now = max(clock.now, min(times) + self.loop.busy_seconds())
+
+    # -- beginnings and ends -----------------------------------------------------------------------
+
+    def add(self, strand: _Strand) -> None:
+        """Take in a strand whose thread is about to wait for its turn.
+
+        :param strand: the strand.
+        """
+        self._by_ident[strand.ident] = strand
+        self._strands.append(strand)
+
+    def remove(self, strand: _Strand) -> None:
+        """Take out a strand that ends, in its thread, and give the turn to another one.
+
+        :param strand: the strand.
+        """
+        if self.is_over:
+            return
+        self._strands.remove(strand)
+        del self._by_ident[strand.ident]
+        assert strand.carrier is not None
+        self.idle.append(strand.carrier)
+        if self._ended is not None:
+            self._ended.set()
+        self._next().turn.release()
+
+    def _end(self) -> None:
+        """End the threads that are left, one after the other."""
+        self.is_over = True
+        try:
+            for strand in [*self._strands]:
+                if strand.carrier is not None:
+                    strand.turn.release()
+                    if strand.has_ended.wait(_END_PATIENCE):
+                        self.idle.append(strand.carrier)
+            for carrier in self.idle:
+                carrier.run(None)
+                carrier.thread.join(_END_PATIENCE)
+        finally:
+            self._by_ident.clear()
+            _threads.run_simulation(None)
+            self.loop.threads = None

@@ -1,0 +1,148 @@
+"""The blocking API as coroutines: each call runs in a simulated thread of its own.
+
+So the steps of `clients` can be done by either API. A step that is cancelled leaves its thread to
+end by itself, as a program's threads do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, Any
+
+from cassandra.cluster import Cluster
+
+if TYPE_CHECKING:
+    from tests.simulation.life import Life
+
+__all__ = ["BlockingCluster"]
+
+_END = object()
+
+
+async def _called(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    return await asyncio.to_thread(function, *arguments, **options)
+
+
+class BlockingCluster:
+    """A `Cluster` whose waits are coroutines."""
+
+    def __init__(self, life: Life, settings: dict[str, Any]) -> None:
+        self._cluster = Cluster(**settings)
+        self._life = life
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cluster, name)
+
+    async def connect(self, keyspace: str | None = None, wait_for_all: bool = False) -> Any:
+        """Return a new session."""
+        session = await _called(self._cluster.connect, keyspace, wait_for_all)
+        return _BlockingSession(self._life, session)
+
+    async def shutdown(self) -> None:
+        """Close everything."""
+        await _called(self._cluster.shutdown)
+
+    async def refresh_nodes(self) -> None:
+        """Read the node list."""
+        await _called(self._cluster.refresh_nodes)
+
+    async def refresh_schema_metadata(self, **options: Any) -> None:
+        """Read the schema."""
+        await _called(self._cluster.refresh_schema_metadata, **options)
+
+
+class _BlockingSession:
+    """A `Session` whose waits are coroutines."""
+
+    def __init__(self, life: Life, session: Any) -> None:
+        self._life = life
+        self._session = session
+        self._executions = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+    async def execute(self, *arguments: Any, **options: Any) -> _BlockingResult:
+        """Execute by one of the ways of the blocking API, in turn."""
+        self._executions += 1
+        way = self._executions % 3
+        if way == 0:
+            return _BlockingResult(await _called(self._session.execute, *arguments, **options))
+        future = await _called(self._session.execute_async, *arguments, **options)
+        if way == 1:
+            return _BlockingResult(await _called(future.result))
+        await self._called_back(future)
+        return _BlockingResult(await _called(future.result))
+
+    async def _called_back(self, future: Any) -> None:
+        """Wait for a callback, which is called in the thread of the cluster's loop."""
+        loop = asyncio.get_running_loop()
+        over: asyncio.Future[None] = loop.create_future()
+        calls, is_paged = 0, False
+
+        def set_over() -> None:
+            if not over.done():
+                over.set_result(None)
+
+        def on_end(_: object) -> None:
+            nonlocal calls, is_paged
+            calls += 1
+            if calls > 1 and not is_paged:
+                self._life.violate("a callback was called twice")
+            is_paged = is_paged or future.has_more_pages
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(set_over)
+
+        await _called(future.add_callbacks, on_end, on_end)
+        await over
+
+    async def prepare(self, *arguments: Any) -> Any:
+        """Prepare a statement."""
+        return await _called(self._session.prepare, *arguments)
+
+    async def prepare_all(self, *arguments: Any) -> Any:
+        """Prepare statements."""
+        return await _called(self._session.prepare_all, *arguments)
+
+    async def set_keyspace(self, keyspace: str) -> None:
+        """Switch the keyspace."""
+        await _called(self._session.set_keyspace, keyspace)
+
+    async def wait_for_schema_agreement(self, *arguments: Any) -> Any:
+        """Wait for the nodes."""
+        return await _called(self._session.wait_for_schema_agreement, *arguments)
+
+    async def load(self, *arguments: Any, **options: Any) -> None:
+        """Do nothing: a load of the blocking API sleeps by `time.sleep`."""
+
+    async def execute_concurrent(self, pairs: Any, **options: Any) -> AsyncIterator[Any]:
+        """Execute many statements, in one thread."""
+        pairs = list(pairs)
+        for result in await _called(
+            lambda: list(self._session.execute_concurrent(pairs, **options))
+        ):
+            yield result
+
+    async def shutdown(self) -> None:
+        """Close the session."""
+        await _called(self._session.shutdown)
+
+
+class _BlockingResult:
+    """A `ResultSet` whose pages come by coroutines."""
+
+    def __init__(self, result: Any) -> None:
+        self._result = result
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._result, name)
+
+    async def get_query_trace(self, max_wait: float) -> Any:
+        """Read the trace."""
+        return await _called(self._result.get_query_trace, max_wait)
+
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        rows = iter(self._result)
+        while (row := await _called(next, rows, _END)) is not _END:
+            yield row

@@ -1,0 +1,66 @@
+"""A world in virtual time for tests that wait: the fixture and the marker `simulated`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from cassandra.testing import FakeCluster, FakeNode
+from cassandra.testing.simulation import Network, SimulatedLoop, SimulatedThread, SimulatedThreads
+
+__all__ = ["LONGEST", "Simulated", "current_loop"]
+
+T = TypeVar("T")
+
+LONGEST = 100_000.0  # virtual seconds of one test: what has not ended by then never does
+
+
+class Simulated:
+    """A simulated loop with a network, on which nodes and the driver run.
+
+    :param seed: decides all latencies and orders.
+    """
+
+    def __init__(self, seed: int = 1) -> None:
+        self.loop = SimulatedLoop(seed)
+        self.network = Network(self.loop)
+        self.thread = SimulatedThread(self.loop)
+        self.threads: SimulatedThreads | None = None
+
+    @property
+    def now(self) -> float:
+        """The virtual time, in seconds."""
+        return self.loop.time()
+
+    def nodes(self, count: Any, **settings: Any) -> FakeCluster:
+        """Return fake nodes that are yet to be started."""
+        return FakeCluster(count, thread=self.thread, **settings)
+
+    def node(self, **settings: Any) -> FakeNode:
+        """Return a fake node that is yet to be started."""
+        return FakeNode(address="10.0.0.1", thread=self.thread, **settings)
+
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine, with the asyncio API."""
+        return self.loop.run(coroutine, LONGEST)
+
+    def run_threads(self, *programs: Callable[[], Any]) -> list[Any]:
+        """Run each program in a thread of its own, with the blocking API."""
+        self.threads = SimulatedThreads(self.loop)
+        return self.threads.run(*programs, timeout=LONGEST)
+
+    def check(self) -> None:
+        """See that nothing went wrong behind the test's back, and nothing is left."""
+        self.loop.close()
+        assert self.loop.faults == []
+        assert self.threads is None or self.threads.alive == []
+
+
+current: Simulated | None = None
+"""That of the running test; None if it has none."""
+
+
+def current_loop() -> SimulatedLoop:
+    """Return the loop of the running test."""
+    assert current is not None
+    return current.loop

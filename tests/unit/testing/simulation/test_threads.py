@@ -1,0 +1,209 @@
+"""Threads that take turns in virtual time, and the blocking API in them."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cassandra import _threads
+from cassandra.cluster import Cluster
+from cassandra.errors import ConnectionShutdown, OperationTimedOut
+from cassandra.testing import FakeCluster
+from cassandra.testing.fake import rows, silence
+from cassandra.testing.simulation import (
+    Network,
+    SimulatedLoop,
+    SimulatedThread,
+    SimulatedThreads,
+    Stalled,
+)
+
+READ = "SELECT v FROM t"
+NEVER = "SELECT never"
+
+
+class World:
+    """A network, three nodes, and threads."""
+
+    def __init__(self, seed: int) -> None:
+        self.loop = SimulatedLoop(seed)
+        self.network = Network(self.loop)
+        self.threads = SimulatedThreads(self.loop)
+        self.fake = FakeCluster(3, thread=SimulatedThread(self.loop))
+        self.fake.start()
+        self.fake.prime(READ, rows([("v", "int")], [(7,)]))
+        self.fake.prime(NEVER, silence())
+
+    def cluster(self, **settings: Any) -> Cluster:
+        return Cluster(self.fake.contact_points, port=self.fake.port, **settings)
+
+    def run(self, *programs: Any) -> list[Any]:
+        outcome = self.threads.run(*programs, timeout=600)
+        assert self.loop.faults == []
+        assert self.threads.alive == []
+        assert _threads.simulation() is None
+        return outcome
+
+
+def lived(seed: int) -> tuple[float, int, list[Any]]:
+    world = World(seed)
+    seen: list[Any] = []
+
+    def user(session: Any, name: str) -> None:
+        for _ in range(10):
+            assert session.execute(READ).one().v == 7
+            seen.append((name, world.loop.time()))
+            world.threads.sleep(0.01)
+
+    def program() -> str:
+        with world.cluster() as cluster:
+            session = cluster.connect("ks")
+            others = [world.threads.start(partial(user, session, name)) for name in ("a", "b")]
+            user(session, "c")
+            for other in others:
+                other.join()
+        world.threads.sleep(1.0)
+        return "done"
+
+    assert world.run(program) == ["done"]
+    assert not world.network.links
+    return world.loop.time(), world.loop.turns, seen
+
+
+def test_the_same_seed_gives_the_same_run() -> None:
+    assert lived(1) == lived(1)
+    assert lived(1) != lived(2)
+    assert len(lived(3)[2]) == 30
+
+
+def test_results_callbacks_and_errors_of_futures() -> None:
+    world = World(4)
+    outcomes: list[Any] = []
+
+    def program() -> None:
+        with world.cluster() as cluster:
+            session = cluster.connect()
+            futures = [session.execute_async(READ) for _ in range(20)]
+            for future in futures:
+                future.add_callbacks(outcomes.append, outcomes.append)
+            assert [future.result().one().v for future in futures] == [7] * 20
+            late = session.execute_async(NEVER, timeout=3.0)
+            late.add_errback(outcomes.append)
+            began = world.loop.time()
+            with pytest.raises(OperationTimedOut):
+                late.result()
+            assert 3.0 <= world.loop.time() - began < 3.5
+
+    world.run(program)
+    assert len(outcomes) == 21
+    assert isinstance(outcomes[-1], OperationTimedOut)
+
+
+def read_for_ever(session: Any) -> None:
+    while True:
+        session.execute(READ)
+
+
+def test_a_thread_that_waits_while_another_one_shuts_down() -> None:
+    for seed in range(10):
+        world = World(seed)
+
+        def program(world: World = world) -> None:
+            cluster = world.cluster()
+            session = cluster.connect()
+            closer = world.threads.start(cluster.shutdown)
+            with pytest.raises(ConnectionShutdown):
+                read_for_ever(session)
+            closer.join()
+            assert cluster.is_shutdown
+
+        world.run(program)
+
+
+def test_locks_are_held_while_threads_wait() -> None:
+    world = World(5)
+
+    def program() -> None:
+        with world.cluster() as cluster:
+            others = [world.threads.start(cluster.connect) for _ in range(5)]
+            for other in others:
+                other.join()
+            # The first one holds the cluster's lock until it is connected.
+            assert {other.result for other in others} == set(cluster.sessions)
+            assert len(cluster.sessions) == 5
+
+    world.run(program)
+
+
+def test_nodes_are_waited_for_in_virtual_time() -> None:
+    world = World(6)
+
+    def program() -> None:
+        with world.cluster() as cluster:
+            future = cluster.connect().execute_async(NEVER, timeout=1.0)
+            world.threads.sleep(0.1)
+            node = next(node for node in world.fake.nodes if node.queries(NEVER))
+            assert node.wait_for(lambda node: node.queries(NEVER), timeout=60.0)
+            with pytest.raises(AssertionError, match=r"within 60\.0 s"):
+                node.wait_for(lambda node: False, timeout=60.0)
+            assert future.is_over
+
+    world.run(program)
+
+
+def test_threads_that_wait_for_each_other_are_stalled() -> None:
+    loop = SimulatedLoop(7)
+    Network(loop)
+    threads = SimulatedThreads(loop)
+
+    with pytest.raises(Stalled):
+        threads.run(threads.new_waiter().acquire)
+    assert threads.alive == ["program 0"]
+
+
+def test_a_cluster_that_is_not_shut_down_ends_with_the_simulation() -> None:
+    world = World(8)
+
+    def program() -> Cluster:
+        cluster = world.cluster()
+        cluster.connect()
+        return cluster
+
+    with pytest.raises(AssertionError):  # its thread was left
+        world.run(program)
+
+
+def test_an_error_of_a_program_is_raised() -> None:
+    loop = SimulatedLoop(9)
+    Network(loop)
+
+    def program() -> None:
+        raise KeyError("k")
+
+    with pytest.raises(KeyError, match="k"):
+        SimulatedThreads(loop).run(lambda: 5, program)
+
+
+def test_there_is_one_simulation_at_a_time() -> None:
+    world = World(10)
+    other = SimulatedLoop(11)
+    Network(other)
+    threads = SimulatedThreads(other)
+    with pytest.raises(RuntimeError, match="another simulation"):
+        world.run(lambda: threads.run(lambda: None))
+
+
+def test_the_guide_s_programs_run() -> None:
+    page = Path(__file__).parents[4] / "docs" / "testing.rst"
+    blocks = re.findall(
+        r"\.\. code-block:: python\n\n((?:    .*\n|\n)+)", page.read_text(encoding="utf-8")
+    )
+    programs = [textwrap.dedent(block) for block in blocks if "SimulatedLoop" in block]
+    assert len(programs) == 2
+    for program in programs:
+        exec(compile(program, "testing.rst", "exec"), {})
