@@ -255,7 +255,9 @@ class _TieredRoundRobin(LoadBalancingPolicy):
                 else:
                     tiers.setdefault(tier, []).append(host)
             ordered = [tuple(tiers[tier]) for tier in sorted(tiers)]
-            preference = {name: rank for rank, name in enumerate(self.preferred_remote_dcs)}
+            preference: dict[Hashable, int] = {
+                name: rank for rank, name in enumerate(self.preferred_remote_dcs)
+            }
             # Data centres without a preference keep the order in which their hosts were met.
             remote_dcs = sorted(remote, key=lambda name: preference.get(name, len(preference)))
             made = self._tiers = (*ordered, *(tuple(remote[name]) for name in remote_dcs))

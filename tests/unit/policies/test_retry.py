@@ -112,10 +112,17 @@ def test_exponential_backoff_waits_longer_and_gives_up() -> None:
     assert policy.on_request_error(UNSAFE, ONE, OSError(), 0)[0] == RetryPolicy.RETHROW
 
 
+def parts_of(decision: Any) -> tuple[int, int | None, float]:
+    """Return what to do, with which level, after how many seconds."""
+    what, level, delay = decision
+    return what, level, delay
+
+
 def test_transactions_are_tried_again_on_the_same_host() -> None:
     policy = LWTRetryPolicy(2, min_interval=1)
     for retry in (0, 1):
-        decision, level, delay = policy.on_write_timeout(UNSAFE, SERIAL, WriteType.CAS, 2, 1, retry)
+        decided = policy.on_write_timeout(UNSAFE, SERIAL, WriteType.CAS, 2, 1, retry)
+        decision, level, delay = parts_of(decided)
         assert (decision, level) == (RetryPolicy.RETRY, None)
         assert 0.85 * 2**retry <= delay <= 1.15 * 2**retry
     over = (RetryPolicy.RETHROW, None)
@@ -125,7 +132,8 @@ def test_transactions_are_tried_again_on_the_same_host() -> None:
 
 def test_reads_at_a_serial_level_are_tried_again_on_the_same_host() -> None:
     policy = LWTRetryPolicy()
-    decision, level, _ = policy.on_read_timeout(UNSAFE, SERIAL, 2, 1, False, 0)
+    decided = policy.on_read_timeout(UNSAFE, SERIAL, 2, 1, False, 0)
+    decision, level, _ = parts_of(decided)
     assert (decision, level) == (RetryPolicy.RETRY, SERIAL)
     assert policy.on_read_timeout(UNSAFE, QUORUM, 2, 1, False, 0) == (RetryPolicy.RETHROW, None)
 
@@ -136,7 +144,8 @@ REFUSAL = "Request rate is large: ActivityID=7, RetryAfterMs={}, Additional deta
 @pytest.mark.parametrize(("asked", "seconds"), [("40", 0.04), ("1,250", 1.25), ("90000", 10.0)])
 def test_a_service_is_left_alone_as_long_as_it_asks_for(asked: str, seconds: float) -> None:
     error = OverloadedErrorMessage(0x1001, REFUSAL.format(asked), {})
-    decision, level, delay = RateLimitRetryPolicy().on_request_error(UNSAFE, ONE, error, 8)
+    decided = RateLimitRetryPolicy().on_request_error(UNSAFE, ONE, error, 8)
+    decision, level, delay = parts_of(decided)
     assert (decision, level) == (RetryPolicy.RETRY, None)
     assert seconds <= delay <= min(1.15 * seconds, 10)
 
@@ -153,7 +162,7 @@ def test_an_overload_without_a_time_is_for_idempotent_statements() -> None:
         RateLimitRetryPolicy(min_interval=1),
     )
     assert policy.on_request_error(UNSAFE, ONE, error, 0) == (RetryPolicy.RETHROW, None)
-    decision, level, delay = policy.on_request_error(SAFE, ONE, error, 1)
+    decision, level, delay = parts_of(policy.on_request_error(SAFE, ONE, error, 1))
     assert (decision, level) == (RetryPolicy.RETRY, None)
     assert 1.7 <= delay <= 2.3
 
