@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from cassandra.engine.use_request import UseRequest
     from cassandra.metadata.host import Host
     from cassandra.protocol.handler import ProtocolHandler
+    from cassandra.protocol.messages.errors import InvalidPagingState
     from cassandra.query.batch import BatchStatement, BoundRows
     from cassandra.query.bound import BoundStatement
     from cassandra.query.prepared import PreparedStatement
@@ -76,6 +77,7 @@ else:
         BoundStatement="cassandra.query.bound",
         BoundUse="cassandra.query.prepared_use",
         ExecuteBody="cassandra.engine.request_bodies",
+        InvalidPagingState="cassandra.protocol.messages.errors",
         MessageBody="cassandra.engine.request_bodies",
         PreparedStatement="cassandra.query.prepared",
         PreparingRequest="cassandra.engine.prepare.first_execution",
@@ -175,8 +177,13 @@ class RequestMaker:
             if execution_profile is EXEC_PROFILE_DEFAULT
             else self.get_execution_profile(execution_profile)
         )
-        # An empty paging state is that of a first page: web pages hand it on in a parameter.
-        return CallOptions(profile, timeout, trace, custom_payload, paging_state or None, host)
+        if paging_state is not None and not paging_state:
+            # It would be the first page: whoever mangles a token would read that for ever.
+            raise InvalidPagingState(
+                InvalidPagingState.error_code,
+                f"the paging state is empty ({paging_state!r}): None is for the first page",
+            )
+        return CallOptions(profile, timeout, trace, custom_payload, paging_state, host)
 
     # -- statements --------------------------------------------------------------------------------
 

@@ -14,9 +14,11 @@ import numbers
 import operator
 import socket
 import uuid as uuid_module
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, cast
 
+from cassandra._habits import stack_level
 from cassandra._patterns import pattern
 from cassandra.cqltypes.aliases import attributes_by_alias
 from cassandra.cqltypes.codecs.big_numbers import (
@@ -40,6 +42,7 @@ from cassandra.util.temporal import Date, Duration, Time, ms_timestamp_from_date
 
 DATE_OFFSET = 1 << 31  # native_protocol_v5.spec 5.5: the epoch lies in the centre of the range
 _EPOCH_ORDINAL = 719163  # of 1970-01-01
+_SECONDS_OF_2001, _SECONDS_OF_2100 = 1_000_000_000, 4_102_444_800
 _INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
 _INT32_MIN, _INT32_MAX = -(1 << 31), (1 << 31) - 1
 
@@ -217,11 +220,13 @@ def timestamp_millis(value: object) -> int:
         millis = _timestamp_of_text(value)
     elif hasattr(type(value), "__index__"):
         millis = _index(value)
+        _warn_of_seconds(millis)
     elif isinstance(value, float):
         try:
             millis = int(value)
         except (ValueError, OverflowError):
             refuse_value(value, "is not a number of milliseconds")
+        _warn_of_seconds(millis)
     else:
         millis = member_or_refuse(
             timestamp_millis, value, "a datetime, a date or a number of milliseconds"
@@ -229,6 +234,17 @@ def timestamp_millis(value: object) -> int:
     if not _INT64_MIN <= millis <= _INT64_MAX:
         refuse_value(value, f"is out of the range of timestamp ({_INT64_MIN} to {_INT64_MAX} ms)")
     return millis
+
+
+def _warn_of_seconds(millis: int) -> None:
+    """Warn if a number of milliseconds may be one of seconds, such as `time.time()` gives."""
+    if _SECONDS_OF_2001 <= millis <= _SECONDS_OF_2100:
+        warnings.warn(
+            f"{millis} milliseconds are a moment of January or February 1970: if these are "
+            "seconds, multiply them by 1000, or pass a datetime",
+            RuntimeWarning,
+            stacklevel=stack_level(),
+        )
 
 
 def date_number(value: object) -> int:

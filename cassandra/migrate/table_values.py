@@ -73,6 +73,15 @@ VALUES = [
         why="Large results fit into memory.",
     ),
     Difference(
+        key="empty-paging-state",
+        what="An empty ``paging_state`` is an ``InvalidPagingState``, which is a ``ValueError``.",
+        why=(
+            "It would mean the first page: a client that mangles its token would read that page "
+            "again for ever."
+        ),
+        do="Pass None for the first page.",
+    ),
+    Difference(
         key="sync-statements",
         what=(
             "``sync_table``, ``sync_type`` and ``create_keyspace_*`` return the statements that "

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import random
-import re
 from typing import TYPE_CHECKING, Any
 
+from cassandra._patterns import pattern
 from cassandra.consistency import ConsistencyLevel
 from cassandra.errors import WriteType
 
@@ -364,7 +364,7 @@ class LWTRetryPolicy(ExponentialBackoffRetryPolicy):
 
 _OVERLOADED = 0x1001  # the code of the server's error
 # Azure Cosmos DB says in a refusal how long to wait.
-_RETRY_AFTER = re.compile(r"RetryAfterMs\s*=\s*(\d[\d,]*)")
+_RETRY_AFTER = pattern(r"RetryAfterMs\s*=\s*(\d[\d,]*)")
 
 
 class RateLimitRetryPolicy(ExponentialBackoffRetryPolicy):

@@ -329,6 +329,17 @@ SEEN = [
         ),
     ),
     told(
+        "empty-paging-state",
+        seen=(
+            Seen(
+                r"core_data\.empty_settings",
+                r"show:paging_state$",
+                "",
+                r"error\(.*InvalidPagingState",
+            ),
+        ),
+    ),
+    told(
         "nulls-once",
         seen=(Seen(r"mapper_changes\.created_with_null", ""),),
     ),

@@ -19,6 +19,7 @@ OF_A_CALL = {
     "testing/fake/node.py",
     "testing/local.py",
     "testing/processes.py",
+    "testing/simulation/threads.py",  # one run in virtual time
 }
 LOCK = re.compile(r"= (?:threading\.)?(?:R?Lock|Condition)\(")
 

@@ -179,7 +179,7 @@ def test_bytes_that_are_no_text(files: Files) -> None:
     rows = files.read(content)
     assert (rows[0], rows[3]) == ((1, "a"), (4, "e"))
     assert "byte 0xff is not UTF-8" in str(rows[1])
-    assert str(rows[2]).endswith("byte 0xfe is not UTF-8 (line 5)")
+    assert str(rows[2]).startswith("byte 0xfe is not UTF-8: write encoding=")
     assert files.lines == [2, 3, 4, 6]
     assert files.raw[1][0] == "2"
 

@@ -123,7 +123,7 @@ def test_integers_are_no_dates() -> None:
         ("id|name", r"delimiter='\|'"),
         ("ID", r"columns=\{'id': 'ID'\}"),
         (" id", r"columns=\{'id': ' id'\}"),
-        ("nam", "did you mean 'name'"),
+        ("nmae", "did you mean 'name'"),
     ],
 )
 def test_what_a_name_that_the_table_does_not_have_may_mean(name: str, meant: str) -> None:

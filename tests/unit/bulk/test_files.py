@@ -56,10 +56,10 @@ def test_rows_and_their_lines(tmp_path: Path) -> None:
 
 
 FAILING: list[tuple[Any, str]] = [
-    ("[1]", "it is list, not an object of JSON"),
-    ('{"id"', "it is not JSON"),
+    ("[1]", "the line is a JSON array, not an object"),
+    ('{"id"', "the line is not JSON"),
     ('{"id": "x"}', "column 'id': 'x' is not an integer"),
-    (b'{"name": "\xff"}', "byte 0xff is not UTF-8"),
+    (b'{"name": "\xff"}', "byte 0xff is not UTF-8: write encoding="),
     ('{"id": 1, "name": [1]}', "column 'name': "),
 ]
 

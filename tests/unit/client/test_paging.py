@@ -12,6 +12,7 @@ from cassandra import aio
 from cassandra.client.paging import NextPage
 from cassandra.cluster import Cluster, Session
 from cassandra.errors import InvalidRequest, QueryExhausted
+from cassandra.protocol import InvalidPagingState
 from cassandra.query import SimpleStatement
 from cassandra.testing.fake import ErrorCode, FakeNode, Request, error, hold, paged
 
@@ -78,6 +79,17 @@ def test_a_page_ahead_that_failed_is_an_error_when_it_is_wanted(
         next(rows)
     # Asked for again, it goes on where it failed.
     assert [row.k for row in result] == list(range(PAGE, ROWS))
+
+
+@pytest.mark.parametrize("state", [b"", ""])
+def test_an_empty_paging_state_is_refused(node: FakeNode, session: Session, state: Any) -> None:
+    """A service that decodes a mangled token to nothing would answer with the first page again."""
+    with pytest.raises(InvalidPagingState, match="the paging state is empty") as caught:
+        session.execute(READ, paging_state=state)
+    assert isinstance(caught.value, ValueError)
+    with pytest.raises(InvalidPagingState, match="the paging state is empty"):
+        session.execute_async(READ, paging_state=state).result()
+    assert asked(node) == 0
 
 
 def test_callbacks_ask_for_pages_by_themselves(node: FakeNode, session: Session) -> None:

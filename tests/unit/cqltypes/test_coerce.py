@@ -203,3 +203,18 @@ def test_an_address_with_a_zone_is_refused(twins: Twins) -> None:
             codec.encode(make("fe80::1%eth0"))
     with pytest.raises(EncodeValueError, match="is not an IPv4 or IPv6 address"):
         codec.encode("fe80::1%eth0")
+
+
+@pytest.mark.parametrize("value", [1_764_000_000, 1_764_000_000.5])
+def test_seconds_in_place_of_milliseconds_are_warned_of(twins: Twins, value: float) -> None:
+    timestamp = t.TimestampType.build_codec(twins.codecs)
+    with pytest.warns(RuntimeWarning, match="multiply them by 1000") as warned:
+        assert timestamp.encode(value) == int(value).to_bytes(8, "big")
+    assert warned[0].filename == __file__
+
+
+@pytest.mark.parametrize("value", [0, -1_764_000_000, 86_400_000, 1_764_000_000_000])
+def test_other_milliseconds_are_not(twins: Twins, value: int) -> None:
+    assert t.TimestampType.build_codec(twins.codecs).encode(value) == value.to_bytes(
+        8, "big", signed=True
+    )

@@ -214,7 +214,7 @@ class TestSettings:
         ) as cluster:
             session = cluster.connect("")
             session.default_timeout = 5
-            session.execute("SELECT 1", paging_state=b"")
+            session.execute("SELECT 1", paging_state=None)
         assert [one.paging_state for one in node.queries("SELECT 1")] == [None]
 
     @pytest.mark.parametrize(

@@ -177,6 +177,7 @@ def test_the_fixture_of_asyncio(
         text=True,
         check=False,
         timeout=120,
+        cwd=tmp_path,  # Python looks in the working directory first
         env={
             **os.environ,
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
