@@ -204,4 +204,4 @@ def test_the_quickstart(node: LocalCluster, tmp_path: Path) -> None:
     assert "loaded   200 vectors" in done.stdout
     assert "read     200 rows" in done.stdout
     assert done.stdout.count("similarity 0.9") == 3
-    assert "Where to go next" in done.stdout
+    assert "docs/tutorial.rst builds a small service" in done.stdout
