@@ -50,18 +50,14 @@ GUARDED_BY = {
     "engine/control/query_fallback.py": "engine/control/test_fallback_requests.py",
     "engine/control/route_watch.py": "engine/control/test_client_routes.py",
     "engine/attempts.py": "engine/test_happy_path.py",
-    # Security: it needs certificates, which the tests of that package share.
-    "engine/tls.py": "security/test_tls.py",
     # Names that programs know, and parts of today's drivers that are not here.
     "_compat/": "drop_in/test_tracers.py",
     "engine/known_names.py": "drop_in/test_tracers.py",
     # The engine: what wires and drives the other parts, on fake nodes.
     "engine/core.py": "engine/hosts/test_watch_on_nodes.py",
-    "engine/handshake.py": "faults/test_faults_at_connect.py",
     "engine/prepare/sending.py": "client/test_batches.py",
     "engine/request_bodies.py": "engine/test_happy_path.py",
     "engine/resolving.py": "engine/test_happy_path.py",
-    "engine/session.py": "faults/test_faults_of_connections.py",
     # Rows of the schema tables, and pages by columns: from the bytes of a node to objects.
     "protocol/messages/streamed.py": "drop_in/test_handlers.py",
     "query/tables/": "query/tables/test_values.py",

@@ -8,6 +8,9 @@ import pytest
 
 from cassandra.testing.fake import FakeCluster
 from tests.unit.engine.faults import READ, number, three_nodes
+from tests.unit.security.conftest import authority, use
+
+__all__ = ["authority", "far", "nodes", "use"]
 
 
 @pytest.fixture

@@ -1,10 +1,456 @@
-"""What a subclass of a request may not do."""
+"""Refusals of hosts, and what is tried after them; keyspaces of connections."""
 
 from __future__ import annotations
 
+import asyncio
+import pickle
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
 import pytest
 
+from cassandra import ConsistencyLevel, ReadTimeout, Unavailable, WriteTimeout
 from cassandra.engine.request import Request
+from cassandra.errors import (
+    BindColumnsChanged,
+    ConnectionException,
+    DriverException,
+    FunctionFailure,
+    InvalidRequest,
+    NoHostAvailable,
+    OperationTimedOut,
+    ReadFailure,
+    WriteFailure,
+)
+from cassandra.policies.retry import FallthroughRetryPolicy, RetryPolicy
+from cassandra.policies.speculation import ConstantSpeculativeExecutionPolicy
+from cassandra.protocol.messages.errors import (
+    ErrorMessage,
+    IsBootstrappingErrorMessage,
+    OverloadedErrorMessage,
+    PreparedQueryNotFound,
+    ServerError,
+    TruncateError,
+)
+from cassandra.query import BatchStatement, SimpleStatement
+from cassandra.testing.fake import (
+    Answer,
+    ErrorCode,
+    FakeCluster,
+    FakeNode,
+    Opcode,
+    close,
+    error,
+    garbage,
+    half_frame,
+    hold,
+    message,
+    reset,
+    sequence,
+    silence,
+    void,
+)
+from tests.unit.engine.faults import (
+    READ,
+    SAFE,
+    connected,
+    fails,
+    number,
+    thread,
+    three_nodes,
+)
+
+pytestmark = pytest.mark.simulated
+
+UNSAFE = SimpleStatement(READ, is_idempotent=False)
+
+
+@pytest.fixture
+def nodes() -> Iterator[FakeCluster]:
+    with three_nodes() as cluster:
+        yield cluster
+
+
+def sent(nodes: FakeCluster) -> list[int]:
+    """The places of the nodes that `READ` came to, in its order."""
+    return [nodes.nodes.index(request.connection.node) for request in nodes.queries(READ)]
+
+
+# -- refusals --------------------------------------------------------------------------------------
+
+
+TRIED_ELSEWHERE = [
+    pytest.param(error(ErrorCode.OVERLOADED, "busy"), OverloadedErrorMessage, id="overloaded"),
+    pytest.param(
+        error(ErrorCode.IS_BOOTSTRAPPING, "joining"),
+        IsBootstrappingErrorMessage,
+        id="bootstrapping",
+    ),
+    pytest.param(error(ErrorCode.SERVER_ERROR, "oops"), ServerError, id="server error"),
+    pytest.param(error(ErrorCode.TRUNCATE_ERROR, "no"), TruncateError, id="truncate"),
+    pytest.param(close(), ConnectionException, id="close"),
+    pytest.param(reset(), ConnectionException, id="reset"),
+    pytest.param(half_frame(number(9), 11), ConnectionException, id="half"),
+]
+
+
+@pytest.mark.parametrize(("answer", "kind"), TRIED_ELSEWHERE)
+async def test_an_idempotent_statement_goes_to_the_next_host(
+    nodes: FakeCluster, answer: Answer, kind: type[Exception]
+) -> None:
+    nodes[0].prime(READ, answer, times=1)
+    async with connected(nodes) as (_, session):
+        result = await session.execute(SAFE)
+        assert result.one().k == 1
+        assert sent(nodes) == [0, 1]
+        assert [attempt.host.address for attempt in result.attempts] == nodes.contact_points[:2]
+        assert isinstance(result.attempts[0].error, kind)
+        assert [attempt.decision for attempt in result.attempts] == ["retry next host", None]
+        assert result.coordinator_host is not None
+        assert result.coordinator_host.address == nodes[1].address
+
+
+@pytest.mark.parametrize(("answer", "kind"), TRIED_ELSEWHERE)
+async def test_any_other_statement_is_sent_once(
+    nodes: FakeCluster, answer: Answer, kind: type[Exception]
+) -> None:
+    nodes[0].prime(READ, answer, times=1)
+    async with connected(nodes) as (_, session):
+        assert isinstance(await fails(session.execute(UNSAFE)), kind)
+        assert sent(nodes) == [0]
+
+
+@pytest.mark.parametrize("ending", [garbage(), reset()], ids=["garbage", "reset"])
+async def test_requests_that_are_not_idempotent_are_not_sent_again_when_the_connection_breaks(
+    nodes: FakeCluster, ending: Answer
+) -> None:
+    held = hold()
+    nodes[0].prime(READ, held)
+    nodes[0].prime("end", ending, times=1)
+    async with connected(nodes) as (_, session):
+        waiting = [session.execute(UNSAFE) for _ in range(20)]
+        await thread(held.wait, 20)
+        waiting.append(session.execute("end"))
+        for one in waiting:
+            assert isinstance(await fails(one), DriverException)
+        assert sent(nodes) == [0] * 20
+
+
+async def test_every_host_refuses_an_idempotent_statement(nodes: FakeCluster) -> None:
+    nodes.prime(READ, error(ErrorCode.OVERLOADED, "busy"))
+    async with connected(nodes) as (_, session):
+        failure = await fails(session.execute(SAFE))
+        assert isinstance(failure, OverloadedErrorMessage)
+        assert sent(nodes) == [0, 1, 2]
+
+
+async def test_every_connection_breaks_under_an_idempotent_statement(nodes: FakeCluster) -> None:
+    nodes.prime(READ, reset())
+    async with connected(nodes) as (_, session):
+        failure = await fails(session.execute(SAFE))
+        assert isinstance(failure, NoHostAvailable)
+        assert set(failure.errors) == {node.endpoint for node in nodes.nodes}
+        assert all(address in str(failure) for address in nodes.contact_points)
+        assert sent(nodes) == [0, 1, 2]
+
+
+async def test_unavailable_is_tried_on_one_more_host(nodes: FakeCluster) -> None:
+    refusal = error(ErrorCode.UNAVAILABLE, "too few", consistency=4, required=3, alive=2)
+    nodes[0].prime(READ, refusal, times=1)
+    async with connected(nodes) as (_, session):
+        assert (await session.execute(UNSAFE)).one().k == 1
+        nodes.prime(READ, refusal)
+        failure = await fails(session.execute(UNSAFE))
+        assert isinstance(failure, Unavailable)
+        assert (failure.consistency, failure.required_replicas, failure.alive_replicas) == (4, 3, 2)
+        assert sent(nodes) == [0, 1, 0, 1]
+
+
+async def test_read_time_outs(nodes: FakeCluster) -> None:
+    data_late = error(
+        ErrorCode.READ_TIMEOUT, "slow", consistency=4, received=2, blockfor=2, data_present=False
+    )
+    replicas_late = error(
+        ErrorCode.READ_TIMEOUT, "slow", consistency=4, received=1, blockfor=2, data_present=True
+    )
+    async with connected(nodes) as (_, session):
+        nodes[0].prime(READ, data_late, times=1)
+        assert (
+            await session.execute(UNSAFE)
+        ).one().k == 0  # enough replicas answered: once more, on the same host
+        nodes[0].prime(READ, data_late, times=2)
+        assert isinstance(await fails(session.execute(UNSAFE)), ReadTimeout)
+        nodes[0].prime(READ, replicas_late, times=1)
+        failure = await fails(session.execute(UNSAFE))
+        assert isinstance(failure, ReadTimeout)
+        assert (failure.received_responses, failure.required_responses, failure.data_retrieved) == (
+            1,
+            2,
+            True,
+        )
+        assert sent(nodes) == [0, 0, 0, 0, 0]
+
+
+async def test_write_time_outs(nodes: FakeCluster) -> None:
+    async with connected(nodes) as (_, session):
+        nodes[0].prime(
+            READ, error(ErrorCode.WRITE_TIMEOUT, "slow", write_type="BATCH_LOG"), times=1
+        )
+        assert (await session.execute(UNSAFE)).one().k == 0
+        for kind in ("SIMPLE", "BATCH", "UNLOGGED_BATCH", "COUNTER", "CAS", "VIEW", "CDC"):
+            nodes[0].prime(READ, error(ErrorCode.WRITE_TIMEOUT, "slow", write_type=kind), times=1)
+            failure = await fails(session.execute(UNSAFE))
+            assert isinstance(failure, WriteTimeout)
+            assert kind in str(failure)
+        assert set(sent(nodes)) == {0}
+
+
+@pytest.mark.parametrize("version", [4, 5])
+async def test_failures_are_not_tried_again(version: int) -> None:
+    with FakeNode(max_version=version) as node:
+        answer = sequence(
+            error(
+                ErrorCode.READ_FAILURE,
+                "r",
+                received=1,
+                blockfor=2,
+                failures={"127.0.0.9": 1},
+                data_present=True,
+            ),
+            error(
+                ErrorCode.WRITE_FAILURE,
+                "w",
+                received=1,
+                blockfor=2,
+                failures={"127.0.0.9": 2},
+                write_type="BATCH",
+            ),
+            error(
+                ErrorCode.FUNCTION_FAILURE,
+                "f",
+                keyspace="ks",
+                function="fn",
+                arg_types=["int", "text"],
+            ),
+        )
+        node.prime(READ, answer)
+        async with connected(node) as (_, session):
+            read = await fails(session.execute(SAFE))
+            assert isinstance(read, ReadFailure)
+            assert (read.failures, read.data_retrieved) == (1, True)
+            assert read.error_code_map == ({"127.0.0.9": 1} if version >= 5 else None)
+            write = await fails(session.execute(SAFE))
+            assert isinstance(write, WriteFailure)
+            assert write.failures == 1
+            function = await fails(session.execute(SAFE))
+            assert isinstance(function, FunctionFailure)
+            assert (function.keyspace, function.function, list(function.arg_types or ())) == (
+                "ks",
+                "fn",
+                ["int", "text"],
+            )
+            assert len(node.queries(READ)) == 3
+
+
+# -- retry policies --------------------------------------------------------------------------------
+
+
+class Decides(RetryPolicy):
+    """Gives the decisions that it was made with, and remembers what it was asked."""
+
+    def __init__(self, *decisions: Any) -> None:
+        self._decisions = list(decisions)
+        self.asked: list[tuple[str, int]] = []
+
+    def _decide(self, question: str, retry_num: int) -> Any:
+        self.asked.append((question, retry_num))
+        decision = self._decisions.pop(0)
+        if isinstance(decision, Exception):
+            raise decision
+        return decision
+
+    def on_read_timeout(self, query: Any, *args: Any, retry_num: int = -1, **kwargs: Any) -> Any:
+        return self._decide("read", retry_num)
+
+    def on_write_timeout(self, query: Any, *args: Any, retry_num: int = -1, **kwargs: Any) -> Any:
+        return self._decide("write", retry_num)
+
+    def on_unavailable(self, query: Any, *args: Any, retry_num: int = -1, **kwargs: Any) -> Any:
+        return self._decide("unavailable", retry_num)
+
+    def on_request_error(self, query: Any, *args: Any, retry_num: int = -1, **kwargs: Any) -> Any:
+        return self._decide("request", retry_num)
+
+
+QUESTIONS = [
+    pytest.param(error(ErrorCode.READ_TIMEOUT), "read", id="read"),
+    pytest.param(error(ErrorCode.WRITE_TIMEOUT), "write", id="write"),
+    pytest.param(error(ErrorCode.UNAVAILABLE), "unavailable", id="unavailable"),
+    pytest.param(error(ErrorCode.OVERLOADED), "request", id="overloaded"),
+    pytest.param(reset(), "request", id="reset"),
+]
+
+
+@pytest.mark.parametrize(("answer", "question"), QUESTIONS)
+async def test_what_a_policy_decides_is_done(
+    nodes: FakeCluster, answer: Answer, question: str
+) -> None:
+    policy = Decides(
+        (RetryPolicy.RETRY_NEXT_HOST, ConsistencyLevel.ONE),
+        (RetryPolicy.RETRY_NEXT_HOST, None),
+        (RetryPolicy.RETHROW, None),
+    )
+    nodes.prime(READ, answer)
+    async with connected(
+        nodes, {"retry_policy": policy, "consistency_level": ConsistencyLevel.ALL}
+    ) as (_, session):
+        await fails(session.execute(UNSAFE))
+        assert policy.asked == [(question, 0), (question, 1), (question, 2)]
+        assert sent(nodes) == [0, 1, 2]
+        levels = [request.consistency for request in nodes.queries(READ)]
+        assert levels == [ConsistencyLevel.ALL, ConsistencyLevel.ONE, ConsistencyLevel.ONE]
+
+
+async def test_the_same_host_again_with_another_consistency_level(nodes: FakeCluster) -> None:
+    policy = Decides((RetryPolicy.RETRY, ConsistencyLevel.TWO), (RetryPolicy.RETRY, None, 0.001))
+    nodes[0].prime(
+        READ, sequence(error(ErrorCode.UNAVAILABLE), error(ErrorCode.READ_TIMEOUT), number(5))
+    )
+    async with connected(nodes, {"retry_policy": policy}) as (_, session):
+        assert (await session.execute(UNSAFE)).one().k == 5
+        assert sent(nodes) == [0, 0, 0]
+        assert [request.consistency for request in nodes.queries(READ)][1:] == [2, 2]
+
+
+@pytest.mark.parametrize(("answer", "question"), QUESTIONS)
+async def test_an_error_that_a_policy_ignores_is_an_empty_result(
+    nodes: FakeCluster, answer: Answer, question: str
+) -> None:
+    nodes[0].prime(READ, answer, times=1)
+    async with connected(nodes, {"retry_policy": Decides((RetryPolicy.IGNORE, None))}) as (
+        _,
+        session,
+    ):
+        assert (await session.execute(UNSAFE)).all() == []
+        assert sent(nodes) == [0]
+
+
+@pytest.mark.parametrize(("answer", "question"), QUESTIONS)
+async def test_a_policy_that_fails_itself(
+    nodes: FakeCluster, answer: Answer, question: str
+) -> None:
+    """Its own error comes out, not dressed up as NoHostAvailable; and nothing hangs."""
+    nodes[0].prime(READ, answer, times=1)
+    async with connected(nodes, {"retry_policy": Decides(ZeroDivisionError("of mine"))}) as (
+        _,
+        session,
+    ):
+        assert isinstance(await fails(session.execute(UNSAFE)), ZeroDivisionError)
+        assert (await session.execute("anything")).all() == []
+
+
+async def test_a_deadline_covers_all_tries(nodes: FakeCluster) -> None:
+    nodes[0].prime(READ, error(ErrorCode.OVERLOADED))
+    nodes[1].prime(READ, silence())
+    async with connected(nodes) as (_, session):
+        failure = await fails(session.execute(SAFE, timeout=0.05))
+        assert isinstance(failure, OperationTimedOut)
+        assert nodes[1].endpoint in str(failure)
+        assert sent(nodes) == [0, 1]
+
+
+# -- speculative executions ------------------------------------------------------------------------
+
+
+SPECULATIVE: dict[str, Any] = {
+    "speculative_execution_policy": ConstantSpeculativeExecutionPolicy(0.01, 2)
+}
+
+
+async def test_a_speculative_twin_answers_first(nodes: FakeCluster) -> None:
+    held = hold(number(0))
+    nodes[0].prime(READ, held)
+    async with connected(nodes, SPECULATIVE) as (_, session):
+        result = await session.execute(SAFE)
+        assert result.one().k == 1
+        assert result.coordinator_host is not None
+        assert result.coordinator_host.address == nodes[1].address
+        held.release()  # nobody waits for it
+        assert (await session.execute("anything")).all() == []
+        pools = session._engine.pools.values()
+        assert sum(connection.in_flight for pool in pools for connection in pool.connections) == 0
+
+
+async def test_a_statement_that_is_not_idempotent_has_no_twin(nodes: FakeCluster) -> None:
+    held = hold(number(0))
+    nodes[0].prime(READ, held)
+    async with connected(nodes, SPECULATIVE) as (_, session):
+        failure = await fails(session.execute(UNSAFE, timeout=0.08))
+        assert isinstance(failure, OperationTimedOut)
+        assert sent(nodes) == [0]
+
+
+async def test_one_twin_fails_and_the_other_answers(nodes: FakeCluster) -> None:
+    held = hold(number(0))
+    nodes[0].prime(READ, held)
+    nodes[1].prime(READ, error(ErrorCode.OVERLOADED))
+    nodes[2].prime(READ, error(ErrorCode.OVERLOADED))
+    async with connected(nodes, SPECULATIVE) as (_, session):
+        waiting = session.execute(SAFE)
+        await thread(nodes[2].wait_for, lambda node: node.queries(READ))
+        held.release()
+        assert (await waiting).one().k == 0
+
+
+async def test_all_twins_fail(nodes: FakeCluster) -> None:
+    held = [hold() for _ in nodes.nodes]
+    for node, one in zip(nodes.nodes, held, strict=True):
+        node.prime(READ, one)
+    async with connected(nodes, SPECULATIVE) as (_, session):
+        waiting = asyncio.ensure_future(fails(session.execute(SAFE)))
+        for one in held:
+            await thread(one.wait)
+        for one in held:
+            one.release(error(ErrorCode.OVERLOADED, "busy"))
+        assert isinstance(await waiting, OverloadedErrorMessage)
+
+
+async def test_the_server_s_own_refusals_come_out_as_they_are(nodes: FakeCluster) -> None:
+    special = (ErrorCode.UNPREPARED, ErrorCode.RATE_LIMITED, ErrorCode.ALREADY_EXISTS)
+    codes = [code for code in ErrorCode if code not in special]
+    async with connected(nodes, {"retry_policy": FallthroughRetryPolicy()}) as (_, session):
+        for code in codes:
+            nodes[0].prime(READ, error(code, f"this is {code:04x}"), times=1)
+            failure = await fails(session.execute(SAFE))
+            assert isinstance(failure, (DriverException, ErrorMessage))
+            assert f"this is {code:04x}" in str(failure)
+            assert not isinstance(failure, NoHostAvailable)
+        assert len(sent(nodes)) == len(codes)
+
+
+@pytest.mark.parametrize(
+    "code", [ErrorCode.SERVER_ERROR, ErrorCode.OVERLOADED, ErrorCode.TRUNCATE_ERROR]
+)
+async def test_a_refusal_that_is_not_tried_elsewhere_is_of_both_classes(
+    nodes: FakeCluster, code: ErrorCode
+) -> None:
+    """Other drivers try it on all hosts, idempotent or not, and raise NoHostAvailable."""
+    async with connected(nodes) as (_, session):
+        nodes[0].prime(READ, error(code, "that failed"), times=1)
+        failure = await fails(session.execute(READ))
+        assert isinstance(failure, NoHostAvailable)
+        assert isinstance(failure, ErrorMessage)
+        (reason,) = failure.errors.values()
+        assert type(reason).__name__ == type(failure).__name__
+        assert isinstance(failure, type(reason))
+        assert (failure.code, failure.message) == (reason.code, reason.message)
+        assert "that failed" in str(failure)
+        again = pickle.loads(pickle.dumps(failure))
+        assert (str(again), isinstance(again, type(reason))) == (str(failure), True)
+        assert len(sent(nodes)) == 1
+
+
+# -- subclasses -----------------------------------------------------------------------------------
 
 STEPS = [
     "choose", "end", "fail", "finish", "learn", "on_answer", "send", "send_to", "try_next_host",
@@ -20,3 +466,123 @@ def test_steps_that_are_not_called_by_name_are_not_overridden(name: str) -> None
     beside = type("Beside", (), {name: lambda self: None})
     with pytest.raises(TypeError, match=f"Mixed overrides {name}, which the compiled base class"):
         type("Mixed", (beside, Request), {})
+
+
+# -- prepared again --------------------------------------------------------------------------------
+
+
+OTHER = "SELECT k FROM other"
+INSERT = "INSERT INTO t (k) VALUES (?)"
+
+
+@pytest.fixture(params=[3, 4, 5], ids=["v3", "v4", "v5"])
+async def node(request: pytest.FixtureRequest) -> AsyncIterator[FakeNode]:
+    """A node of each protocol version that keeps to the rules but where a test says otherwise."""
+    with FakeNode(max_version=request.param) as running:
+        running.prime(OTHER, number(1))
+        yield running
+        assert running.malformed == []
+
+
+async def test_a_forgotten_statement_is_prepared_again(node: FakeNode) -> None:
+    async with connected(node) as (_, session):
+        statement = await session.prepare(INSERT)
+        await session.execute(statement, (1,))
+        node.forget_prepared()
+        result = await session.execute(statement, (2,))
+        assert node.count(Opcode.PREPARE) == 2
+        assert [request.values for request in node.queries()] == [
+            [b"\0\0\0\1"],
+            [b"\0\0\0\2"],
+            [b"\0\0\0\2"],
+        ]
+        assert len(result.attempts) == 1
+
+
+async def test_a_statement_that_is_forgotten_again_and_again(node: FakeNode) -> None:
+    """At most one PREPARE an attempt, then the server's error: no endless loop."""
+    async with connected(node) as (_, session):
+        statement = await session.prepare(INSERT)
+        node.prime(INSERT, error(ErrorCode.UNPREPARED, "never heard of it"))
+        failure = await fails(session.execute(statement, (1,)))
+        assert isinstance(failure, PreparedQueryNotFound)
+        assert "never heard of it" in str(failure)
+        assert (node.count(Opcode.PREPARE), node.count(Opcode.EXECUTE)) == (2, 2)
+
+
+async def test_a_batch_of_forgotten_statements(node: FakeNode) -> None:
+    async with connected(node) as (_, session):
+        statements = [
+            await session.prepare(f"INSERT INTO t{number} (k) VALUES (?)") for number in range(3)
+        ]
+        batch = BatchStatement()
+        for statement in statements:
+            batch.add(statement, (5,))
+        node.forget_prepared()
+        await session.execute(batch)
+        assert sorted(node.prepared) == [
+            f"INSERT INTO t{number} (k) VALUES (?)" for number in range(3)
+        ]
+        assert [one.values for one in node.queries()[-1].statements] == [[b"\0\0\0\5"]] * 3
+
+
+async def test_bind_columns_that_have_changed_are_not_sent_old_bytes(node: FakeNode) -> None:
+    async with connected(node) as (_, session):
+        statement = await session.prepare(INSERT)
+        node.forget_prepared()
+        node.prime_prepare(INSERT, [("k", "bigint")])
+        await session.execute(statement, (1,))
+        executed = [one.values for one in node.requests if one.opcode == Opcode.EXECUTE]
+        assert executed == [[b"\0\0\0\1"], [b"\0\0\0\0\0\0\0\1"]]
+        # What is no value of the new type is refused, and not sent.
+        node.prime_prepare(INSERT, [("k", "text")])
+        node.forget_prepared()
+        failure = await fails(session.execute(statement, (1,)))
+        assert isinstance(failure, BindColumnsChanged)
+        assert "k int -> k varchar" in str(failure)
+        assert "INSERT INTO t" in str(failure)
+        assert node.requests[-1].opcode != Opcode.EXECUTE
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (error(ErrorCode.INVALID, "table t is gone"), InvalidRequest),
+        (reset(), ConnectionException),
+        (void(), DriverException),
+        (message(Opcode.RESULT, b"\0\0\0\x04\0"), DriverException),
+    ],
+    ids=["refused", "reset", "void", "cut"],
+)
+async def test_what_may_happen_while_it_is_prepared_again(
+    node: FakeNode, answer: Answer, kind: type[Exception]
+) -> None:
+    async with connected(node) as (_, session):
+        statement = await session.prepare(INSERT)
+        node.forget_prepared()
+        node.prime(Opcode.PREPARE, answer, times=1)
+        assert isinstance(await fails(session.execute(statement, (1,))), kind)
+        assert (await session.execute(OTHER)).one().k == 1
+
+
+async def test_a_time_out_while_it_is_prepared_again(node: FakeNode) -> None:
+    async with connected(node) as (_, session):
+        statement = await session.prepare(INSERT)
+        node.forget_prepared()
+        node.prime(Opcode.PREPARE, silence(), times=1)
+        assert isinstance(
+            await fails(session.execute(statement, (1,), timeout=0.05)), OperationTimedOut
+        )
+        await session.execute(statement, (1,))
+
+
+async def test_another_id_after_preparing_again_is_taken_over(node: FakeNode) -> None:
+    async with connected(node) as (_, session):
+        statement = await session.prepare(INSERT)
+        node.forget_prepared()
+        node.prime_prepare(INSERT, [("k", "int")], query_id=b"another")
+        await session.execute(statement, (1,))
+        assert node.queries()[-1].query_id == b"another"
+        await session.execute(statement, (2,))
+        assert node.queries()[-1].query_id == b"another"
+        assert node.count(Opcode.PREPARE) == 2

@@ -15,20 +15,14 @@ from typing import Any
 import pytest
 
 from cassandra.errors import (
-    BindColumnsChanged,
     ConnectionException,
-    ConnectionShutdown,
     DriverException,
-    InvalidRequest,
-    NoConnectionsAvailable,
     NoHostAvailable,
     OperationTimedOut,
 )
-from cassandra.protocol.messages.errors import PreparedQueryNotFound
-from cassandra.query import BatchStatement, SimpleStatement
+from cassandra.query import SimpleStatement
 from cassandra.testing.fake import (
     Answer,
-    ErrorCode,
     FakeCluster,
     FakeNode,
     Opcode,
@@ -36,7 +30,6 @@ from cassandra.testing.fake import (
     corrupted,
     dribble,
     duplicate,
-    error,
     garbage,
     half_frame,
     hold,
@@ -47,7 +40,6 @@ from cassandra.testing.fake import (
     raw,
     reset,
     rows,
-    silence,
     void,
 )
 from tests.unit.engine.faults import (
@@ -304,64 +296,6 @@ async def test_cancelling_a_cursor_between_pages(node: FakeNode) -> None:
         assert only_connection(session).in_flight == 0
 
 
-async def test_a_connection_with_too_many_orphans_is_replaced(node: FakeNode) -> None:
-    """Its other requests go on; only then is it closed."""
-    late, going_on = hold(number(13)), hold(number(7))
-    node.prime(READ, late)
-    node.prime("go on", going_on)
-    async with connected(node) as (_, session):
-        before = only_connection(session)
-        before.set_stream_limit(10)
-        under_way = session.execute("go on")
-        await thread(going_on.wait)
-        waiting = [session.execute(READ, timeout=0.03) for _ in range(9)]
-        for one in waiting:
-            assert isinstance(await fails(one), OperationTimedOut)
-        await thread(late.wait, 9)
-        going_on.release()
-        assert (await under_way).one().k == 7
-        assert (await session.execute(OTHER)).one().k == 1
-        assert only_connection(session) is not before
-        late.release_all()
-        await thread(node.wait_for, lambda node: len(node.connections) == 2)
-        assert before.closed
-
-
-async def test_a_connection_that_has_nothing_but_orphans_is_replaced(node: FakeNode) -> None:
-    """Nothing comes over it any more that could make anybody look at it."""
-    node.prime(READ, silence())
-    async with connected(node) as (_, session):
-        only_connection(session).set_stream_limit(10)
-        for one in [session.execute(READ, timeout=0.03) for _ in range(10)]:
-            assert isinstance(await fails(one), OperationTimedOut)
-        assert (await session.execute(OTHER, timeout=2.0)).one().k == 1
-
-
-async def test_shutdown_with_requests_under_way(node: FakeNode) -> None:
-    held = hold()
-    node.prime(READ, held)
-    async with connected(node) as (cluster, session):
-        waiting = [session.execute(READ) for _ in range(50)]
-        await thread(held.wait, 50)
-        await cluster.shutdown()
-        for one in waiting:
-            assert isinstance(await fails(one), ConnectionShutdown)
-        assert isinstance(await fails(session.execute(OTHER)), ConnectionShutdown)
-    await thread(node.wait_for, lambda node: not node.connections)
-
-
-async def test_session_shutdown_leaves_the_others_alone(node: FakeNode) -> None:
-    held = hold()
-    node.prime(READ, held)
-    async with connected(node) as (cluster, session):
-        other = await cluster.connect()
-        waiting = session.execute(READ)
-        await thread(held.wait)
-        await session.shutdown()
-        assert isinstance(await fails(waiting), ConnectionShutdown)
-        assert (await other.execute(OTHER)).one().k == 1
-
-
 # -- back-pressure ---------------------------------------------------------------------------------
 
 
@@ -384,47 +318,6 @@ async def test_a_server_that_stops_reading_stops_the_senders(node: FakeNode) -> 
             await one
         assert connection.has_room
         assert len(node.queries(text)) == 1000
-
-
-async def test_requests_that_wait_for_room_time_out(node: FakeNode) -> None:
-    held = hold(number(7))
-    node.prime(READ, held)
-    async with connected(node) as (_, session):
-        only_connection(session).set_stream_limit(2)
-        first = [session.execute(READ) for _ in range(2)]
-        await thread(held.wait, 2)
-        failure = await fails(session.execute(OTHER, timeout=0.03))
-        assert isinstance(failure, OperationTimedOut)
-        later = session.execute(OTHER)
-        held.release_all()
-        assert [(await one).one().k for one in first] == [7, 7]
-        assert (await later).one().k == 1
-        assert len(node.queries(OTHER)) == 1
-
-
-async def test_no_more_requests_wait_for_room_than_may(
-    node: FakeNode, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("cassandra.engine.pools.pool.LOOK_THROUGH_INTERVAL", 0.0)
-    held = hold(number(7))
-    node.prime(READ, held)
-    async with connected(node, max_waiting_requests=2) as (_, session):
-        only_connection(session).set_stream_limit(1)
-        first = session.execute(READ)
-        await thread(held.wait, 1)
-        waiting = [asyncio.ensure_future(session.execute(OTHER)) for _ in range(2)]
-        failure = await fails(session.execute(OTHER))
-        assert isinstance(failure, NoHostAvailable)
-        (error,) = failure.errors.values()
-        assert isinstance(error, NoConnectionsAvailable)
-        assert "2 requests wait already, as many as may (max_waiting_requests)" in str(error)
-        # One that is given up leaves its place to another.
-        waiting[0].cancel()
-        later = session.execute(OTHER)
-        held.release_all()
-        assert (await first).one().k == 7
-        assert [(await one).one().k for one in (waiting[1], later)] == [1, 1]
-        assert len(node.queries(OTHER)) == 2
 
 
 # -- prepared statements ---------------------------------------------------------------------------
@@ -463,110 +356,6 @@ async def test_a_cancelled_prepare_does_not_take_the_others_with_it(node: FakeNo
             await tasks[0]
         one.release(message(Opcode.RESULT, prepared_body(one.request.version)))
         assert [(await task).query_id for task in tasks[1:]] == [b"id", b"id"]
-
-
-async def test_a_forgotten_statement_is_prepared_again(node: FakeNode) -> None:
-    async with connected(node) as (_, session):
-        statement = await session.prepare(INSERT)
-        await session.execute(statement, (1,))
-        node.forget_prepared()
-        result = await session.execute(statement, (2,))
-        assert node.count(Opcode.PREPARE) == 2
-        assert [request.values for request in node.queries()] == [
-            [b"\0\0\0\1"],
-            [b"\0\0\0\2"],
-            [b"\0\0\0\2"],
-        ]
-        assert len(result.attempts) == 1
-
-
-async def test_a_statement_that_is_forgotten_again_and_again(node: FakeNode) -> None:
-    """At most one PREPARE an attempt, then the server's error: no endless loop."""
-    async with connected(node) as (_, session):
-        statement = await session.prepare(INSERT)
-        node.prime(INSERT, error(ErrorCode.UNPREPARED, "never heard of it"))
-        failure = await fails(session.execute(statement, (1,)))
-        assert isinstance(failure, PreparedQueryNotFound)
-        assert "never heard of it" in str(failure)
-        assert (node.count(Opcode.PREPARE), node.count(Opcode.EXECUTE)) == (2, 2)
-
-
-async def test_a_batch_of_forgotten_statements(node: FakeNode) -> None:
-    async with connected(node) as (_, session):
-        statements = [
-            await session.prepare(f"INSERT INTO t{number} (k) VALUES (?)") for number in range(3)
-        ]
-        batch = BatchStatement()
-        for statement in statements:
-            batch.add(statement, (5,))
-        node.forget_prepared()
-        await session.execute(batch)
-        assert sorted(node.prepared) == [
-            f"INSERT INTO t{number} (k) VALUES (?)" for number in range(3)
-        ]
-        assert [one.values for one in node.queries()[-1].statements] == [[b"\0\0\0\5"]] * 3
-
-
-async def test_bind_columns_that_have_changed_are_not_sent_old_bytes(node: FakeNode) -> None:
-    async with connected(node) as (_, session):
-        statement = await session.prepare(INSERT)
-        node.forget_prepared()
-        node.prime_prepare(INSERT, [("k", "bigint")])
-        await session.execute(statement, (1,))
-        executed = [one.values for one in node.requests if one.opcode == Opcode.EXECUTE]
-        assert executed == [[b"\0\0\0\1"], [b"\0\0\0\0\0\0\0\1"]]
-        # What is no value of the new type is refused, and not sent.
-        node.prime_prepare(INSERT, [("k", "text")])
-        node.forget_prepared()
-        failure = await fails(session.execute(statement, (1,)))
-        assert isinstance(failure, BindColumnsChanged)
-        assert "k int -> k varchar" in str(failure)
-        assert "INSERT INTO t" in str(failure)
-        assert node.requests[-1].opcode != Opcode.EXECUTE
-
-
-@pytest.mark.parametrize(
-    ("answer", "kind"),
-    [
-        (error(ErrorCode.INVALID, "table t is gone"), InvalidRequest),
-        (reset(), ConnectionException),
-        (void(), DriverException),
-        (message(Opcode.RESULT, b"\0\0\0\x04\0"), DriverException),
-    ],
-    ids=["refused", "reset", "void", "cut"],
-)
-async def test_what_may_happen_while_it_is_prepared_again(
-    node: FakeNode, answer: Answer, kind: type[Exception]
-) -> None:
-    async with connected(node) as (_, session):
-        statement = await session.prepare(INSERT)
-        node.forget_prepared()
-        node.prime(Opcode.PREPARE, answer, times=1)
-        assert isinstance(await fails(session.execute(statement, (1,))), kind)
-        assert (await session.execute(OTHER)).one().k == 1
-
-
-async def test_a_time_out_while_it_is_prepared_again(node: FakeNode) -> None:
-    async with connected(node) as (_, session):
-        statement = await session.prepare(INSERT)
-        node.forget_prepared()
-        node.prime(Opcode.PREPARE, silence(), times=1)
-        assert isinstance(
-            await fails(session.execute(statement, (1,), timeout=0.05)), OperationTimedOut
-        )
-        await session.execute(statement, (1,))
-
-
-async def test_another_id_after_preparing_again_is_taken_over(node: FakeNode) -> None:
-    async with connected(node) as (_, session):
-        statement = await session.prepare(INSERT)
-        node.forget_prepared()
-        node.prime_prepare(INSERT, [("k", "int")], query_id=b"another")
-        await session.execute(statement, (1,))
-        assert node.queries()[-1].query_id == b"another"
-        await session.execute(statement, (2,))
-        assert node.queries()[-1].query_id == b"another"
-        assert node.count(Opcode.PREPARE) == 2
 
 
 def speaks(version: int, extension: bool) -> FakeNode:

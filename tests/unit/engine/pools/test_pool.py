@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Iterator
+from itertools import repeat
+from typing import Any
 
 import pytest
 
-from cassandra.errors import ConnectionException, OperationTimedOut
-from cassandra.policies import HostDistance
+from cassandra.engine.connection import Connection
+from cassandra.engine.endpoint import DefaultEndPoint
+from cassandra.engine.pools.pool import HostPool, PoolOwner
+from cassandra.errors import (
+    ConnectionException,
+    NoConnectionsAvailable,
+    NoHostAvailable,
+    OperationTimedOut,
+)
+from cassandra.metadata.host import Host
+from cassandra.policies import HostDistance, ReconnectionPolicy
 from cassandra.testing import FakeNode
-from cassandra.testing.fake import hold, silence
-from tests.unit.engine.faults import READ, WAIT, connected, number, thread
+from cassandra.testing.fake import Message, Opcode, Request, hold, message, silence
+from tests.unit.engine.faults import READ, WAIT, connected, fails, number, only_connection, thread
 from tests.waiting import until_on_loop
 
 pytestmark = pytest.mark.simulated
@@ -93,3 +105,261 @@ async def test_a_time_out_names_the_statement_and_the_host() -> None:
                 assert repr(text) in str(caught.value)
                 assert node.address in str(caught.value)
                 assert "secret" not in str(caught.value)
+
+
+OTHER = "SELECT k FROM other"
+
+
+@pytest.fixture(params=[3, 4, 5], ids=["v3", "v4", "v5"])
+async def node(request: pytest.FixtureRequest) -> AsyncIterator[FakeNode]:
+    """A node of each protocol version that keeps to the rules but where a test says otherwise."""
+    with FakeNode(max_version=request.param) as running:
+        running.prime(OTHER, number(1))
+        yield running
+        assert running.malformed == []
+
+
+async def test_a_connection_with_too_many_orphans_is_replaced(node: FakeNode) -> None:
+    """Its other requests go on; only then is it closed."""
+    late, going_on = hold(number(13)), hold(number(7))
+    node.prime(READ, late)
+    node.prime("go on", going_on)
+    async with connected(node) as (_, session):
+        before = only_connection(session)
+        before.set_stream_limit(10)
+        under_way = session.execute("go on")
+        await thread(going_on.wait)
+        waiting = [session.execute(READ, timeout=0.03) for _ in range(9)]
+        for one in waiting:
+            assert isinstance(await fails(one), OperationTimedOut)
+        await thread(late.wait, 9)
+        going_on.release()
+        assert (await under_way).one().k == 7
+        assert (await session.execute(OTHER)).one().k == 1
+        assert only_connection(session) is not before
+        late.release_all()
+        await thread(node.wait_for, lambda node: len(node.connections) == 2)
+        assert before.closed
+
+
+async def test_a_connection_that_has_nothing_but_orphans_is_replaced(node: FakeNode) -> None:
+    """Nothing comes over it any more that could make anybody look at it."""
+    node.prime(READ, silence())
+    async with connected(node) as (_, session):
+        only_connection(session).set_stream_limit(10)
+        for one in [session.execute(READ, timeout=0.03) for _ in range(10)]:
+            assert isinstance(await fails(one), OperationTimedOut)
+        assert (await session.execute(OTHER, timeout=2.0)).one().k == 1
+
+
+async def test_requests_that_wait_for_room_time_out(node: FakeNode) -> None:
+    held = hold(number(7))
+    node.prime(READ, held)
+    async with connected(node) as (_, session):
+        only_connection(session).set_stream_limit(2)
+        first = [session.execute(READ) for _ in range(2)]
+        await thread(held.wait, 2)
+        failure = await fails(session.execute(OTHER, timeout=0.03))
+        assert isinstance(failure, OperationTimedOut)
+        later = session.execute(OTHER)
+        held.release_all()
+        assert [(await one).one().k for one in first] == [7, 7]
+        assert (await later).one().k == 1
+        assert len(node.queries(OTHER)) == 1
+
+
+async def test_no_more_requests_wait_for_room_than_may(
+    node: FakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cassandra.engine.pools.pool.LOOK_THROUGH_INTERVAL", 0.0)
+    held = hold(number(7))
+    node.prime(READ, held)
+    async with connected(node, max_waiting_requests=2) as (_, session):
+        only_connection(session).set_stream_limit(1)
+        first = session.execute(READ)
+        await thread(held.wait, 1)
+        waiting = [asyncio.ensure_future(session.execute(OTHER)) for _ in range(2)]
+        failure = await fails(session.execute(OTHER))
+        assert isinstance(failure, NoHostAvailable)
+        (error,) = failure.errors.values()
+        assert isinstance(error, NoConnectionsAvailable)
+        assert "2 requests wait already, as many as may (max_waiting_requests)" in str(error)
+        # One that is given up leaves its place to another.
+        waiting[0].cancel()
+        later = session.execute(OTHER)
+        held.release_all()
+        assert (await first).one().k == 7
+        assert [(await one).one().k for one in (waiting[1], later)] == [1, 1]
+        assert len(node.queries(OTHER)) == 2
+
+
+async def test_a_connection_too_many_ends_with_its_last_request() -> None:
+    with FakeNode() as node:
+        held = hold(number(7))
+        node.prime(READ, held)
+        async with connected(node, connections_per_host=2) as (cluster, session):
+            (pool,) = session._engine.pools.values()
+            requests = [asyncio.ensure_future(session.execute(READ)) for _ in range(2)]
+            await thread(held.wait, 2)
+            busy = list(pool.connections)
+            assert [connection.in_flight for connection in busy] == [1, 1]
+            cluster.set_core_connections_per_host(HostDistance.LOCAL, 1)
+            assert len(pool.connections) == 1
+            assert not any(connection.closed for connection in busy)
+            held.open()
+            assert [(await request).one().k for request in requests] == [7, 7]
+            await node.wait_until(lambda node: len(node.connections) == 2)
+            assert not only_connection(session).closed
+
+
+async def test_a_pool_that_shrinks_while_it_opens_keeps_its_size() -> None:
+    with FakeNode() as node:
+        async with connected(node) as (cluster, session):
+            cluster.set_core_connections_per_host(HostDistance.LOCAL, 6)
+            await node.wait_until(lambda node: node.opened >= 3)
+            cluster.set_core_connections_per_host(HostDistance.LOCAL, 2)
+            (pool,) = session._engine.pools.values()
+            await pool.fill()
+            assert len(pool.connections) == 2
+            await node.wait_until(lambda node: len(node.connections) == 3)
+
+
+async def test_a_pool_that_lacks_connections_gets_them_by_the_reconnection_policy() -> None:
+    with FakeNode() as node:
+        schedules = []
+
+        class Patient(ReconnectionPolicy):
+            def new_schedule(self) -> Iterator[float]:
+                schedules.append(self)
+                yield 0.0
+                node.accept_connections()
+                yield 0.0
+
+        async with connected(node, connections_per_host=3, reconnection_policy=Patient()) as (
+            _,
+            session,
+        ):
+            (pool,) = session._engine.pools.values()
+            for times in (1, 2):
+                node.refuse_connections()
+                opened = node.opened
+                for connection in pool.connections[:2]:
+                    connection.close(ConnectionException("lost"))
+                await node.wait_until(lambda node, opened=opened: node.opened == opened + 2)  # type: ignore[misc]
+                await node.wait_until(lambda node: len(node.connections) == 4)
+                assert len(schedules) == times
+                await pool.fill()
+                assert len(pool.connections) == 3
+        assert pool.closed
+
+
+HOST = Host(DefaultEndPoint("127.0.0.1"))
+
+
+def opened() -> Connection:
+    return Connection(HOST.endpoint, 4, asyncio.get_running_loop())
+
+
+def is_filled(pool: HostPool) -> bool:
+    return pool._filling is None or pool._filling.done()
+
+
+def pool_of(size: int, open_connection: Any, new_schedule: Any = lambda: repeat(0.0)) -> HostPool:
+    """A pool that opens what is missing without delay, and is closed when it fails."""
+
+    def fails(pool: HostPool, error: Exception) -> None:
+        pool.close(error)
+
+    owner = PoolOwner(open_connection, fails, asyncio.ensure_future, new_schedule, 1000)
+    return HostPool(HOST, HostDistance.LOCAL, size, owner)
+
+
+@pytest.mark.parametrize("after", [0, 1], ids=["before the pool has it", "after"])
+async def test_a_pool_is_not_ready_with_a_connection_that_is_lost_at_once(after: int) -> None:
+    """Else nobody would open another one: the host would be up, without connections, for ever."""
+
+    async def lost(host: Any) -> Connection:
+        connection = opened()
+        error = ConnectionException("lost")
+        if after:
+            asyncio.get_running_loop().call_soon(connection.close, error)
+        else:
+            connection.close(error)
+        return connection
+
+    pool = pool_of(1, lost)
+    with pytest.raises(ConnectionException):
+        await pool.fill()
+    pool.close()
+
+
+async def test_a_pool_replaces_a_connection_that_is_lost_while_others_are_opened() -> None:
+    first, may_go_on, made = opened(), asyncio.Event(), []
+
+    async def open_connection(host: Any) -> Connection:
+        made.append(host)
+        if len(made) == 1:
+            return first
+        await may_go_on.wait()
+        return opened()
+
+    pool = pool_of(2, open_connection)
+    filling = asyncio.ensure_future(pool.fill())
+    await until_on_loop(lambda: len(made) == 2 and pool.connections == [first])
+    first.close(ConnectionException("lost"))
+    may_go_on.set()
+    await filling
+    await until_on_loop(lambda: len(pool.connections) == 2)
+    assert len(made) == 3
+    pool.close()
+
+
+async def test_a_host_that_dropped_connections_at_once_is_used_again_when_it_keeps_them() -> None:
+    with FakeNode() as node:
+        node.prime(READ, number(7))
+        async with connected(node) as (_, session):
+
+            def ready_and_gone(request: Request) -> Message:
+                node.loop.call_soon(request.connection.end)
+                return message(Opcode.READY, b"")
+
+            prime = node.prime(Opcode.STARTUP, ready_and_gone)
+            await thread(node.drop_connections)
+            await node.wait_until(lambda node: prime.used >= 20)
+            prime.remove()
+
+            async def answer() -> Any:
+                while True:
+                    try:
+                        return await session.execute(READ)
+                    except (
+                        ConnectionException,
+                        NoHostAvailable,
+                    ):  # of the last one that is dropped
+                        await asyncio.sleep(0)
+
+            assert (await asyncio.wait_for(answer(), WAIT)).one().k == 7
+
+
+async def test_a_pool_whose_further_connections_never_last_is_no_storm(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("cassandra.engine.pools.pool.SHORT_LIFE", 3600.0)
+    delays: list[float] = []
+
+    async def open_connection(host: Any) -> Connection:
+        return opened()
+
+    def schedule() -> Iterator[float]:
+        delays.append(0.0)
+        yield 0.0
+
+    pool = pool_of(2, open_connection, schedule)
+    await pool.fill()
+    for _ in range(6):
+        pool.connections[-1].close(ConnectionException("lost"))
+        # Until the task has ended, too: a loss meanwhile is one more reason to fill.
+        await until_on_loop(lambda: len(pool.connections) == 2 and is_filled(pool))
+    # The first two are opened again at once, each of the others after a delay.
+    assert len(delays) == 4
+    pool.close()

@@ -16,9 +16,8 @@ from cassandra.errors import ConnectionException, NoHostAvailable
 from cassandra.ssl_session_cache import SSLSessionCache
 from cassandra.testing.fake import FakeNode
 from cassandra.tls import ReloadingContext
-
-from .certificates import DAY, Authority
-from .conftest import Use, fake
+from tests.unit.security.certificates import DAY, Authority
+from tests.unit.security.conftest import Use, fake
 
 HOST = "127.0.0.1"
 

@@ -1,0 +1,109 @@
+"""Sessions of a cluster: opened, closed, and their keyspace."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+from cassandra.errors import ConnectionShutdown
+from cassandra.policies.retry import FallthroughRetryPolicy
+from cassandra.query import SimpleStatement
+from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, error, hold
+from tests.unit.engine.faults import (
+    READ,
+    SAFE,
+    InOrder,
+    connected,
+    fails,
+    number,
+    thread,
+    three_nodes,
+)
+from tests.waiting import until_on_loop
+
+pytestmark = pytest.mark.simulated
+
+OTHER = "SELECT k FROM other"
+UNSAFE = SimpleStatement(READ, is_idempotent=False)
+
+
+@pytest.fixture(params=[3, 4, 5], ids=["v3", "v4", "v5"])
+async def node(request: pytest.FixtureRequest) -> AsyncIterator[FakeNode]:
+    """A node of each protocol version that keeps to the rules but where a test says otherwise."""
+    with FakeNode(max_version=request.param) as running:
+        running.prime(OTHER, number(1))
+        yield running
+        assert running.malformed == []
+
+
+async def test_shutdown_with_requests_under_way(node: FakeNode) -> None:
+    held = hold()
+    node.prime(READ, held)
+    async with connected(node) as (cluster, session):
+        waiting = [session.execute(READ) for _ in range(50)]
+        await thread(held.wait, 50)
+        await cluster.shutdown()
+        for one in waiting:
+            assert isinstance(await fails(one), ConnectionShutdown)
+        assert isinstance(await fails(session.execute(OTHER)), ConnectionShutdown)
+    await thread(node.wait_for, lambda node: not node.connections)
+
+
+async def test_session_shutdown_leaves_the_others_alone(node: FakeNode) -> None:
+    held = hold()
+    node.prime(READ, held)
+    async with connected(node) as (cluster, session):
+        other = await cluster.connect()
+        waiting = session.execute(READ)
+        await thread(held.wait)
+        await session.shutdown()
+        assert isinstance(await fails(waiting), ConnectionShutdown)
+        assert (await other.execute(OTHER)).one().k == 1
+
+
+@pytest.fixture
+def nodes() -> Iterator[FakeCluster]:
+    with three_nodes() as cluster:
+        yield cluster
+
+
+async def test_a_keyspace_is_used_on_every_connection(nodes: FakeCluster) -> None:
+    async with connected(nodes) as (_, session):
+        await session.set_keyspace("ks")
+        used = [
+            connection.keyspace
+            for node in nodes.nodes
+            for connection in node.connections
+            if not connection.event_types
+        ]
+        assert used == ["ks"] * 3
+        await thread(nodes[0].drop_connections)
+        await until_on_loop(
+            lambda: any(not connection.event_types for connection in nodes[0].connections)
+        )
+        assert (await session.execute(SAFE)) is not None
+        await until_on_loop(
+            lambda: [c.keyspace for c in nodes[0].connections if not c.event_types] == ["ks"]
+        )
+
+
+async def test_a_connection_that_cannot_use_the_keyspace_is_not_used(nodes: FakeCluster) -> None:
+    nodes[0].prime('USE "ks"', error(ErrorCode.INVALID, "Keyspace 'ks' does not exist"))
+    async with connected(
+        nodes, {"retry_policy": FallthroughRetryPolicy(), "load_balancing_policy": Backwards()}
+    ) as (
+        _,
+        session,
+    ):
+        await session.set_keyspace("ks")
+        for _ in range(5):
+            assert (await session.execute(UNSAFE)).one().k != 0
+
+
+class Backwards(InOrder):
+    """The last host first."""
+
+    def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Any:
+        return iter(list(super().make_query_plan(working_keyspace, query))[::-1])
