@@ -25,6 +25,7 @@ import os
 import sys
 import threading
 import time
+import uuid
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -120,6 +121,9 @@ class Simulation(Protocol):
 
     def time(self) -> float:
         """Return the virtual time, in seconds."""
+
+    def new_id(self) -> uuid.UUID:
+        """Return a random id."""
 
 
 _simulation: Simulation | None = None

@@ -29,12 +29,14 @@ class MicrosecondClock:
     """
 
     # `renewed` holds it weakly.
-    __slots__ = ("__weakref__", "_lock", "last", "on_drift", "tolerance")
+    __slots__ = ("__weakref__", "_lock", "last", "on_drift", "time_ns", "tolerance")
 
     def __init__(self, tolerance: int, on_drift: Callable[[int, int], None]) -> None:
         self.last = 0
         self.tolerance = tolerance
         self.on_drift = on_drift
+        self.time_ns = time_ns
+        """Returns the machine's time, in nanoseconds; a simulation has one of its own."""
         self._lock = Lock()
         renewed(self)
 
@@ -52,7 +54,7 @@ class MicrosecondClock:
         # and leave the lock to nobody. All requests to come would wait for it.
         is_held = lock.acquire(timeout=_LOST_AFTER)
         try:
-            now = time_ns() // 1000
+            now = self.time_ns() // 1000
             last = self.last
             self.last = value = now if now > last else last + 1
         finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -55,6 +56,13 @@ class MonotonicTimestampGenerator:
     @warning_threshold.setter
     def warning_threshold(self, seconds: float) -> None:
         self._clock.tolerance = int(seconds * 1e6)
+
+    def read_from(self, time_ns: Callable[[], int]) -> None:
+        """Take the time from another clock, as clusters in a simulation do.
+
+        :param time_ns: returns nanoseconds since the Unix epoch.
+        """
+        self._clock.time_ns = time_ns
 
     def _next_timestamp(self, now: int, last: int) -> int:
         """Return the timestamp after `last` if the clock says `now`, both in microseconds."""

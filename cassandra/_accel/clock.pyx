@@ -32,6 +32,7 @@ cdef class MicrosecondClock:
     def __init__(self, tolerance, on_drift):
         self.tolerance = tolerance
         self.on_drift = on_drift
+        self.time_ns = _time_ns
 
     def __reduce__(self):
         return type(self), (self.tolerance, self.on_drift)
@@ -43,7 +44,7 @@ cdef class MicrosecondClock:
     cdef int64_t _next(self) except? -1:
         # The clock is read before the section: no Python code may run between reading `last` and
         # writing it.
-        cdef int64_t now = (<int64_t> _time_ns()) // 1000
+        cdef int64_t now = (<int64_t> self.time_ns()) // 1000
         cdef int64_t last, value
         BEGIN_CLOCK(self)
         last = self.last

@@ -34,8 +34,6 @@ from cassandra.policies.retry import RetryPolicy
 from cassandra.versions import ProtocolVersion
 
 if TYPE_CHECKING:
-    import uuid
-
     from cassandra import metrics as metrics_of_cluster
     from cassandra.client import cloud as cloud_bundle, routes
     from cassandra.client.cloud import Cloud
@@ -59,7 +57,6 @@ else:
         Metadata="cassandra.metadata.cluster_metadata",
         settings_of="cassandra.client.settings.for_engine",
         tls_of="cassandra.client.settings.tls",
-        uuid="uuid",
     )
     # Most programs use none of them but the engine.
     cloud_bundle = Deferred("cassandra.client.cloud")
@@ -131,7 +128,6 @@ class ClusterBase(
         # First of all: settings that are set below are published there.
         self._live = {}
         self.metadata = Metadata()
-        self._session_id = uuid.uuid4()
         # An empty mapping is as good as none: the default profile is made.
         profiles = given.pop("execution_profiles", None) or None
         for name, setting in self._table.items():

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from cassandra._imports import Deferred
 from cassandra.application_info import ApplicationInfo
 from cassandra.client.settings.table import ClusterSettings
+from cassandra.engine.environment import new_id
 
 if TYPE_CHECKING:
     import uuid
@@ -22,11 +23,15 @@ __all__ = ["Identity", "scylla_options"]
 class Identity(ClusterSettings):
     """The part of a cluster that says who connects: the application, and this cluster object."""
 
-    _session_id: uuid.UUID
+    _session_id: uuid.UUID | None = None
 
     @property
     def session_id(self) -> uuid.UUID:
         """A random id of this cluster object, for telling its connections from others."""
+        if self._session_id is None:
+            # Drawn late, so that a simulation which runs the cluster decides it. One step: two
+            # threads that ask at the same time get the same id.
+            return cast("uuid.UUID", vars(self).setdefault("_session_id", new_id()))
         return self._session_id
 
     def _check_identity(self) -> None:

@@ -124,13 +124,15 @@ class SessionBase(RequestMaker, ObservedBySession):
             check_spelling(self, name, self._setting_names)
         if name in _CHECKS:
             value = _CHECKS[name](name, value)
+        if name == "timestamp_generator":
+            self._engine.core.keep_time(value)
         super().__setattr__(name, value)
 
     def __init__(self, cluster: ClusterBase, engine_session: EngineSession) -> None:
         self.cluster = cluster
         self.encoder = Encoder()
-        self.timestamp_generator = cluster.timestamp_generator
         self._engine = engine_session
+        self.timestamp_generator = cluster.timestamp_generator
         profile: ExecutionProfile = cluster.profile_manager.default
         if cluster.config_mode is not ConfigMode.PROFILES:
             # Old-style settings may be changed for this session alone.

@@ -40,6 +40,7 @@ from cassandra.engine.settings import Settings
 from cassandra.errors import ConnectionException, ConnectionShutdown
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.metadata.host import Host
+from cassandra.timestamps import MonotonicTimestampGenerator
 
 if TYPE_CHECKING:
     from cassandra.engine import happy_path
@@ -69,6 +70,7 @@ class Core(Observers):
         environment = environment_of(loop)
         super().__init__(environment.clock)
         self.random = environment.random
+        self._wall_clock = environment.wall_clock
         self.settings = settings
         self.metadata = metadata
         self.loop = loop
@@ -130,6 +132,11 @@ class Core(Observers):
         # The last step, so that no failure above leaves it attached.
         if self.throttler is not None:
             self.throttler.attach(loop)
+
+    def keep_time(self, generator: object) -> None:
+        """Have the driver's own generator of timestamps read the clock of this cluster."""
+        if isinstance(generator, MonotonicTimestampGenerator):
+            generator.read_from(self._wall_clock)
 
     def _watched_routes(self) -> RouteWatch | None:
         routes = self.settings.client_routes

@@ -12,17 +12,18 @@ import asyncio
 import random
 import socket
 import time
+import uuid
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future
 from typing import Any, TypeVar
 from weakref import WeakSet
 
 from cassandra._imports import import_module
-from cassandra._threads import green_library
+from cassandra._threads import green_library, simulation
 from cassandra.engine.green import run_in_thread
 from cassandra.engine.pools.shard_ports import connected, connected_to_shard
 
-__all__ = ["Environment", "InsertionOrdered", "environment_of"]
+__all__ = ["Environment", "InsertionOrdered", "environment_of", "new_id"]
 
 T = TypeVar("T")
 
@@ -60,12 +61,17 @@ class Environment:
     clock: Callable[[], float]
     """Returns seconds by a clock that never goes back. Any thread may call it."""
 
+    wall_clock: Callable[[], int]
+    """Returns nanoseconds since the Unix epoch, by a clock that may be set. Any thread may call it.
+    """
+
     random: random.Random
     """Draws all random numbers of the cluster: jitter, orders, ports and ids."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
         self.clock = time.monotonic
+        self.wall_clock = time.time_ns
         self.random = random.Random()
         self._executor: Executor | None = None
         # What was handed to the threads and is perhaps not over. Weak, so that nobody has to take
@@ -153,6 +159,16 @@ class Environment:
             is_idle = all(call.done() for call in self._calls)
             self._executor.shutdown(wait=is_idle, cancel_futures=True)
             self._executor = None
+
+
+def new_id() -> uuid.UUID:
+    """Return a random id: a simulation's that runs the caller, or the system's."""
+    loop: Any = asyncio._get_running_loop()
+    make: Callable[[], uuid.UUID] | None = getattr(loop, "cassandra_id", None)
+    if make is not None:
+        return make()
+    simulated = simulation()
+    return simulated.new_id() if simulated is not None else uuid.uuid4()
 
 
 def environment_of(loop: asyncio.AbstractEventLoop) -> Environment:

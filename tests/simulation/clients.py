@@ -38,6 +38,8 @@ class Operation:
     is_write: bool = False
     is_acknowledged: bool = False
     what: str = ""
+    is_bound: bool = False
+    """True if the keyspace was known when it began: it may run in no other one."""
 
 
 @dataclass(eq=False)
@@ -77,16 +79,31 @@ class Clients:
         user.open.add(operation.number)
         return operation
 
+    def begin_text(self, user: User, what: str, *, idempotent: bool, write: bool) -> Operation:
+        """Return a new operation whose text names no keyspace, and which is executed at once.
+
+        It belongs to the keyspace that the session is in at this moment, whatever USE is under way
+        or begins later. A thread of the blocking API may get its turn later.
+        """
+        operation = self.begin(user, what, idempotent=idempotent, write=write)
+        if self.life.threads is None:
+            operation.keyspaces = {user.session.keyspace or ""}
+            operation.is_bound = True
+        return operation
+
     def end(self, user: User, *operations: Operation) -> None:
         """Take note that operations are over."""
         for operation in operations:
-            operation.keyspaces |= user.keyspaces()
+            if not operation.is_bound:
+                operation.keyspaces |= user.keyspaces()
             user.open.discard(operation.number)
 
     def note_keyspaces(self, user: User) -> None:
         """Let operations under way run in the keyspaces of this moment, too."""
         for number in user.open:
-            self.operations[number].keyspaces |= user.keyspaces()
+            operation = self.operations[number]
+            if not operation.is_bound:
+                operation.keyspaces |= user.keyspaces()
 
     def start(self, line: Line) -> None:
         """Begin a step, and watch its end."""
@@ -147,13 +164,12 @@ class Clients:
         """Return a prepared statement, and the keyspaces that it may belong to."""
         known = user.prepared.get(text)
         if known is None:
-            before = user.keyspaces()
-            holder = self.begin(user, "prepare", idempotent=True, write=False)
+            holder = self.begin_text(user, "prepare", idempotent=True, write=False)
             try:
                 statement = await user.session.prepare(text)
             finally:
                 self.end(user, holder)
-            known = (statement, frozenset(before | holder.keyspaces))
+            known = (statement, frozenset(holder.keyspaces))
             user.prepared[text] = known
         return known
 
@@ -208,12 +224,12 @@ class Clients:
             await self._write(user, line, INSERT, True, host=host)
 
     async def do_simple_write(self, user: User, line: Line) -> None:
-        operation = self.begin(user, line.what, idempotent=True, write=True)
+        operation = self.begin_text(user, line.what, idempotent=True, write=True)
         text = f"INSERT INTO w (k, op) VALUES ({line.number % 50}, {operation.number})"
         await self.run(user, SimpleStatement(text, is_idempotent=True), None, [operation], line)
 
     async def do_lwt(self, user: User, line: Line) -> None:
-        operation = self.begin(user, line.what, idempotent=False, write=True)
+        operation = self.begin_text(user, line.what, idempotent=False, write=True)
         text = f"INSERT INTO w (k, op) VALUES ({line.number}, {operation.number}) IF NOT EXISTS"
         result = await self.run(user, text, None, [operation], line)
         row = result.one()  # None if the retry policy has ignored an error
@@ -235,7 +251,7 @@ class Clients:
             self.check_row(operation, row, key)
 
     async def do_simple_read(self, user: User, line: Line) -> None:
-        operation = self.begin(user, line.what, idempotent=True, write=False)
+        operation = self.begin_text(user, line.what, idempotent=True, write=False)
         key = line.number % 50
         text = f"SELECT k, op, v, ks FROM w WHERE k = {key} AND op = {operation.number}"
         statement = SimpleStatement(text, is_idempotent=True)
@@ -248,12 +264,8 @@ class Clients:
         bound = self.begin(user, line.what, idempotent=not once, write=True)
         bound.keyspaces = set(keyspaces)
         operations = [
-            self.begin(user, line.what, idempotent=not once, write=True) for _ in range(2)
+            self.begin_text(user, line.what, idempotent=not once, write=True) for _ in range(2)
         ]
-        if user.cluster.protocol_version >= 5:
-            # The request names the prepared statement's keyspace for the texts beside it.
-            for operation in operations:
-                operation.keyspaces |= keyspaces
         kind = BatchType.LOGGED if line.number % 2 else BatchType.UNLOGGED
         batch = BatchStatement(kind)
         batch.is_idempotent = not once
@@ -262,6 +274,7 @@ class Clients:
         if user.cluster.protocol_version >= 5:
             for operation in operations:
                 operation.keyspaces = set(keyspaces)
+                operation.is_bound = True
         key = line.number % 50
         batch.add(statement, (key, bound.number))
         for operation in operations:
@@ -282,14 +295,13 @@ class Clients:
         await self._batch(user, line, True)
 
     async def do_pages(self, user: User, line: Line) -> None:
-        operation = self.begin(user, line.what, idempotent=True, write=False)
+        operation = self.begin_text(user, line.what, idempotent=True, write=False)
         text = f"SELECT n, op, ks FROM p WHERE op = {operation.number}"
         statement = SimpleStatement(text, fetch_size=6, is_idempotent=True)
         seen = []
         try:
             result = await user.session.execute(statement)
             async for row in result:
-                self.note_keyspaces(user)
                 self.check_row(operation, row)
                 seen.append(row.n)
         finally:
@@ -336,8 +348,9 @@ class Clients:
             user.open.difference_update(operation.number for operation in operations)
 
     async def do_burst(self, user: User, line: Line) -> None:
+        kinds = ("write", "read", "simple_write", "simple_read")
         lines = [
-            Line(line.at, ("write", "read")[number % 2], line.who, line.seconds, number)
+            Line(line.at, kinds[number % len(kinds)], line.who, line.seconds, number)
             for number in range(30)
         ]
         works = [getattr(self, f"do_{one.what}")(user, one) for one in lines]
@@ -367,7 +380,7 @@ class Clients:
             user.open.difference_update(operation.number for operation in made)
 
     async def do_trace(self, user: User, line: Line) -> None:
-        operation = self.begin(user, line.what, idempotent=True, write=True)
+        operation = self.begin_text(user, line.what, idempotent=True, write=True)
         text = f"INSERT INTO w (k, op) VALUES ({line.number % 50}, {operation.number})"
         try:
             result = await user.session.execute(
@@ -385,14 +398,13 @@ class Clients:
         await self.prepared(user, (INSERT, SELECT, COUNT)[line.number % 3])
 
     async def do_prepare_all(self, user: User, line: Line) -> None:
-        holder = self.begin(user, line.what, idempotent=True, write=False)
-        before = user.keyspaces()
+        holder = self.begin_text(user, line.what, idempotent=True, write=False)
         try:
             statements = await user.session.prepare_all([INSERT, SELECT, COUNT])
         finally:
             self.end(user, holder)
         for text, statement in zip((INSERT, SELECT, COUNT), statements, strict=True):
-            user.prepared[text] = (statement, frozenset(before | holder.keyspaces))
+            user.prepared[text] = (statement, frozenset(holder.keyspaces))
 
     async def do_use(self, user: User, line: Line) -> None:
         keyspace = KEYSPACES[line.number % len(KEYSPACES)]
@@ -411,7 +423,7 @@ class Clients:
             self.life.log(f"use {keyspace}: session in {user.session.keyspace}")
 
     async def do_ddl(self, user: User, line: Line) -> None:
-        operation = self.begin(user, line.what, idempotent=False, write=True)
+        operation = self.begin_text(user, line.what, idempotent=False, write=True)
         text = f"CREATE TABLE t{operation.number} (k int PRIMARY KEY)"
         await self.run(user, text, None, [operation], Line(line.at, line.what))
 

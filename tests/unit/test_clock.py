@@ -72,3 +72,11 @@ def test_a_lock_that_an_interrupt_left_held_is_replaced(monkeypatch: pytest.Monk
     first = clock.next()
     assert clock.next() > first
     assert not clock._lock.locked()
+
+
+def test_it_reads_the_clock_that_it_is_given_and_never_goes_back(twins: Twins) -> None:
+    clock, drifts = make(twins)
+    times = iter([5_000_000_000, 9_000_000_000, 2_000_000_000])
+    clock.time_ns = lambda: next(times)
+    assert [clock.next() for _ in range(3)] == [5_000_000, 9_000_000, 9_000_001]
+    assert drifts == [(2_000_000, 9_000_000)]

@@ -18,6 +18,7 @@ import heapq
 import itertools
 import random
 import ssl
+import uuid
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Executor, Future
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -31,6 +32,7 @@ __all__ = ["Livelocked", "SimulatedEnvironment", "SimulatedLoop", "Stalled"]
 T = TypeVar("T")
 
 _BEGINNING = 1_000.0  # seconds; not 0, which programs take for "never"
+_EPOCH = 1_767_225_600 * 10**9  # nanoseconds: the wall clock says 2026 when virtual time is 0
 _TURN = 1e-6  # seconds that each turn of the loop takes at least
 _LATENESS = 2e-5  # seconds that a timer may be late
 _BUSY_SHARE = 0.02  # of the jumps, those that go too far because the program was busy
@@ -51,10 +53,12 @@ class Livelocked(RuntimeError):
 class _Clock:
     """The time of all loops that belong together."""
 
-    __slots__ = ("now",)
+    __slots__ = ("ids", "now", "wall_offset")
 
-    def __init__(self) -> None:
+    def __init__(self, seed: int | str) -> None:
         self.now = _BEGINNING
+        self.wall_offset = _EPOCH
+        self.ids = random.Random(f"{seed}/ids")
 
 
 class SimulatedLoop(asyncio.BaseEventLoop):
@@ -78,7 +82,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         """The threads that take turns with the loop's own; None if there are none."""
         self.children: list[SimulatedLoop] = []
         """The loops of other threads, in the order in which they were made."""
-        self._clock = _Clock()
+        self._clock = _Clock(seed)
         self._stall = 0.0
         self._is_told_to_end = False
         self._io: list[tuple[float, float, int, object, Callable[[], object]]] = []
@@ -96,6 +100,18 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def time(self) -> float:
         """Return the virtual time, in seconds."""
         return self._clock.now
+
+    def wall_time_ns(self) -> int:
+        """Return what the machine's clock says: nanoseconds since the Unix epoch."""
+        clock = self._clock
+        return clock.wall_offset + int(clock.now * 1e9)
+
+    def step_wall_clock(self, seconds: float) -> None:
+        """Set the machine's clock, as an administrator or NTP does. Timers do not follow it.
+
+        :param seconds: how far ahead; less than 0 is back.
+        """
+        self._clock.wall_offset += int(seconds * 1e9)
 
     def stall(self, seconds: float) -> None:
         """Let `seconds` pass before the next event, as if a callback had blocked the loop.
@@ -346,6 +362,10 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         """Return what the driver takes from outside, for one more cluster."""
         return SimulatedEnvironment(self, f"{self.seed}/cluster {next(self._clusters)}")
 
+    def cassandra_id(self) -> uuid.UUID:
+        """Return a random id for the driver."""
+        return uuid.UUID(int=self._clock.ids.getrandbits(128), version=4)
+
     # -- runs --------------------------------------------------------------------------------------
 
     def run(self, main: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
@@ -427,6 +447,7 @@ class SimulatedEnvironment:
     def __init__(self, loop: SimulatedLoop, seed: str) -> None:
         self.loop = loop
         self.clock = loop.time
+        self.wall_clock = loop.wall_time_ns
         self.random = random.Random(seed)
 
     async def addresses(self, name: str, port: int, family: int) -> list[str]:

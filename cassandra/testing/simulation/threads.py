@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import random
 import threading
+import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -225,6 +226,10 @@ class SimulatedThreads:
     def time(self) -> float:
         """Return the virtual time, in seconds."""
         return self.loop.time()
+
+    def new_id(self) -> uuid.UUID:
+        """Return a random id for the driver."""
+        return self.loop.cassandra_id()
 
     def start(self, program: Callable[[], Any], name: str = "program") -> Any:
         """Start one more thread of the program.

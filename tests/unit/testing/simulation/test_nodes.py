@@ -39,3 +39,31 @@ def lived(seed: int, **settings: Any) -> tuple[Any, ...]:
 def test_the_same_seed_gives_the_same_run(settings: dict[str, Any]) -> None:
     assert lived(5, **settings) == lived(5, **settings)
     assert lived(5, **settings) != lived(6, **settings)
+
+
+def test_timestamps_and_ids_of_a_simulated_cluster_are_the_seeds() -> None:
+    async def lived(loop: SimulatedLoop) -> tuple[Any, list[int]]:
+        with FakeCluster(1, thread=SimulatedThread(loop)) as fake:
+            cluster = aio.Cluster(fake.contact_points, port=fake.port)
+            session = await cluster.connect()
+            generator = session.timestamp_generator
+            assert generator is not None
+            stamps = [generator()]
+            loop.step_wall_clock(3600)
+            stamps.append(generator())
+            loop.step_wall_clock(-7200)
+            stamps.append(generator())
+            await cluster.shutdown()
+            return cluster.session_id, stamps
+
+    def once(seed: int) -> tuple[Any, list[int]]:
+        loop = SimulatedLoop(seed)
+        Network(loop)
+        return loop.run(lived(loop))
+
+    first, again, other = once(1), once(1), once(2)
+    assert first == again
+    assert first[0] != other[0]
+    one, ahead, back = first[1]
+    assert ahead - one == 3600 * 10**6
+    assert back == ahead + 1
