@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -134,8 +135,10 @@ class Core(Observers):
             self.throttler.attach(loop)
 
     def keep_time(self, generator: object) -> None:
-        """Have the driver's own generator of timestamps read the clock of this cluster."""
-        if isinstance(generator, MonotonicTimestampGenerator):
+        """Have the driver's own generator of timestamps read the clock of a simulated cluster."""
+        if self._wall_clock is not time.time_ns and isinstance(
+            generator, MonotonicTimestampGenerator
+        ):
             generator.read_from(self._wall_clock)
 
     def _watched_routes(self) -> RouteWatch | None:
