@@ -112,6 +112,8 @@ def _add_scan(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="token ranges (default: of about 32 MiB each)",
     )
+    add("--no-progress", dest="progress", action="store_false", help="do not show progress")
+    parser.set_defaults(progress=None)
 
 
 def _add_unload(parser: argparse.ArgumentParser) -> None:
@@ -119,6 +121,7 @@ def _add_unload(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("folder", metavar="FOLDER", help="where the files are written")
     _add_scan(parser)
+    add("--limit", type=int, metavar="ROWS", help="rows to read at most, which are any")
     add("--columns", metavar="NAMES", help="columns to write: a,b,c")
     add("--format", choices=("csv", "jsonl", "parquet"), help="default: parquet")
     add("--compression", metavar="CODEC", help="gzip, or a codec of Parquet")
@@ -133,6 +136,7 @@ def _add_copy(parser: argparse.ArgumentParser) -> None:
     add("--to-hosts", nargs="+", metavar="HOST", help="contact points of another cluster")
     add_connection_options(parser, "to-")
     _add_scan(parser)
+    add("--limit", type=int, metavar="ROWS", help="rows to read at most, which are any")
     add("--columns", metavar="NAMES", help="columns to copy: a,b,c")
     add("--keep-ttl", action="store_true", help="values live as long as they have left")
     add("--keep-write-time", action="store_true", help="values have the write times they had")
@@ -308,10 +312,13 @@ def _copy(options: argparse.Namespace) -> Run:
 
 def _scan_options(options: argparse.Namespace, *more: str) -> dict[str, Any]:
     """Return the options of `Session.scan` that were given."""
-    names = ("where", "page_size", "splits", "concurrency", "timeout", *more)
+    names = ("where", "page_size", "splits", "limit", "concurrency", "timeout", *more)
     found = {name: value for name in names if (value := getattr(options, name, None)) is not None}
     if options.consistency_level is not None:
         found["consistency_level"] = _level(options.consistency_level)
+    # Shown at a terminal, unless it is refused.
+    if sys.stderr.isatty() if options.progress is None else options.progress:
+        found["progress"] = True
     return found
 
 

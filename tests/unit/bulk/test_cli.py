@@ -269,3 +269,15 @@ def test_how_it_ends(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
     calls.outcome = KeyboardInterrupt()
     assert cli.main(command) == 1
     assert capsys.readouterr().err == "stopped; run the same command again to go on\n"
+
+
+def test_limits_and_progress(
+    calls: Calls, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    assert cli.main(["unload", "ks.t", "out", "--limit", "5"]) == 0
+    assert cli.main(["unload", "ks.t", "out", "--limit", "5", "--no-progress"]) == 0
+    assert [options for _, _, options in calls.loads] == [
+        {"limit": 5, "progress": True},
+        {"limit": 5},
+    ]
