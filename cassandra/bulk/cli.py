@@ -17,6 +17,7 @@ from cassandra._connecting import add_connection_options, connection_settings, r
 from cassandra.bulk.copy import CopyReport, copy
 from cassandra.bulk.options import LoadOptions
 from cassandra.bulk.report import LoadError, LoadReport
+from cassandra.bulk.unload_form import FileForm
 from cassandra.cluster.cluster import Cluster
 from cassandra.consistency import ConsistencyLevel
 from cassandra.errors import DriverException
@@ -127,6 +128,14 @@ def _add_unload(parser: argparse.ArgumentParser) -> None:
     add("--compression", metavar="CODEC", help="gzip, or a codec of Parquet")
     add("--decimals", metavar="PRECISION,SCALE", help="decimals of Parquet (default: strings)")
     add("--varints", choices=("text", "int64"), help="varints of Parquet (default: text)")
+    add("--no-header", dest="header", action="store_false", help="CSV without a line of names")
+    add("--delimiter", help="between fields of CSV (default: a comma)")
+    add("--quote", help="around fields of CSV (default: a double quote)")
+    add("--null", metavar="TEXT", help="string for null in CSV (default: the empty string)")
+    add("--encoding", metavar="NAME", help="of CSV and JSON lines (default: utf-8)")
+    add("--date-format", metavar="FORMAT", help="as for strftime (default: ISO 8601)")
+    add("--timestamp-format", metavar="FORMAT", help="as for strftime (default: ISO 8601)")
+    parser.set_defaults(header=None)
 
 
 def _add_copy(parser: argparse.ArgumentParser) -> None:
@@ -267,7 +276,11 @@ def _load(options: argparse.Namespace) -> Run:
 
 
 def _unload(options: argparse.Namespace) -> Run:
-    wanted = _scan_options(options, "format", "compression", "varints")
+    names = [one.name for one in fields(FileForm)]
+    wanted = _scan_options(options, "format", "compression", "varints", *names)
+    # Checked before anything is connected.
+    form = FileForm(**{name: wanted[name] for name in names if name in wanted})
+    form.check(wanted.get("format", "parquet"))
     if options.decimals is not None:
         wanted["decimals"] = _decimals(options.decimals)
     if isinstance(options.columns, str):

@@ -271,6 +271,21 @@ def test_how_it_ends(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == "stopped; run the same command again to go on\n"
 
 
+def test_the_form_of_files(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
+    form = ["--no-header", "--delimiter", ";", "--null", "NULL", "--encoding", "latin-1"]
+    assert cli.main(["unload", "ks.t", "out", "--format", "csv", *form]) == 0
+    assert calls.loads[0][2] == {
+        "format": "csv",
+        "header": False,
+        "delimiter": ";",
+        "null": "NULL",
+        "encoding": "latin-1",
+    }
+    with pytest.raises(SystemExit):
+        cli.main(["unload", "ks.t", "out", *form])
+    assert "delimiter is not an option of the format 'parquet'" in capsys.readouterr().err
+
+
 def test_limits_and_progress(
     calls: Calls, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
