@@ -154,7 +154,7 @@ class FileText:
             raise ValueError(f"a timestamp outside the years 1 to 9999 has no text by {form!r}")
         utc = datetime.timezone.utc
         moment = value if value.tzinfo is not None else value.replace(tzinfo=utc)
-        text = moment.strftime(form)
+        text: str = moment.strftime(form)
         back = _strptime(text, form)
         if (back if back.tzinfo is not None else back.replace(tzinfo=utc)) != moment:
             raise ValueError(f"the format {form!r} does not hold all of a timestamp")
