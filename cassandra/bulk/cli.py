@@ -17,6 +17,7 @@ from cassandra._connecting import add_connection_options, connection_settings, r
 from cassandra.bulk.copy import CopyReport, copy
 from cassandra.bulk.options import LoadOptions
 from cassandra.bulk.report import LoadError, LoadReport
+from cassandra.bulk.unload_form import FileForm
 from cassandra.cluster.cluster import Cluster
 from cassandra.consistency import ConsistencyLevel
 from cassandra.errors import DriverException
@@ -112,6 +113,8 @@ def _add_scan(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="token ranges (default: of about 32 MiB each)",
     )
+    add("--no-progress", dest="progress", action="store_false", help="do not show progress")
+    parser.set_defaults(progress=None)
 
 
 def _add_unload(parser: argparse.ArgumentParser) -> None:
@@ -119,11 +122,20 @@ def _add_unload(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("folder", metavar="FOLDER", help="where the files are written")
     _add_scan(parser)
+    add("--limit", type=int, metavar="ROWS", help="rows to read at most, which are any")
     add("--columns", metavar="NAMES", help="columns to write: a,b,c")
     add("--format", choices=("csv", "jsonl", "parquet"), help="default: parquet")
     add("--compression", metavar="CODEC", help="gzip, or a codec of Parquet")
     add("--decimals", metavar="PRECISION,SCALE", help="decimals of Parquet (default: strings)")
     add("--varints", choices=("text", "int64"), help="varints of Parquet (default: text)")
+    add("--no-header", dest="header", action="store_false", help="CSV without a line of names")
+    add("--delimiter", help="between fields of CSV (default: a comma)")
+    add("--quote", help="around fields of CSV (default: a double quote)")
+    add("--null", metavar="TEXT", help="string for null in CSV (default: the empty string)")
+    add("--encoding", metavar="NAME", help="of CSV and JSON lines (default: utf-8)")
+    add("--date-format", metavar="FORMAT", help="as for strftime (default: ISO 8601)")
+    add("--timestamp-format", metavar="FORMAT", help="as for strftime (default: ISO 8601)")
+    parser.set_defaults(header=None)
 
 
 def _add_copy(parser: argparse.ArgumentParser) -> None:
@@ -133,6 +145,7 @@ def _add_copy(parser: argparse.ArgumentParser) -> None:
     add("--to-hosts", nargs="+", metavar="HOST", help="contact points of another cluster")
     add_connection_options(parser, "to-")
     _add_scan(parser)
+    add("--limit", type=int, metavar="ROWS", help="rows to read at most, which are any")
     add("--columns", metavar="NAMES", help="columns to copy: a,b,c")
     add("--keep-ttl", action="store_true", help="values live as long as they have left")
     add("--keep-write-time", action="store_true", help="values have the write times they had")
@@ -263,7 +276,11 @@ def _load(options: argparse.Namespace) -> Run:
 
 
 def _unload(options: argparse.Namespace) -> Run:
-    wanted = _scan_options(options, "format", "compression", "varints")
+    names = [one.name for one in fields(FileForm)]
+    wanted = _scan_options(options, "format", "compression", "varints", *names)
+    # Checked before anything is connected.
+    form = FileForm(**{name: wanted[name] for name in names if name in wanted})
+    form.check(wanted.get("format", "parquet"))
     if options.decimals is not None:
         wanted["decimals"] = _decimals(options.decimals)
     if isinstance(options.columns, str):
@@ -308,10 +325,13 @@ def _copy(options: argparse.Namespace) -> Run:
 
 def _scan_options(options: argparse.Namespace, *more: str) -> dict[str, Any]:
     """Return the options of `Session.scan` that were given."""
-    names = ("where", "page_size", "splits", "concurrency", "timeout", *more)
+    names = ("where", "page_size", "splits", "limit", "concurrency", "timeout", *more)
     found = {name: value for name in names if (value := getattr(options, name, None)) is not None}
     if options.consistency_level is not None:
         found["consistency_level"] = _level(options.consistency_level)
+    # Shown at a terminal, unless it is refused.
+    if sys.stderr.isatty() if options.progress is None else options.progress:
+        found["progress"] = True
     return found
 
 

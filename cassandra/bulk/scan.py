@@ -23,6 +23,7 @@ from cassandra._misspelt import nearest
 from cassandra._steps import adrive, drive
 from cassandra.bulk.checkpoint import Checkpoint
 from cassandra.bulk.plain import PlainRows, plain_session
+from cassandra.bulk.progress import Progress
 from cassandra.bulk.ranges import TokenRange
 from cassandra.bulk.retrying import delay_before_retry
 from cassandra.bulk.scan_plan import Fetch, PageQueue, ScanStatement, plan_steps
@@ -46,9 +47,8 @@ __all__ = ["AsyncScan", "Batches", "Scan", "ScanOptions", "acount", "count"]
 
 _INSTEAD = {
     **dict.fromkeys(
-        ("limit", "max_rows", "nrows"),
-        "for the first rows, write itertools.islice(session.scan(table), n), or execute SELECT "
-        "... LIMIT n",
+        ("max_rows", "nrows"),
+        "write limit=n",
     ),
     **dict.fromkeys(("fetch_size", "batch_size", "chunksize"), "write page_size=n"),
     **dict.fromkeys(
@@ -56,7 +56,7 @@ _INSTEAD = {
     ),
     **dict.fromkeys(
         ("delimiter", "null", "quote", "encoding", "sep", "header", "date_format"),
-        "CSV is written with commas, in UTF-8, with an empty field for null",
+        "it is an option of session.unload and session.load, for files",
     ),
     **dict.fromkeys(("workers", "threads", "parallelism"), "write concurrency=n"),
 }
@@ -75,6 +75,12 @@ class ScanOptions(TypedDict, total=False):
     """Rows of a page; 5000 by default."""
     max_buffered_bytes: int
     """Bytes of pages that were asked for and are not used yet; 64 MiB by default."""
+    limit: int | None
+    """Rows to read at most; None for all. Which rows that are is not defined without `in_order`. A
+    checkpoint is refused."""
+    progress: bool | None
+    """True shows on standard error how many rows were read, None does so at a terminal. False by
+    default."""
     in_order: bool
     """Take ranges in the order of their tokens."""
     checkpoint: str | Path | None
@@ -121,6 +127,8 @@ class _ScanBase:
         self.concurrency = _positive("concurrency", given.pop("concurrency", 16))
         self.page_size = _positive("page_size", given.pop("page_size", 5000))
         self.max_bytes = _positive("max_buffered_bytes", given.pop("max_buffered_bytes", 64 << 20))
+        self.limit: int | None = given.pop("limit", None)
+        self.progress: bool | None = given.pop("progress", False)
         self.in_order = bool(given.pop("in_order", False))
         self.checkpoint: str | Path | None = given.pop("checkpoint", None)
         self.level: int | None = given.pop("consistency_level", None)
@@ -138,10 +146,21 @@ class _ScanBase:
             raise TypeError(f"a scan does not have the option {name!r}; {_INSTEAD.get(name, hint)}")
         if self.splits is not None:
             _positive("splits", self.splits)
+        if self.limit is not None:
+            _positive("limit", self.limit)
+            # No larger than what can be used.
+            self.page_size = min(self.page_size, self.limit)
+            if self.checkpoint is not None:
+                # The page that is cut would count as used, and its other rows would be lost.
+                raise ValueError("a scan with a checkpoint does not have the option 'limit'")
         # What else a checkpoint belongs to: a copy has its target, say.
         self.purpose: dict[str, Any] = {}
         self.is_dry = False  # nothing is done with the pages that another run could go on from
+        self.unit = "rows"  # what the progress counts
         self._point: Checkpoint | None = None
+
+    def _shown(self) -> Progress:
+        return Progress(self.progress, self.table, self.limit, self.unit)
 
     def _steps(self) -> Generator[Callable[[Any], Any], Any, ScanStatement]:
         return plan_steps(
@@ -197,6 +216,22 @@ def _positive(name: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ValueError(f"{name} is a number from 1 on, not {value!r} ({type(value).__name__})")
     return value
+
+
+def _cut(page: Page, left: int | None) -> tuple[int, int | None]:
+    """Leave no more rows in a page than are wanted.
+
+    :param page: a result whose page at hand nobody has read yet.
+    :param left: how many rows are wanted; None for all.
+    :returns: how many rows the page has then, and how many are wanted after it.
+    """
+    message = page._message
+    if message is None:
+        return 0, left
+    if left is not None and message.row_count > left:
+        # Whatever reads the page reads so many of its rows, in any form.
+        rows_message(message).row_count = left
+    return message.row_count, None if left is None else left - message.row_count
 
 
 def size_of(result: Page) -> int:
@@ -350,20 +385,21 @@ class Scan(_ScanBase):
         steps = self._steps()
         statement = drive(steps, lambda call: call(plain_session(self.session)))
         queue = self._queue(statement)
-        while True:
+        left = self.limit
+        with self._shown() as progress:
             for fetch in queue.to_send():
                 self._send(statement, queue, fetch)
-            following = queue.oldest()
-            if following is None:
-                return
-            result = self._result(statement, queue, following)
-            state = result.paging_state
-            queue.arrived(following, state, size_of(result))
-            # On their way while this page is used.
-            for fetch in queue.to_send():
-                self._send(statement, queue, fetch)
-            yield result
-            self._used(queue, following, state)
+            while left != 0 and (following := queue.oldest()) is not None:
+                result = self._result(statement, queue, following)
+                state = result.paging_state
+                queue.arrived(following, state, size_of(result))
+                count, left = _cut(result, left)
+                # On their way while this page is used, unless it has the last rows wanted.
+                for fetch in queue.to_send() if left != 0 else ():
+                    self._send(statement, queue, fetch)
+                progress.add(count)
+                yield result
+                self._used(queue, following, state)
 
     def _result(self, statement: ScanStatement, queue: PageQueue, fetch: Fetch) -> Any:
         while True:
@@ -467,21 +503,23 @@ class AsyncScan(_ScanBase):
         steps = self._steps()
         statement = await adrive(steps, lambda call: call(plain_session(self.session)))
         queue = self._queue(statement)
+        left = self.limit
+        progress = self._shown()
         try:
-            while True:
-                for fetch in queue.to_send():
-                    self._send(statement, queue, fetch)
-                following = queue.oldest()
-                if following is None:
-                    return
+            for fetch in queue.to_send():
+                self._send(statement, queue, fetch)
+            while left != 0 and (following := queue.oldest()) is not None:
                 result = await self._result(statement, queue, following)
                 state = result.paging_state
                 queue.arrived(following, state, size_of(result))
-                for fetch in queue.to_send():
+                count, left = _cut(result, left)
+                for fetch in queue.to_send() if left != 0 else ():
                     self._send(statement, queue, fetch)
+                progress.add(count)
                 yield result
                 self._used(queue, following, state)
         finally:
+            progress.close()
             for fetch in queue.rest():
                 # Nobody will await it: its request is given up.
                 if fetch.handle is not None:
@@ -560,10 +598,11 @@ class AsyncScan(_ScanBase):
         return polars.from_arrow(await self.to_arrow(**{"durations": "struct", **options}))
 
 
-def _refuse_checkpoint(options: Mapping[str, Any]) -> None:
-    # The number of the rows that were counted before is not in it.
-    if options.get("checkpoint") is not None:
-        raise TypeError("a count does not have the option 'checkpoint'")
+def _refuse_for_counts(options: Mapping[str, Any]) -> None:
+    # A checkpoint does not have the number of the rows that were counted before.
+    for name in ("checkpoint", "limit"):
+        if options.get(name) is not None:
+            raise TypeError(f"a count does not have the option {name!r}")
 
 
 def count(session: Session, table: str, where: str | None = None, **options: Any) -> int:
@@ -574,11 +613,12 @@ def count(session: Session, table: str, where: str | None = None, **options: Any
     :param where: a condition in CQL; None for all rows.
     :param options: see `ScanOptions`.
     """
-    _refuse_checkpoint(options)
+    _refuse_for_counts(options)
     # The servers count: each range gives one row with its number.
-    pages = Scan(session, table, "count(*)", where, options).pages()  # type: ignore[arg-type]
+    scan = Scan(session, table, "count(*)", where, options)  # type: ignore[arg-type]
+    scan.unit = "ranges"
     rows = PlainRows()
-    return sum(rows.tuples(page)[0][0] for page in pages)
+    return sum(rows.tuples(page)[0][0] for page in scan.pages())
 
 
 async def acount(
@@ -591,8 +631,9 @@ async def acount(
     :param where: a condition in CQL; None for all rows.
     :param options: see `ScanOptions`.
     """
-    _refuse_checkpoint(options)
+    _refuse_for_counts(options)
     scan = AsyncScan(session, table, "count(*)", where, options)  # type: ignore[arg-type]
+    scan.unit = "ranges"
     rows = PlainRows()
     total = 0
     async with aclosing(scan.pages()) as pages:

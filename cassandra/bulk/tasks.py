@@ -81,10 +81,12 @@ def scan_tasks(
     :param columns: names of columns, or a text of selectors as in CQL; None for all.
     :param where: a condition in CQL, with ``?`` for the option `parameters`; None for all rows.
     :param options: see `cassandra.bulk.scan.ScanOptions`. `splits` is about how many tasks are
-        wanted. A checkpoint is not possible: each task is read anew.
+        wanted. A checkpoint is not possible: each task is read anew. Nor is a limit, which would
+        be one of each task.
     """
-    if options.get("checkpoint") is not None:
-        raise TypeError("tasks do not have the option 'checkpoint'")
+    for name in ("checkpoint", "limit"):
+        if options.get(name) is not None:
+            raise TypeError(f"tasks do not have the option {name!r}")
     if columns is not None and not isinstance(columns, str):
         columns = tuple(columns)
     if "." not in table:

@@ -616,13 +616,20 @@ def text_of(value: object, null: str = "") -> str:
     return made if isinstance(made, str) else json.dumps(made, ensure_ascii=False)
 
 
-def json_of(value: Any, other: Callable[[Any], Any] = str) -> Any:
+def json_of(
+    value: Any,
+    other: Callable[[Any], Any] = str,
+    written: Mapping[type[Any], Callable[[Any], Any]] | None = None,
+) -> Any:
     """Return a value as JSON has it; texts for all that JSON does not have.
 
     :param value: of any CQL type.
     :param other: is called with a value of no CQL type, and returns what stands for it, or raises:
         see `refuse_other`.
+    :param written: functions for values of these classes, which come first.
     """
+    if written and (write := written.get(type(value))) is not None:
+        return write(value)
     if value is None or isinstance(value, (str, bool, int)):
         return value
     if isinstance(value, float):
@@ -637,12 +644,15 @@ def json_of(value: Any, other: Callable[[Any], Any] = str) -> Any:
     if isinstance(value, _WRITTEN_BY_STR):
         return str(value)
     if isinstance(value, Mapping) or hasattr(value, "items"):
-        return {_json_key(key, other): json_of(one, other) for key, one in value.items()}
+        return {
+            _json_key(key, other, written): json_of(one, other, written)
+            for key, one in value.items()
+        }
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         fields = zip(value._fields, value, strict=True)
-        return {name: json_of(one, other) for name, one in fields}
+        return {name: json_of(one, other, written) for name, one in fields}
     if isinstance(value, _ELEMENTS) or (other is str and isinstance(value, Iterable)):
-        return [json_of(one, other) for one in value]
+        return [json_of(one, other, written) for one in value]
     return other(value)
 
 
@@ -658,9 +668,13 @@ def refuse_other(value: object) -> Any:
     )
 
 
-def _json_key(key: object, other: Callable[[Any], Any]) -> str:
+def _json_key(
+    key: object,
+    other: Callable[[Any], Any],
+    written: Mapping[type[Any], Callable[[Any], Any]] | None,
+) -> str:
     # Names of JSON are texts; readers of maps know what their keys are.
-    made = json_of(key, other)
+    made = json_of(key, other, written)
     return made if isinstance(made, str) else json.dumps(made, ensure_ascii=False)
 
 

@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -18,6 +18,7 @@ from cassandra.bulk.plain import PlainRows
 from cassandra.bulk.report import counted
 from cassandra.bulk.scan import AsyncScan, Batches, Scan, size_of
 from cassandra.bulk.texts import json_of, refuse_other
+from cassandra.bulk.unload_form import FileForm, FileText
 from cassandra.client.columnar import columnar_module, rows_message
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ class _Writer:
         compression: str | None,
         file_bytes: int,
         choices: dict[str, Any],
+        form: FileForm,
     ) -> None:
         if format not in FORMATS:
             raise ValueError(f"format is one of {', '.join(FORMATS)}, not {format!r}")
@@ -94,6 +96,8 @@ class _Writer:
             raise ValueError(
                 f"{next(iter(chosen))} is an option of Parquet: {format} has numbers as texts"
             )
+        form.check(format)
+        self._form = form
         # Parquet has no type for months beside days and nanoseconds, but structs, which load reads.
         self._batches: Batches | None = None
         if format == "parquet":
@@ -155,7 +159,18 @@ class _Writer:
 
     def _csv(self, file: Any, result: Page) -> Callable[[Any], int]:
         names = result.column_names or []
-        file.write(csv_texts.csv_line(names).encode())
+        text = FileText(self._form, names)
+        if self._form.header:
+            file.write(text.line(names))
+
+        def write_rows(page: Page) -> int:
+            rows = self._plain.tuples(page)
+            for row in rows:
+                file.write(text.row(row))
+            return len(rows)
+
+        if not self._form.has_usual_texts or self._form.encoding != "utf-8":
+            return write_rows
 
         def write(page: Page) -> int:
             message = rows_message(page._message)
@@ -168,12 +183,16 @@ class _Writer:
 
     def _json(self, file: Any, result: Page) -> Callable[[Any], int]:
         names = result.column_names or []
+        text = FileText(self._form, names)
+        # Escapes of JSON are read as the characters: no encoding lacks any.
+        is_ascii = not self._form.encoding.startswith("utf")
 
         def write(page: Page) -> int:
             rows = self._plain.tuples(page)
             for row in rows:
                 content = _json_row(names, row)
-                file.write((json.dumps(content, ensure_ascii=False) + "\n").encode())
+                line = json.dumps(content, ensure_ascii=is_ascii) + "\n"
+                file.write(text.encoded(line, map(json.dumps, content.values())))
             return len(rows)
 
         return write
@@ -309,14 +328,16 @@ def unload(
     :param decimals: for Parquet, "text" or (precision, scale). A value that does not fit exactly is
         a `DecodeError`.
     :param varints: for Parquet, "text" or "int64".
-    :param options: see `cassandra.bulk.scan.ScanOptions`.
+    :param options: see `cassandra.bulk.scan.ScanOptions`, and for text files
+        `cassandra.bulk.unload_form.FileForm`.
     :raises ValueError: for a format, a compression or numbers that do not go together.
     :raises FileExistsError: if the folder is not empty.
     :raises TypeError: if a value has no text in CSV or JSON.
     """
+    form = _form_of(options)
     scan = Scan(session, table, columns, where, _of_tuples(options))  # type: ignore[arg-type]
     numbers = {"decimals": decimals, "varints": varints}
-    writer = _Writer(target, format, compression, file_bytes, numbers)
+    writer = _Writer(target, format, compression, file_bytes, numbers, form)
     try:
         for page in scan.pages():
             writer.add(page)
@@ -352,14 +373,16 @@ async def aunload(
     :param decimals: for Parquet, "text" or (precision, scale). A value that does not fit exactly is
         a `DecodeError`.
     :param varints: for Parquet, "text" or "int64".
-    :param options: see `cassandra.bulk.scan.ScanOptions`.
+    :param options: see `cassandra.bulk.scan.ScanOptions`, and for text files
+        `cassandra.bulk.unload_form.FileForm`.
     :raises ValueError: for a format, a compression or numbers that do not go together.
     :raises FileExistsError: if the folder is not empty.
     :raises TypeError: if a value has no text in CSV or JSON.
     """
+    form = _form_of(options)
     scan = AsyncScan(session, table, columns, where, _of_tuples(options))  # type: ignore[arg-type]
     numbers = {"decimals": decimals, "varints": varints}
-    writer = _Writer(target, format, compression, file_bytes, numbers)
+    writer = _Writer(target, format, compression, file_bytes, numbers, form)
     try:
         async with aclosing(scan.pages()) as pages:
             async for page in pages:
@@ -369,6 +392,12 @@ async def aunload(
         return await _in_thread(writer.end, table)
     finally:
         writer.abandon()
+
+
+def _form_of(options: dict[str, Any]) -> FileForm:
+    """Take the options of files of text out of those of the scan."""
+    names = [one.name for one in fields(FileForm) if one.name in options]
+    return FileForm(**{name: options.pop(name) for name in names})
 
 
 # Files have the columns as they are selected, and a part of a file cannot be continued.

@@ -522,7 +522,9 @@ class Session(SessionBase, KnownSession):
         :param where: a condition in CQL, with ``?`` for the option `parameters`; None for all rows.
         :param compression: "gzip" for CSV and JSON lines, a codec of pyarrow for Parquet.
         :param options: see `cassandra.bulk.scan.ScanOptions`; `file_bytes`, the bytes of the
-            servers' pages after which a further file is begun, 256 MiB by default.
+            servers' pages after which a further file is begun, 256 MiB by default; and for text
+            files `cassandra.bulk.unload_form.FileForm`: `delimiter`, `quote`, `null`, `header`,
+            `encoding`, `date_format` and `timestamp_format`.
         :returns: a `cassandra.bulk.unload.UnloadReport`.
         :raises FileExistsError: if the folder is not empty.
         """

@@ -269,3 +269,30 @@ def test_how_it_ends(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
     calls.outcome = KeyboardInterrupt()
     assert cli.main(command) == 1
     assert capsys.readouterr().err == "stopped; run the same command again to go on\n"
+
+
+def test_the_form_of_files(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
+    form = ["--no-header", "--delimiter", ";", "--null", "NULL", "--encoding", "latin-1"]
+    assert cli.main(["unload", "ks.t", "out", "--format", "csv", *form]) == 0
+    assert calls.loads[0][2] == {
+        "format": "csv",
+        "header": False,
+        "delimiter": ";",
+        "null": "NULL",
+        "encoding": "latin-1",
+    }
+    with pytest.raises(SystemExit):
+        cli.main(["unload", "ks.t", "out", *form])
+    assert "delimiter is not an option of the format 'parquet'" in capsys.readouterr().err
+
+
+def test_limits_and_progress(
+    calls: Calls, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    assert cli.main(["unload", "ks.t", "out", "--limit", "5"]) == 0
+    assert cli.main(["unload", "ks.t", "out", "--limit", "5", "--no-progress"]) == 0
+    assert [options for _, _, options in calls.loads] == [
+        {"limit": 5, "progress": True},
+        {"limit": 5},
+    ]

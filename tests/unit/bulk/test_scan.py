@@ -13,6 +13,7 @@ import pytest
 
 from cassandra import aio
 from cassandra.bulk.ranges import LAST
+from cassandra.bulk.tasks import scan_tasks
 from cassandra.cluster import Cluster
 from cassandra.errors import InvalidRequest
 from cassandra.policies.reconnection import ConstantReconnectionPolicy
@@ -277,11 +278,11 @@ async def test_arrays_of_all_pages(nodes: FakeCluster) -> None:
 @pytest.mark.parametrize(
     ("option", "advice"),
     [
-        ("limit", r"itertools\.islice"),
+        ("nrows", "limit=n"),
         ("chunksize", "page_size=n"),
         ("filter", "where="),
         ("workers", "concurrency=n"),
-        ("delimiter", "with commas"),
+        ("delimiter", "session.unload"),
         ("pagesize", "did you mean 'page_size'"),
         ("colour", "there are checkpoint, "),
     ],
@@ -294,3 +295,76 @@ def test_an_unknown_option_says_what_to_write(nodes: FakeCluster, option: str, a
         pytest.raises(TypeError, match=f"does not have the option '{option}'; .*{advice}"),
     ):
         session.scan("a.t0", **given)
+
+
+@pytest.mark.parametrize("limit", [1, 7, 70, 500, ROWS - 1, ROWS, ROWS + 1])
+@pytest.mark.parametrize("in_order", [False, True])
+async def test_a_limit_is_exact(nodes: FakeCluster, limit: int, in_order: bool) -> None:
+    nodes.prime(QUERY, Table(no_fault))
+    options: Any = {"page_size": 70, "splits": 10, "limit": limit, "in_order": in_order}
+    with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
+        found = [tuple(row) for row in session.scan("a.t0", **options)]
+    async with aio.Cluster(**settings(nodes)) as other:
+        session_there = await other.connect()
+        others = [tuple(row) async for row in session_there.scan("a.t0", **options)]
+    for got in (found, others):
+        assert len(set(got)) == len(got) == min(limit, ROWS)
+        assert set(got) <= set(EXPECTED)
+        if in_order:
+            assert got == EXPECTED[:limit]
+
+
+async def test_a_limit_holds_for_all_forms(nodes: FakeCluster) -> None:
+    pytest.importorskip("pyarrow")
+    pytest.importorskip("pandas")
+    pytest.importorskip("numpy")
+    nodes.prime(QUERY, Table(no_fault))
+    with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
+        scan = session.scan("a.t0", page_size=20, splits=4, limit=33)
+        assert sum(len(page.current_rows) for page in scan.pages()) == 33
+        assert sum(batch.num_rows for batch in scan.arrow_batches()) == 33
+        assert scan.reader().read_all().num_rows == scan.to_arrow().num_rows == 33
+        assert len(scan.to_pandas()) == len(scan.to_numpy()["id"]) == 33
+    async with aio.Cluster(**settings(nodes)) as other:
+        there = (await other.connect()).scan("a.t0", page_size=20, splits=4, limit=33)
+        assert sum([batch.num_rows async for batch in there.arrow_batches()]) == 33
+        assert (await there.to_arrow()).num_rows == len(await there.to_pandas()) == 33
+        assert len((await there.to_numpy())["id"]) == 33
+
+
+def test_polars_have_the_limit(nodes: FakeCluster) -> None:
+    pytest.importorskip("pyarrow")
+    pytest.importorskip("polars")
+    nodes.prime(QUERY, Table(no_fault))
+    with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
+        assert session.scan("a.t0", limit=33).to_polars().height == 33
+
+
+def test_nothing_is_asked_for_after_the_limit(nodes: FakeCluster) -> None:
+    table = Table(no_fault)
+    nodes.prime(QUERY, table)
+    with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
+        scan = session.scan("a.t0", page_size=20, splits=20, concurrency=1, limit=40)
+        assert len(list(scan)) == 40
+    assert table.asked == 2
+
+
+def test_where_a_limit_is_refused(nodes: FakeCluster, tmp_path: Path) -> None:
+    with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
+        with pytest.raises(ValueError, match="with a checkpoint does not have the option 'limit'"):
+            session.scan("a.t0", limit=5, checkpoint=tmp_path / "point")
+        with pytest.raises(TypeError, match="a count does not have the option 'limit'"):
+            session.count("a.t0", limit=5)
+        with pytest.raises(TypeError, match="tasks do not have the option 'limit'"):
+            scan_tasks(session, "a.t0", limit=5)
+        with pytest.raises(ValueError, match="limit is a number from 1 on, not 0"):
+            session.scan("a.t0", limit=0)
+
+
+def test_a_scan_shows_its_progress(nodes: FakeCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    nodes.prime(QUERY, Table(no_fault))
+    with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
+        assert len(list(session.scan("a.t0"))) == ROWS
+        assert capsys.readouterr().err == ""
+        assert len(list(session.scan("a.t0", progress=True))) == ROWS
+    assert "a.t0: 1" in capsys.readouterr().err

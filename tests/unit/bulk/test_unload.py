@@ -77,6 +77,13 @@ async def test_asyncio(nodes: FakeCluster, tmp_path: Path) -> None:
     assert report.rows == len(EXPECTED)
 
 
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_a_limit(session: Any, tmp_path: Path, form: str) -> None:
+    pytest.importorskip("pyarrow")
+    report = session.unload("a.t0", tmp_path / "out", format=form, limit=33, page_size=20)
+    assert report.rows == 33
+
+
 def test_what_fails_has_no_manifest(session: Any, nodes: FakeCluster, tmp_path: Path) -> None:
     for node in nodes.nodes:
         node.clear_primes()

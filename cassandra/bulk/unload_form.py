@@ -1,0 +1,190 @@
+"""The form of the text files of an unload, which a load with the same options reads."""
+
+from __future__ import annotations
+
+import codecs
+import datetime
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from cassandra.bulk.options import LoadOptions
+from cassandra.bulk.texts import json_of, refuse_other
+from cassandra.util.temporal import Date, MillisTimestamp
+
+__all__ = ["FileForm", "FileText"]
+
+_JOINING = frozenset({"idna", "punycode", "undefined"})  # pieces of these do not make a whole
+
+
+@dataclass(frozen=True)
+class FileForm:
+    """Options of an unload that say how text files are written; see `Session.load`.
+
+    :param delimiter: between fields of CSV; None for a comma.
+    :param quote: around fields of CSV that need it.
+    :param null: the text for null in CSV. If it is not empty, a value with this text is an error.
+    :param header: False leaves out the line of names in CSV.
+    :param encoding: of CSV and JSON lines.
+    :param date_format: of dates in CSV, as for `datetime.datetime.strftime`; None for ISO 8601.
+    :param timestamp_format: of timestamps in CSV, in UTC; None for ISO 8601.
+    :raises ValueError: if an option has a value that it cannot have.
+    :raises TypeError: if one is of another type.
+    """
+
+    delimiter: str | None = None
+    quote: str = '"'
+    null: str = ""
+    header: bool = True
+    encoding: str = "utf-8"
+    date_format: str | None = None
+    timestamp_format: str | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.null, str):
+            raise TypeError(f"null is one text in an unload, but is {self.null!r}")
+        if not isinstance(self.header, bool):
+            raise TypeError(f"header is True or False in an unload, but is {self.header!r}")
+        values: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
+        LoadOptions(**values)  # which has the same rules
+        for name in ("delimiter", "quote"):
+            if values[name] is not None and values[name] in "\r\n\0":
+                raise ValueError(f"{name} must not end a line, but is {values[name]!r}")
+        if self.quote == (self.delimiter or ","):
+            raise ValueError(f"delimiter and quote are both {self.quote!r}")
+        object.__setattr__(self, "encoding", codecs.lookup(self.encoding).name)
+        if self.encoding in _JOINING:
+            raise ValueError(f"files cannot be written in the encoding {self.encoding!r}")
+
+    def check(self, format: str) -> None:
+        """Refuse options that files of a format do not have.
+
+        :param format: "csv", "jsonl" or "parquet".
+        :raises ValueError: names the option.
+        """
+        if format == "csv":
+            return
+        for field in fields(self):
+            if format == "jsonl" and field.name == "encoding":
+                continue
+            if getattr(self, field.name) != field.default:
+                raise ValueError(f"{field.name} is not an option of the format {format!r}")
+
+    @property
+    def has_usual_texts(self) -> bool:
+        """True if the fields and lines are those that `csv_texts` writes."""
+        usual = FileForm(header=self.header, encoding=self.encoding, delimiter=self.delimiter)
+        return self == usual and self.delimiter in (None, ",")
+
+
+class FileText:
+    """Writes rows of one file as bytes.
+
+    :param form: how they are written.
+    :param names: of the columns.
+    """
+
+    def __init__(self, form: FileForm, names: Sequence[str]) -> None:
+        self._form = form
+        self._names = names
+        self._encode = codecs.getincrementalencoder(form.encoding)().encode
+        self._decode = codecs.getincrementaldecoder(form.encoding)().decode
+        self._delimiter = form.delimiter or ","
+        self._special = re.compile(f"[{re.escape(self._delimiter + form.quote)}\r\n]")
+        self._written: dict[type[Any], Callable[[Any], str]] = {}
+        if form.date_format is not None:
+            self._written[Date] = self._date
+        if form.timestamp_format is not None:
+            self._written[datetime.datetime] = self._written[MillisTimestamp] = self._timestamp
+
+    def line(self, texts: Sequence[str]) -> bytes:
+        """Return a line of CSV.
+
+        :param texts: its fields.
+        :raises ValueError: if the encoding does not have a character; it names the column.
+        """
+        if len(texts) == 1 and not texts[0]:
+            return self.encoded(self._form.quote * 2 + "\n", texts)
+        line = self._delimiter.join([self._quoted(text) for text in texts]) + "\n"
+        return self.encoded(line, texts)
+
+    def _quoted(self, text: str) -> str:
+        quote = self._form.quote
+        if self._special.search(text) is None:
+            return text
+        return quote + text.replace(quote, quote * 2) + quote
+
+    def row(self, values: Sequence[object]) -> bytes:
+        """Return a row as a line of CSV.
+
+        :param values: of the columns.
+        :raises ValueError: if a value cannot be written so that it can be read; names the column.
+        :raises TypeError: if a value has no text; it names the column.
+        """
+        texts: list[str] = []
+        try:
+            texts.extend(map(self._text, values))
+        except (TypeError, ValueError) as error:
+            raise type(error)(f'column "{self._names[len(texts)]}": {error}') from error
+        return self.line(texts)
+
+    def _text(self, value: object) -> str:
+        null = self._form.null
+        if value is None:
+            return null
+        made = json_of(value, refuse_other, self._written)
+        text = made if isinstance(made, str) else json.dumps(made, ensure_ascii=False)
+        if null and text == null:
+            raise ValueError("a value has the text that stands for null")
+        return text
+
+    def _date(self, value: Date) -> str:
+        form = self._form.date_format or ""
+        day = value.date()
+        text = day.strftime(form)
+        if _strptime(text, form).date() != day:
+            raise ValueError(f"the format {form!r} does not hold all of a date")
+        return text
+
+    def _timestamp(self, value: Any) -> str:
+        form = self._form.timestamp_format or ""
+        if isinstance(value, MillisTimestamp):
+            raise ValueError(f"a timestamp outside the years 1 to 9999 has no text by {form!r}")
+        utc = datetime.timezone.utc
+        moment = value if value.tzinfo is not None else value.replace(tzinfo=utc)
+        text: str = moment.strftime(form)
+        back = _strptime(text, form)
+        if (back if back.tzinfo is not None else back.replace(tzinfo=utc)) != moment:
+            raise ValueError(f"the format {form!r} does not hold all of a timestamp")
+        return text
+
+    def encoded(self, line: str, texts: Iterable[str]) -> bytes:
+        """Return a line in the encoding of the file.
+
+        :param line: the line.
+        :param texts: the texts of the columns, for an error.
+        :raises ValueError: if a character would be lost or altered; it names the column.
+        """
+        try:
+            data = self._encode(line)
+            if self._decode(data) == line:
+                return data
+        except UnicodeError:
+            pass
+        encoding = self._form.encoding
+        for name, text in zip(self._names, texts, strict=True):
+            if text.encode(encoding, "replace").decode(encoding, "replace") != text:
+                raise ValueError(
+                    f'column "{name}": a value has a character that the encoding {encoding!r} '
+                    "does not have"
+                )
+        raise ValueError(f"a line cannot be written in the encoding {encoding!r}")
+
+
+def _strptime(text: str, form: str) -> datetime.datetime:
+    try:
+        return datetime.datetime.strptime(text, form)
+    except ValueError:
+        raise ValueError(f"a value cannot be read again by the format {form!r}") from None

@@ -1,0 +1,73 @@
+"""Unloads that a load with the same options reads."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cassandra.bulk.unload_form import FileForm, FileText
+from cassandra.util import Date
+from tests.unit.bulk.test_scan import EXPECTED, nodes
+from tests.unit.bulk.test_unload import session
+
+__all__ = ["nodes", "session"]
+
+
+def line(values: list[Any], **options: Any) -> str:
+    form = FileForm(**options)
+    return FileText(form, ["a", "b"]).row(values).decode(form.encoding)
+
+
+def test_forms() -> None:
+    assert line([None, 'x;"'], delimiter=";", null="NULL") == 'NULL;"x;"""\n'
+    assert line(["it's", ""], quote="'", null="-") == "'it''s',\n"
+    assert line(["é", 1], encoding="latin-1") == "é,1\n"
+    moment = datetime.datetime(2026, 1, 2, 3, 4)
+    options = {"date_format": "%d/%m/%Y", "timestamp_format": "%Y%m%d %H%M"}
+    assert line([Date("2026-01-02"), [moment]], **options) == '02/01/2026,"[""20260102 0304""]"\n'
+
+
+@pytest.mark.parametrize(
+    ("value", "options", "words"),
+    [
+        ("NULL", {"null": "NULL"}, "stands for null"),
+        (5, {"null": "5"}, "stands for null"),
+        ("€", {"encoding": "latin-1"}, "a character that the encoding"),
+        ("¥", {"encoding": "shift_jis"}, "a character that the encoding"),
+        (Date("2026-01-02"), {"date_format": "%Y"}, "does not hold all of a date"),
+        (datetime.datetime(2026, 1, 2, 3, 4, 5), {"timestamp_format": "%Y-%m-%d %H:%M"}, "does not hold all"),  # noqa: E501
+    ],
+)  # fmt: skip
+def test_nothing_is_altered_in_silence(value: Any, options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=f'column "b": .*{words}'):
+        line([1, value], **options)
+
+
+def test_files(session: Any, tmp_path: Path) -> None:
+    options = {"delimiter": ";", "header": False, "encoding": "utf-16"}
+    (path,) = session.unload("a.t0", tmp_path / "out", format="csv", **options).files
+    with open(path, newline="", encoding="utf-16") as file:
+        found = [tuple(map(int, row)) for row in csv.reader(file, delimiter=";")]
+    assert sorted(found) == EXPECTED
+
+
+@pytest.mark.parametrize(
+    ("format", "options", "words"),
+    [
+        ("parquet", {"encoding": "latin-1"}, "encoding is not an option of the format 'parquet'"),
+        ("jsonl", {"null": "NULL"}, "null is not an option of the format 'jsonl'"),
+        ("csv", {"delimiter": '"'}, "delimiter and quote are both"),
+        ("csv", {"delimiter": "\n"}, "delimiter must not end a line"),
+    ],
+)
+def test_options_that_cannot_act(
+    session: Any, tmp_path: Path, format: str, options: dict[str, Any], words: str
+) -> None:
+    pytest.importorskip("pyarrow")
+    with pytest.raises(ValueError, match=words):
+        session.unload("a.t0", tmp_path / "out", format=format, **options)
+    assert not (tmp_path / "out").exists()
