@@ -25,13 +25,15 @@ import os
 import sys
 import threading
 import time
-import uuid
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from cassandra._forks import renew_in_child
+
+if TYPE_CHECKING:
+    import uuid
 
 __all__ = [
     "GreenEvent",

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from cassandra._imports import Deferred
+from cassandra._imports import Deferred, at_first_cluster
 from cassandra.application_info import ApplicationInfo
 from cassandra.client.settings.table import ClusterSettings
-from cassandra.engine.environment import new_id
 
 if TYPE_CHECKING:
     import uuid
 
     from cassandra import driver_config
+    from cassandra.engine.environment import new_id
 else:
+    at_first_cluster(__name__, new_id="cassandra.engine.environment")
     # Cassandra is told nothing of the kind.
     driver_config = Deferred("cassandra.driver_config")
 

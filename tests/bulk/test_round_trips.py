@@ -36,7 +36,15 @@ FORMS: list[dict[str, Any]] = [
     {"format": "jsonl", "compression": "gzip"},
     {"format": "parquet"},
     {"format": "parquet", "compression": "zstd"},
+    {"format": "csv", "delimiter": ";", "quote": "'", "null": "a null", "encoding": "utf-16"},
+    {"format": "csv", "delimiter": "\t", "null": "\\N", "compression": "gzip"},
+    {"format": "jsonl", "encoding": "latin-1"},
 ]
+
+
+def read_by(form: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of a load of what was unloaded in a form."""
+    return {name: value for name, value in form.items() if name != "compression"}
 
 
 def prepare(session: Session, seed: int) -> list[Any]:
@@ -74,7 +82,7 @@ def test_blocking(session: Session, node: LocalCluster, tmp_path: Path, seed: in
             folder = tmp_path / str(number)
             report = other.unload(source, folder, page_size=7, splits=3, **form)
             assert report.rows == len(expected) == other.count(source, splits=3)
-            other.load(target, folder, format=form["format"], progress=False)
+            other.load(target, folder, progress=False, **read_by(form))
             assert not difference(session, expected, content_of(session, "target")), (form, handler)
             session.execute("TRUNCATE target")
             copy(other, source, other, target, page_size=7, splits=3)
@@ -101,7 +109,7 @@ async def test_asyncio(session: Session, node: LocalCluster, tmp_path: Path, see
             folder = tmp_path / str(number)
             report = await other.unload(source, folder, page_size=7, splits=3, **form)
             assert report.rows == len(expected) == await other.count(source, splits=3)
-            await other.load(target, folder, format=form["format"], progress=False)
+            await other.load(target, folder, progress=False, **read_by(form))
             assert not difference(session, expected, content_of(session, "target")), (form, handler)
             session.execute("TRUNCATE target")
             await acopy(other, source, other, target, page_size=7, splits=3)
