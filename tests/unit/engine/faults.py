@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
+import pytest
+
 from cassandra import aio
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile
 from cassandra.policies.balancing import HostStateListener, RoundRobinPolicy
@@ -19,6 +21,8 @@ from cassandra.testing.simulation import SimulatedLoop
 from tests.waiting import WAIT as WAIT, until_on_loop  # the tests of faults take it from here
 
 READ = "SELECT k FROM t"
+OTHER = "SELECT k FROM other"
+INSERT = "INSERT INTO t (k) VALUES (?)"
 SAFE = SimpleStatement(READ, is_idempotent=True)
 
 
@@ -108,6 +112,15 @@ async def connected(
 def number(value: int) -> Message:
     """One row with one int."""
     return rows([("k", "int")], [(value,)])
+
+
+@pytest.fixture(params=[3, 4, 5], ids=["v3", "v4", "v5"])
+async def node(request: pytest.FixtureRequest) -> AsyncIterator[FakeNode]:
+    """A node of each protocol version that keeps to the rules but where a test says otherwise."""
+    with FakeNode(max_version=request.param) as running:
+        running.prime(OTHER, number(1))
+        yield running
+        assert running.malformed == []
 
 
 def local_address(connection: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import pickle
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -51,10 +51,13 @@ from cassandra.testing.fake import (
     void,
 )
 from tests.unit.engine.faults import (
+    INSERT,
+    OTHER,
     READ,
     SAFE,
     connected,
     fails,
+    node as node,
     number,
     thread,
     three_nodes,
@@ -404,8 +407,8 @@ async def test_one_twin_fails_and_the_other_answers(nodes: FakeCluster) -> None:
 
 async def test_all_twins_fail(nodes: FakeCluster) -> None:
     held = [hold() for _ in nodes.nodes]
-    for node, one in zip(nodes.nodes, held, strict=True):
-        node.prime(READ, one)
+    for host, answer in zip(nodes.nodes, held, strict=True):
+        host.prime(READ, answer)
     async with connected(nodes, SPECULATIVE) as (_, session):
         waiting = asyncio.ensure_future(fails(session.execute(SAFE)))
         for one in held:
@@ -469,19 +472,6 @@ def test_steps_that_are_not_called_by_name_are_not_overridden(name: str) -> None
 
 
 # -- prepared again --------------------------------------------------------------------------------
-
-
-OTHER = "SELECT k FROM other"
-INSERT = "INSERT INTO t (k) VALUES (?)"
-
-
-@pytest.fixture(params=[3, 4, 5], ids=["v3", "v4", "v5"])
-async def node(request: pytest.FixtureRequest) -> AsyncIterator[FakeNode]:
-    """A node of each protocol version that keeps to the rules but where a test says otherwise."""
-    with FakeNode(max_version=request.param) as running:
-        running.prime(OTHER, number(1))
-        yield running
-        assert running.malformed == []
 
 
 async def test_a_forgotten_statement_is_prepared_again(node: FakeNode) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,12 +12,13 @@ from cassandra.policies.retry import FallthroughRetryPolicy
 from cassandra.query import SimpleStatement
 from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, error, hold
 from tests.unit.engine.faults import (
+    OTHER,
     READ,
     SAFE,
     InOrder,
     connected,
     fails,
-    number,
+    node as node,
     thread,
     three_nodes,
 )
@@ -25,17 +26,7 @@ from tests.waiting import until_on_loop
 
 pytestmark = pytest.mark.simulated
 
-OTHER = "SELECT k FROM other"
 UNSAFE = SimpleStatement(READ, is_idempotent=False)
-
-
-@pytest.fixture(params=[3, 4, 5], ids=["v3", "v4", "v5"])
-async def node(request: pytest.FixtureRequest) -> AsyncIterator[FakeNode]:
-    """A node of each protocol version that keeps to the rules but where a test says otherwise."""
-    with FakeNode(max_version=request.param) as running:
-        running.prime(OTHER, number(1))
-        yield running
-        assert running.malformed == []
 
 
 async def test_shutdown_with_requests_under_way(node: FakeNode) -> None:

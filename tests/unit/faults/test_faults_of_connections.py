@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -43,27 +42,17 @@ from cassandra.testing.fake import (
     void,
 )
 from tests.unit.engine.faults import (
+    INSERT,
+    OTHER,
     READ,
     connected,
     fails,
     local_address,
+    node as node,
     number,
     only_connection,
     thread,
 )
-
-OTHER = "SELECT k FROM other"
-INSERT = "INSERT INTO t (k) VALUES (?)"
-
-
-@pytest.fixture(params=[3, 4, 5], ids=["v3", "v4", "v5"])
-async def node(request: pytest.FixtureRequest) -> AsyncIterator[FakeNode]:
-    """A node of each protocol version that keeps to the rules but where a test says otherwise."""
-    with FakeNode(max_version=request.param) as running:
-        running.prime(OTHER, number(1))
-        yield running
-        assert running.malformed == []
-
 
 # -- answers that do not arrive whole --------------------------------------------------------------
 

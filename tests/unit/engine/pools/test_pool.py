@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from itertools import repeat
 from typing import Any
 
@@ -22,7 +22,17 @@ from cassandra.metadata.host import Host
 from cassandra.policies import HostDistance, ReconnectionPolicy
 from cassandra.testing import FakeNode
 from cassandra.testing.fake import Message, Opcode, Request, hold, message, silence
-from tests.unit.engine.faults import READ, WAIT, connected, fails, number, only_connection, thread
+from tests.unit.engine.faults import (
+    OTHER,
+    READ,
+    WAIT,
+    connected,
+    fails,
+    node as node,
+    number,
+    only_connection,
+    thread,
+)
 from tests.waiting import until_on_loop
 
 pytestmark = pytest.mark.simulated
@@ -105,18 +115,6 @@ async def test_a_time_out_names_the_statement_and_the_host() -> None:
                 assert repr(text) in str(caught.value)
                 assert node.address in str(caught.value)
                 assert "secret" not in str(caught.value)
-
-
-OTHER = "SELECT k FROM other"
-
-
-@pytest.fixture(params=[3, 4, 5], ids=["v3", "v4", "v5"])
-async def node(request: pytest.FixtureRequest) -> AsyncIterator[FakeNode]:
-    """A node of each protocol version that keeps to the rules but where a test says otherwise."""
-    with FakeNode(max_version=request.param) as running:
-        running.prime(OTHER, number(1))
-        yield running
-        assert running.malformed == []
 
 
 async def test_a_connection_with_too_many_orphans_is_replaced(node: FakeNode) -> None:
