@@ -256,9 +256,15 @@ class ExponentialBackoffRetryPolicy(RetryPolicy):
         # The jitter keeps clients that failed together from coming back together.
         return delay * float(self._random.uniform(0.85, 1.15))
 
-    def _again(self, decision: int, consistency: int | None, retry_num: int) -> Decision:
+    def _again(
+        self,
+        decision: int,
+        consistency: int | None,
+        retry_num: int,
+        delay: float | None = None,
+    ) -> Decision:
         if retry_num < self.max_num_retries:
-            return decision, consistency, self._delay(retry_num)
+            return decision, consistency, self._delay(retry_num) if delay is None else delay
         return self.RETHROW, None
 
     def on_read_timeout(
@@ -391,16 +397,13 @@ class RateLimitRetryPolicy(ExponentialBackoffRetryPolicy):
         self, query: Statement | None, consistency: int, error: Exception, retry_num: int
     ) -> Decision:
         # Of an OVERLOADED alone: other errors may quote texts of the program.
-        if getattr(error, "error_code", None) != _OVERLOADED:
-            return super().on_request_error(query, consistency, error, retry_num)
-        asked = _RETRY_AFTER.search(str(error))
-        if asked is None:
-            if not getattr(query, "is_idempotent", False):
-                return self.RETHROW, None
-            return self._again(self.RETRY, None, retry_num)
-        if retry_num >= self.max_num_retries:
-            return self.RETHROW, None
-        seconds = int(asked[1].replace(",", "")) / 1000
-        # Up to 15 % longer: clients that were refused together must not come back together.
-        seconds *= 1 + 0.15 * float(self._random.random())
-        return self.RETRY, None, min(seconds, self.max_interval)
+        if getattr(error, "error_code", None) == _OVERLOADED:
+            asked = _RETRY_AFTER.search(str(error))
+            if asked is not None:
+                seconds = int(asked[1].replace(",", "")) / 1000
+                # Up to 15 % longer: clients refused together must not come back together.
+                seconds *= 1 + 0.15 * float(self._random.random())
+                return self._again(self.RETRY, None, retry_num, min(seconds, self.max_interval))
+            if getattr(query, "is_idempotent", False):
+                return self._again(self.RETRY, None, retry_num)
+        return super().on_request_error(query, consistency, error, retry_num)
