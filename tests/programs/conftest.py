@@ -1,4 +1,4 @@
-"""A real node, and pairs of environments, for programs of others."""
+"""A real node, and pairs of environments, for third-party programs."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from pathlib import Path
 import pytest
 
 from cassandra.testing import LocalCluster
-from tests.programs.environments import ROOT, find_wheel
+from tests.programs.environments import ROOT, find_wheel, make_pure_wheel
 
 HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the programs out of runs of other lanes: they need the network and minutes."""
-    wanted = "programs" in (config.getoption("-m") or "")
+    """Exclude these programs from other lanes: they need the network and minutes."""
+    requested = "programs" in (config.getoption("-m") or "")
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.programs)
-            if not wanted:
+            if not requested:
                 item.add_marker(pytest.mark.skip(reason="run by: tox -e programs"))
 
 
 @pytest.fixture(scope="session")
 def node() -> Iterator[LocalCluster]:
-    """One node of Cassandra 5.0 with what the programs' tables need."""
+    """Yield one node of Cassandra 5.0 with everything that the programs' tables need."""
     settings = {"materialized_views_enabled": True, "user_defined_functions_enabled": True}
     with LocalCluster(1, "5.0.9", heap="1G", config=settings) as cluster:
         yield cluster
@@ -34,7 +34,7 @@ def node() -> Iterator[LocalCluster]:
 
 @pytest.fixture(scope="session")
 def environments() -> Path:
-    """The folder that the programs' environments are in, from one run to the next."""
+    """Return the folder of the programs' environments, which stays from one run to the next."""
     folder = Path(os.environ.get("TURBOCQL_PROGRAMS") or ROOT / ".tox" / "programs-environments")
     folder.mkdir(parents=True, exist_ok=True)
     return folder
@@ -42,5 +42,11 @@ def environments() -> Path:
 
 @pytest.fixture(scope="session")
 def wheel(environments: Path) -> Path:
-    """This driver as it is installed."""
+    """Return the wheel of this driver for the interpreter that runs the lane."""
     return find_wheel(environments / "wheel")
+
+
+@pytest.fixture(scope="session")
+def pure_wheel(environments: Path) -> Path:
+    """Return the wheel of this driver for other interpreters."""
+    return make_pure_wheel(environments / "pure-wheel")

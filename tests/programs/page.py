@@ -1,50 +1,96 @@
-"""Write the table of docs/works-with.rst: ``python -m tests.programs.page``."""
+"""Write the table of docs/works-with.rst: ``python -m tests.programs.page [FOLDER]``.
+
+In its folder of environments, the lane notes which version of a program gave the same result, and
+on which day. With that folder as the argument, these notes are first copied to ``tried.json``
+beside this file, which is in the repository. A program that the lane did not run keeps its day.
+"""
 
 from __future__ import annotations
 
 import ast
+import datetime
+import json
 import re
+import sys
+from pathlib import Path
 
 from tests.programs.environments import ROOT, Program
 from tests.programs.programs import PROGRAMS
 
 PAGE = ROOT / "docs" / "works-with.inc"
 SCRIPTS = ROOT / "tests" / "programs" / "scripts"
+TRIED = "tried.json"
+KEPT = ROOT / "tests" / "programs" / TRIED
 HEAD = """\
 .. Written by python -m tests.programs.page: change tests/programs/programs.py instead.
 
 .. list-table::
    :header-rows: 1
-   :widths: 36 14 50
+   :widths: 30 12 14 44
 
    * - Package
      - Version
+     - Tried on
      - What is compared
 """
 
 
 def package_of(program: Program) -> tuple[str, str]:
-    """Return the name and the version of the package that a program is about."""
+    """Return the name and the version of a program's main package."""
     first = (program.alone or program.requirements)[0]
     name, _, version = re.sub(r"\[.*?\]", "", first).partition("==")
     return name, version
 
 
+def read_tried(path: Path) -> dict[str, dict[str, str]]:
+    """Return the version and the day of each program's last success; nothing if none is noted."""
+    if not path.exists():
+        return {}
+    tried: dict[str, dict[str, str]] = json.loads(path.read_text())
+    return tried
+
+
+def write_tried(path: Path, tried: dict[str, dict[str, str]]) -> None:
+    """Write the version and the day of each program's last success."""
+    path.write_text(json.dumps(tried, indent=2, sort_keys=True) + "\n")
+
+
+def note_success(path: Path, name: str, program: Program) -> None:
+    """Record, with today's date, that a program gave the same result as with its own driver."""
+    day = datetime.datetime.now(tz=datetime.timezone.utc).date()
+    entry = {"date": day.isoformat(), "version": package_of(program)[1]}
+    write_tried(path, {**read_tried(path), name: entry})
+
+
+def take_notes(folder: Path) -> None:
+    """Copy the lane's notes from its folder of environments into the repository's file."""
+    tried = {**read_tried(KEPT), **read_tried(folder / TRIED)}
+    write_tried(KEPT, {name: entry for name, entry in tried.items() if name in PROGRAMS})
+
+
 def tried_by(name: str) -> str:
-    """Return what the script of a program tries: its docstring, without the program's name."""
+    """Return the features that a program's script uses: its docstring, without the
+    program's name.
+    """
     text = ast.get_docstring(ast.parse((SCRIPTS / f"run_{name}.py").read_text())) or ""
     what = " ".join(text.split()).partition(": ")[2]
     return what[:1].upper() + what[1:]
 
 
 def table() -> str:
-    """Return the table."""
+    """Return the table, sorted by the packages' names."""
+    tried = read_tried(KEPT)
     rows = []
     for name, program in PROGRAMS.items():
+        if name not in tried:
+            raise ValueError(f"the lane has not run {name} yet: tox -e programs -- -k {name}")
         package, version = package_of(program)
-        rows.append(f"   * - {package}\n     - {version}\n     - {tried_by(name)}\n")
-    return HEAD + "".join(rows)
+        day = tried[name]["date"]
+        rows.append(f"   * - {package}\n     - {version}\n     - {day}\n     - {tried_by(name)}\n")
+    return HEAD + "".join(sorted(rows, key=str.lower))
 
 
 if __name__ == "__main__":
+    for argument in sys.argv[1:]:
+        take_notes(Path(argument))
     PAGE.write_text(table())

@@ -1,4 +1,4 @@
-"""The programs that are tried, and what is installed for each."""
+"""The third-party programs that are tried, and the packages of each."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ PROGRAMS = {
     "opentelemetry": Program(
         ("opentelemetry-instrumentation-cassandra==0.66b1", "opentelemetry-sdk"),
     ),
+    # The last version that traces Cassandra: from 4 on, ddtrace.patch(cassandra=True) raises.
     "ddtrace": Program(("ddtrace==3.19.9",)),
     "newrelic": Program(("newrelic==14.1.0",)),
     "instana": Program(("instana==3.20.0",)),
     "elastic_apm": Program(
         ("elastic-apm==6.26.2",),
-        # A bound statement says its `query_string` here, and so the span has a better name.
+        # Our bound statements have a `query_string`, so the span has a better name.
         differs=(
             (
                 "Session.execute db cassandra query success\n"
@@ -28,6 +29,32 @@ PROGRAMS = {
     "cassio": Program(("cassio==0.1.10",)),
     "langchain": Program(("langchain-community==0.4.2", "cassio==0.1.10")),
     "llama_index": Program(("llama-index-vector-stores-cassandra==0.6.0",)),
+    "langflow": Program(("lfx-datastax==0.2.1",)),
+    "agno": Program(("agno==3.1.10", "cassio")),
+    "mem0": Program(("mem0ai==2.2.1", "numpy", "cassandra-driver")),
+    "datasketch": Program(("datasketch[cassandra]==2.0.0",)),
+    "adapta": Program(
+        ("adapta[storage-cassandra,storage-iceberg]==5.3.8",),
+        # adapta requests a schema parser for version "4-a", which cassandra-driver cannot read.
+        differs=(
+            (
+                "metadata: Version string 4-a did not match expected format",
+                "metadata: reading {'sensor': 'text', 'number': 'int', 'at': 'timestamp', "
+                "'tags': 'list<text>', 'value': 'double'} ['sensor', 'number']",
+            ),
+        ),
+    ),
+    # The extra "testing" of swh-storage requires headers of systemd.
+    "swh_storage": Program(
+        ("swh-storage[journal,pytest]==4.3.0", "hypothesis", "pytest-mock", "pytz"),
+    ),
+    "trustgraph": Program(
+        requirements=("trustgraph-base==2.11.1", "scylla-driver"),
+        alone=("trustgraph-flow==2.11.1",),
+        driver="scylla-driver",
+    ),
+    "openframe": Program(("openframe-adapters-db-cassandra==0.1.0",)),
+    "evoid": Program(("evoid-scylla==0.2.0",), python="3.12"),
     "feast": Program(("feast==0.67.0",)),
     "celery": Program(("celery==5.7.0",)),
     "airflow": Program(
@@ -38,7 +65,7 @@ PROGRAMS = {
         ),
     ),
     "datahub": Program(("acryl-datahub[cassandra]==1.7.0.17",)),
-    # It pins each package that it requires, also releases that no Python of today builds.
+    # cassandra-migrate pins each package that it requires, even releases that no Python builds now.
     "cassandra_migrate": Program(
         requirements=("arrow<1", "click<8.2", "future", "PyYAML", "tabulate", "six"),
         alone=("cassandra-migrate==0.3.4",),

@@ -1,7 +1,7 @@
-"""Programs that others wrote for another driver do the same with this one.
+"""Third-party programs for another driver behave the same with this driver.
 
-Each runs one script twice against one real node: in an environment with the driver that the program
-is made for, and in one with this driver and the shims. What both print is compared.
+The same script runs twice against a real node: in an environment with the driver that the program
+is made for, and in an environment with this driver and the shims. The outputs of both are compared.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ from tests.programs.environments import (
     with_control,
     with_ours,
 )
+from tests.programs.page import TRIED, note_success
 from tests.programs.programs import PROGRAMS
 
-TIMEOUT = 300  # seconds for one script
+TIMEOUT = 900  # seconds for one script; the tests of swh-storage are 280
 
 
-def said(environment: Environment, name: str, node: LocalCluster, folder: Path) -> str:
-    """What the script of a program prints; it must end well."""
+def output_of(environment: Environment, name: str, node: LocalCluster, folder: Path) -> str:
+    """Return the output of a program's script, which must exit with 0."""
     command = [environment.python, SCRIPTS / f"run_{name}.py"]
     done = subprocess.run(
         [*map(str, command), node.contact_points[0], str(node.port), f"programs_{name}"],
@@ -44,9 +45,10 @@ def said(environment: Environment, name: str, node: LocalCluster, folder: Path) 
 
 
 def installed(environments: Path, name: str, program: Program) -> Environment:
-    """The control's environment; the test is skipped if pip cannot make it on this machine.
+    """Return the control's environment; skip the test if pip cannot make it on this machine.
 
-    Only the control's: what can be installed with the other driver must be with this one.
+    Only the control's failure skips the test: if a program installs with the other driver, it must
+    install with this driver.
     """
     try:
         return with_control(environments / f"{name}-control", program)
@@ -56,22 +58,28 @@ def installed(environments: Path, name: str, program: Program) -> Environment:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_does_the_same(
-    environments: Path, wheel: Path, node: LocalCluster, tmp_path: Path, name: str
+    environments: Path,
+    request: pytest.FixtureRequest,
+    node: LocalCluster,
+    tmp_path: Path,
+    name: str,
 ) -> None:
     program = PROGRAMS[name]
     control = installed(environments, name, program)
+    wheel: Path = request.getfixturevalue("pure_wheel" if program.python else "wheel")
     ours = with_ours(environments / f"{name}-ours", program, wheel)
-    text = said(control, name, node, tmp_path)
+    text = output_of(control, name, node, tmp_path)
     for theirs, better in program.differs:
         assert text.count(theirs) == 1, theirs
         text = text.replace(theirs, better)
     expected = text.splitlines()
     assert len(expected) >= program.least_lines, expected
-    found = said(ours, name, node, tmp_path).splitlines()
+    actual = output_of(ours, name, node, tmp_path).splitlines()
     differences = "\n".join(
-        difflib.unified_diff(expected, found, program.driver, "turbocql", lineterm="", n=1)
+        difflib.unified_diff(expected, actual, program.driver, "turbocql", lineterm="", n=1)
     )
     assert not differences, differences
+    note_success(environments / TRIED, name, program)
 
 
 def test_each_script_is_run() -> None:

@@ -26,8 +26,8 @@ app.conf.update(
 
 
 @app.task
-def add(one: int, other: int) -> int:
-    return one + other
+def add(first: int, second: int) -> int:
+    return first + second
 
 
 @app.task

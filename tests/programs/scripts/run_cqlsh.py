@@ -147,12 +147,12 @@ def without_times(text: str) -> str:
 def trace_shape(text: str) -> str:
     """A trace's lines that do not depend on what the node did this time."""
     text = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "<uuid>", text)
-    kept = ("Execute CQL3 query", "Parsing ", "Preparing statement", "Request complete")
+    prefixes = ("Execute CQL3 query", "Parsing ", "Preparing statement", "Request complete")
     lines = []
     for line in text.splitlines():
         if line.count(" | ") == 4 and "source_elapsed" not in line:
             activity, _, source, _, client = (part.strip() for part in line.split(" | "))
-            if not activity.startswith(kept):
+            if not activity.startswith(prefixes):
                 continue
             lines.append(" | ".join((re.sub(r"\[.*\]", "", activity), source, client)))
         elif "source_elapsed" in line:
@@ -169,24 +169,24 @@ def copy_there_and_back(folder: str) -> None:
     for what in (kinds, "people (id, day, name)", "counts", "many"):
         table = what.split()[0]
         first, second = f"{folder}/{table}_1.csv", f"{folder}/{table}_2.csv"
-        told = cqlsh(
+        output = cqlsh(
             f"""USE {KEYSPACE};
             COPY {what} TO '{first}' WITH HEADER = true;
             TRUNCATE {table};
             COPY {what} FROM '{first}' WITH HEADER = true;
             COPY {what} TO '{second}' WITH HEADER = true;"""
         )
-        section(f"COPY {table}", without_times(told))
+        section(f"COPY {table}", without_times(output))
         contents = [sorted(Path(name).read_text().splitlines()) for name in (first, second)]
         print("\n".join(contents[0]))
         print("the same after the way back:", contents[0] == contents[1])
     Path(f"{folder}/wrong.csv").write_text("1,word\n2,x,y\nthree,1\n")
-    told = cqlsh(
+    output = cqlsh(
         f"""USE {KEYSPACE};
         COPY many (id, n) FROM '{folder}/wrong.csv' WITH MAXATTEMPTS = 1
             AND ERRFILE = '{folder}/rejected.csv';"""
     )
-    section("COPY FROM a file with errors", without_times(told))
+    section("COPY FROM a file with errors", without_times(output))
     print(sorted(Path(f"{folder}/rejected.csv").read_text().splitlines()))
 
 

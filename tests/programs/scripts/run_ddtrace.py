@@ -33,10 +33,10 @@ def tell(name: str) -> None:
     print("===", name)
     for span in sorted(SPANS, key=lambda span: span.start_ns):
         tags = {**span.get_tags(), **span.get_metrics()}
-        kept = {key: tags[key] for key in sorted(tags) if not key.startswith(LEFT_OUT)}
+        chosen = {key: tags[key] for key in sorted(tags) if not key.startswith(LEFT_OUT)}
         # Its words are each driver's own.
-        kept.pop("error.message", None)
-        print(span.name, span.service, span.resource, span.error, kept)
+        chosen.pop("error.message", None)
+        print(span.name, span.service, span.resource, span.error, chosen)
     SPANS.clear()
 
 

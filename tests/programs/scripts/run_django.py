@@ -84,12 +84,12 @@ def main() -> None:
     key = uuid.UUID(int=7)
     for day in range(4):
         person.objects.create(id=key, day=day, name=f"n{day % 2}", tags={"a", str(day)})
-    print([(one.day, one.name) for one in person.objects.filter(id=key)])
-    one = person.objects.get(id=key, day=2)
-    one.name = "changed"
-    one.save()
-    found = person.objects.get(id=key, day=2)
-    print(list(found.keys()), found.id, found.day, found.name, sorted(found.tags))
+    print([(row.day, row.name) for row in person.objects.filter(id=key)])
+    instance = person.objects.get(id=key, day=2)
+    instance.name = "changed"
+    instance.save()
+    stored = person.objects.get(id=key, day=2)
+    print(list(stored.keys()), stored.id, stored.day, stored.name, sorted(stored.tags))
     print(person.objects.filter(id=key, day__gt=1).count(), person._meta.get_field("day").db_type)
     person.objects.filter(id=key, day=3).delete()
     print(list(person.objects.filter(id=key).values_list("day", flat=True)))

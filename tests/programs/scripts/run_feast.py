@@ -61,11 +61,11 @@ def features(folder: str, rows: int) -> tuple[Entity, FeatureView, pandas.DataFr
 
 
 def tell(store: FeatureStore, *drivers: int) -> None:
-    found = store.get_online_features(
+    features = store.get_online_features(
         features=["drivers:rate", "drivers:trips", "drivers:name"],
         entity_rows=[{"driver": driver} for driver in drivers],
     ).to_dict()
-    print({name: found[name] for name in sorted(found)})
+    print({name: features[name] for name in sorted(features)})
 
 
 def main() -> None:

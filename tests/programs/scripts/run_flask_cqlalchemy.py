@@ -35,8 +35,8 @@ class Person(db.Model):
 
 @app.route("/people/<name>")
 def people(name: str):
-    found = Person.objects(name=name).allow_filtering()
-    return jsonify(sorted((one.day, one.name, sorted(one.tags)) for one in found))
+    rows = Person.objects(name=name).allow_filtering()
+    return jsonify(sorted((row.day, row.name, sorted(row.tags)) for row in rows))
 
 
 def main() -> None:
@@ -48,11 +48,11 @@ def main() -> None:
                 id=key, day=day, name=f"n{day % 2}", tags={"a", f"t{day}"}, numbers={"x": day},
                 home=Address(street="Main", number=day),
             )  # fmt: skip
-        print([one.day for one in Person.objects(id=key)])
+        print([row.day for row in Person.objects(id=key)])
         Person.get(id=key, day=2).update(name="changed")
         Person.objects(id=key, day=2).update(tags__add={"more"}, numbers__update={"y": 7})
-        found = Person.get(id=key, day=2)
-        print(found.name, sorted(found.tags), dict(found.numbers), found.home.number)
+        person = Person.get(id=key, day=2)
+        print(person.name, sorted(person.tags), dict(person.numbers), person.home.number)
         print(Person.objects(id=key, day__gte=1).count(), Person.get(id=key, day=3).home.street)
         Person.objects(id=key, day=3).delete()
         try:

@@ -18,7 +18,7 @@ def main() -> None:
         new_keyspace(cluster.connect())
         session = cluster.connect(KEYSPACE)
         session.execute("CREATE TYPE pair (one int, other text)")
-        columns = ", ".join(f"c{place} {kind}" for place, kind in enumerate(TYPES))
+        columns = ", ".join(f"c{index} {kind}" for index, kind in enumerate(TYPES))
         session.execute(f"CREATE TABLE kinds (id int PRIMARY KEY, {columns})")
         session.execute("CREATE TABLE counts (id int PRIMARY KEY, n counter)")
         session.execute(

@@ -39,26 +39,30 @@ def vector_store() -> Cassandra:
     store.add_texts(texts, metadatas=[{"first": text[0]} for text in texts], ids=texts)
     for document, score in store.similarity_search_with_score("aa", k=2):
         print(document.page_content, document.metadata, round(score, 4))
-    print([one.page_content for one in store.similarity_search("b", k=3, filter={"first": "a"})])
-    print([one.page_content for one in store.max_marginal_relevance_search("ab", k=2)])
-    print(store.delete(["aaa"]), [one.page_content for one in store.similarity_search("a", k=9)])
+    print(
+        [match.page_content for match in store.similarity_search("b", k=3, filter={"first": "a"})]
+    )
+    print([match.page_content for match in store.max_marginal_relevance_search("ab", k=2)])
+    print(
+        store.delete(["aaa"]), [match.page_content for match in store.similarity_search("a", k=9)]
+    )
     return store
 
 
 async def from_asyncio(store: Cassandra) -> None:
     await store.aadd_documents([Document("cab", id="cab"), Document("cba", id="cba")])
-    found = await store.asimilarity_search("cab", k=3)
-    print(sorted(one.page_content for one in found))
+    documents = await store.asimilarity_search("cab", k=3)
+    print(sorted(match.page_content for match in documents))
     history = CassandraChatMessageHistory(session_id="async", table_name="history")
     await history.aadd_messages([HumanMessage("hello"), AIMessage("good day")])
-    print([one.content for one in await history.aget_messages()])
+    print([message.content for message in await history.aget_messages()])
 
 
 def stores(session: Session) -> None:
     history = CassandraChatMessageHistory(session_id="s", table_name="history")
     history.add_user_message("question")
     history.add_ai_message("answer")
-    print([(one.type, one.content) for one in history.messages])
+    print([(message.type, message.content) for message in history.messages])
     history.clear()
     print(history.messages)
     cache = CassandraCache()

@@ -25,9 +25,9 @@ def node(name: str, vector: list[float], document: str) -> TextNode:
 
 
 def tell(store: CassandraVectorStore, **query) -> None:
-    found = store.query(VectorStoreQuery(**query))
-    similarities = [round(value, 4) for value in found.similarities or ()]
-    print(found.ids, similarities, [one.get_content() for one in found.nodes or ()])
+    result = store.query(VectorStoreQuery(**query))
+    similarities = [round(value, 4) for value in result.similarities or ()]
+    print(result.ids, similarities, [node.get_content() for node in result.nodes or ()])
 
 
 def main() -> None:

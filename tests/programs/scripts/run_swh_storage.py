@@ -1,0 +1,43 @@
+"""swh-storage: its own tests of its store for Cassandra: a line of each test's name and outcome."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from common import HOST, PORT
+from swh.storage import pytest_plugin
+
+# They ask for a node with passwords.
+LEFT_OUT = ("test_no_authentication", "test_no_authenticator_class")
+
+
+@pytest.fixture(scope="session")
+def swh_storage_cassandra_cluster() -> tuple[list[str], int]:
+    """The lane's node in place of one that the fixture of this name starts."""
+    return [HOST], PORT
+
+
+# Pytest takes the fixtures of the plugin from this module when it starts.
+pytest_plugin.swh_storage_cassandra_cluster = swh_storage_cassandra_cluster
+
+
+class Outcomes:
+    """Prints what became of each test, and nothing else."""
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        name = report.nodeid.partition("::")[2]
+        if report.when == "call":
+            print(name, report.outcome, file=sys.__stdout__)
+        elif not report.passed:
+            print(name, report.when, report.outcome, file=sys.__stdout__)
+
+
+def main() -> None:
+    selection = " and ".join(f"not {name}" for name in LEFT_OUT)
+    options = ["-p", "no:cacheprovider", "-p", "no:terminal", "-p", "swh.storage.pytest_plugin"]
+    tests = ["--pyargs", "swh.storage.tests.test_cassandra", "-k", selection]
+    print(pytest.main([*options, *tests], plugins=[Outcomes()]))
+
+
+main()
